@@ -1,0 +1,102 @@
+"""Archive pages: what a phase set out to do and what came of it, a pair of files a phase."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import yaml
+
+from activities.checkpoints import Files
+from activities.snapshot import Snapshot
+from protocol.state import Phase, Todo
+
+Outcome = Literal["completed", "rewound", "closed"]
+MAX_SUMMARY = 4000
+UNDONE = "> Undone by a later rewind.\n\n"
+
+
+@dataclass(frozen=True)
+class Page:
+    """`phase_NNN.yaml` for programs and `phase_NNN.md` for people."""
+
+    data: str
+    text: str
+
+
+def archive_page(snapshot: Snapshot, outcome: Outcome, issue: str, summary: str) -> Page:
+    """The page of the running phase."""
+    phase = snapshot.state.phase
+    data: dict[str, Any] = {
+        "phase": phase.name,
+        "number": phase.number,
+        "kind": phase.kind,
+        "description": phase.description,
+        "outcome": outcome,
+        "steps_until": snapshot.state.step,
+    }
+    if issue:
+        data["issue"] = issue
+    data["todos"] = [
+        {
+            "id": todo.id,
+            "content": todo.content,
+            "status": _status(todo, phase, outcome),
+            **({"items": todo.items} if todo.items else {}),
+            **({"notes": todo.notes} if todo.notes else {}),
+        }
+        for todo in phase.todos
+    ]
+    lines = [f"# Phase {phase.number}: {phase.name} ({phase.kind}, {outcome})", ""]
+    if phase.description:
+        lines += [phase.description, ""]
+    if issue:
+        lines += ["## Issue", "", issue, ""]
+    lines += ["## Todos", ""]
+    for todo in phase.todos:
+        status = _status(todo, phase, outcome)
+        lines.append(f"- [{'x' if todo.done else ' '}] {todo.id}. {todo.content} ({status})")
+        if todo.notes:
+            lines.append(f"  Notes: {' '.join(todo.notes.split())}")
+    lines += ["", "## Summary", "", summary.strip()[:MAX_SUMMARY] or _from_notes(phase), ""]
+    return Page(_yaml(data), "\n".join(lines))
+
+
+def archive_phase(files: Files, phase: Phase, page: Page) -> Files:
+    """Put the page into `archive/`."""
+    stem = f"archive/phase_{phase.number:03d}"
+    return files.write(f"{stem}.yaml", page.data.encode()).write(f"{stem}.md", page.text.encode())
+
+
+def with_undone_pages(restored: Files, present: Files) -> Files:
+    """The restored files, with the pages of what is undone kept and marked so."""
+    for entry in present.children("archive"):
+        if restored.entry(entry.path) is not None:
+            continue
+        text = present.read(entry.path).decode()
+        if entry.path.endswith(".md") and UNDONE not in text:
+            title, _, rest = text.partition("\n\n")
+            text = f"{title}\n\n{UNDONE}{rest}"
+        elif entry.path.endswith(".yaml") and not text.startswith("undone:"):
+            text = f"undone: true\n{text}"
+        restored = restored.write(entry.path, text.encode())
+    return restored
+
+
+def _status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
+    if todo.done:
+        return "completed"
+    return "interrupted" if todo is phase.current and outcome == "rewound" else "pending"
+
+
+def _from_notes(phase: Phase) -> str:
+    notes = [
+        f"- {todo.content} {' '.join(todo.notes.split())}" for todo in phase.todos if todo.notes
+    ]
+    return (
+        "\n".join(["From the notes on the todos:", "", *notes]) if notes else "No notes were made."
+    )
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)

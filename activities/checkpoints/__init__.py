@@ -1,0 +1,41 @@
+"""Checkpoints: a job's files as git trees, its steps as commits, its folder as a projection."""
+
+from activities.checkpoints.collecting import collect
+from activities.checkpoints.diff import Change, diff
+from activities.checkpoints.errors import (
+    CheckpointMissing,
+    FileMissing,
+    FilesError,
+    PathRefused,
+    RootError,
+)
+from activities.checkpoints.files import MAX_FILE_BYTES, Entry, Files
+from activities.checkpoints.names import escape, unescape
+from activities.checkpoints.paths import parse
+from activities.checkpoints.projection import mend, project
+from activities.checkpoints.repository import Checkpoints, LogEntry, open_checkpoints
+from activities.checkpoints.root import Root, folder_name
+
+__all__ = [
+    "MAX_FILE_BYTES",
+    "Change",
+    "CheckpointMissing",
+    "Checkpoints",
+    "Entry",
+    "FileMissing",
+    "Files",
+    "FilesError",
+    "LogEntry",
+    "PathRefused",
+    "Root",
+    "RootError",
+    "collect",
+    "diff",
+    "escape",
+    "folder_name",
+    "mend",
+    "open_checkpoints",
+    "parse",
+    "project",
+    "unescape",
+]

@@ -1,0 +1,139 @@
+"""Brings a real folder up to a tree; what is not known to be ours is moved away, never deleted."""
+
+import itertools
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pygit2
+
+from activities.checkpoints import folder_io, folders
+from activities.checkpoints.folders import EXECUTABLE, FOLDER, LINK, Raw
+from activities.checkpoints.names import from_bytes, to_bytes, unescape
+from activities.checkpoints.objects import EMPTY_TREE
+
+# At the top of a workspace and in no checkpoint.
+NOT_OURS = frozenset({b"errors"})
+
+Names = tuple[bytes, ...]
+
+
+@dataclass
+class Bringing:
+    """One pass over one workspace folder.
+
+    `drafts` is a folder of ours on the same file system in which files are made before they get
+    their place; `lost` is where strays go, made when the first one does. `found` collects what
+    was moved there, as paths below `lost`.
+    """
+
+    repo: pygit2.Repository
+    drafts: int
+    lost: Path
+    found: list[str] = field(default_factory=list)
+    _draft: Iterable[int] = field(default_factory=itertools.count)
+
+    def folder(self, fd: int, at: Names, known: list[bytes], want: bytes, *, scan: bool) -> None:
+        """Brings the opened folder `fd`, whose path is `at`, to the tree `want`.
+
+        `known`: trees that we may have put there ourselves, so that their content is no person's.
+        Without `scan` only the entries that differ between `known[0]` and `want` are looked at.
+        """
+        if not scan:
+            differing = {
+                _on_disk(name): (old, new)
+                for name, old, new in folders.differences(self.repo, known[0], want)
+            }
+            for name, (old, new) in sorted(differing.items()):
+                self._item(fd, at, name, [old] if old else [], new, scan=False)
+            return
+        wanted = {_on_disk(name): raw for name, raw in folders.entries(self.repo, want).items()}
+        ours = [
+            {_on_disk(name): raw for name, raw in folders.entries(self.repo, tree).items()}
+            for tree in known
+        ]
+        for name in sorted(wanted.keys() | set(folder_io.names(fd))):
+            have = [tree[name] for tree in ours if name in tree]
+            self._item(fd, at, name, have, wanted.get(name), scan=True)
+
+    def _item(
+        self, fd: int, at: Names, name: bytes, known: list[Raw], want: Raw | None, *, scan: bool
+    ) -> None:
+        if not at and name in NOT_OURS:
+            return
+        there = folder_io.status(fd, name)
+        is_folder = there is not None and stat.S_ISDIR(there.st_mode)
+        if want is not None and want.mode == FOLDER:
+            if not is_folder:
+                if there is not None:
+                    self._clear(fd, at, name, known)
+                os.mkdir(name, dir_fd=fd)
+            inside = [raw.id for raw in known if raw.mode == FOLDER]
+            with folder_io.opened(fd, name) as inner:
+                # A folder that is new here, or was missing, is filled from end to end.
+                whole = scan or not is_folder or not inside
+                self.folder(inner, (*at, name), inside, want.id, scan=whole)
+            return
+        if is_folder:
+            self._remove_folder(fd, at, name, known)
+        elif there is not None:
+            if want is not None and folder_io.holds(self.repo, fd, name, want):
+                if want.mode != LINK:
+                    folder_io.set_executable(fd, name, want.mode == EXECUTABLE)
+                return
+            if want is None:
+                self._clear(fd, at, name, known)
+            elif not self._is_ours(fd, name, known):
+                self._lose(fd, at, name)
+        if want is not None:
+            # Under its name only when complete; a rename follows no link that appeared meanwhile.
+            draft = b"%d" % next(iter(self._draft))
+            folder_io.make(self.repo, want, self.drafts, draft)
+            os.rename(draft, name, src_dir_fd=self.drafts, dst_dir_fd=fd)
+
+    def _is_ours(self, fd: int, name: bytes, known: list[Raw]) -> bool:
+        return any(folder_io.holds(self.repo, fd, name, raw) for raw in known)
+
+    def _clear(self, fd: int, at: Names, name: bytes, known: list[Raw]) -> None:
+        """Frees the name of a file, link or device."""
+        if self._is_ours(fd, name, known):
+            os.unlink(name, dir_fd=fd)
+        else:
+            self._lose(fd, at, name)
+
+    def _remove_folder(self, fd: int, at: Names, name: bytes, known: list[Raw]) -> None:
+        inside = [raw.id for raw in known if raw.mode == FOLDER]
+        if not inside:
+            self._lose(fd, at, name)
+            return
+        with folder_io.opened(fd, name) as inner:
+            self.folder(inner, (*at, name), inside, EMPTY_TREE, scan=True)
+        try:
+            os.rmdir(name, dir_fd=fd)
+        except OSError:  # something came meanwhile
+            self._lose(fd, at, name)
+
+    def _lose(self, fd: int, at: Names, name: bytes) -> None:
+        """Moves an entry to the same path below `lost`."""
+        self.lost.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            place = os.open(self.lost, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, place)
+            for part in at:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=place)
+                place = stack.enter_context(folder_io.opened(place, part))
+            free = name
+            for number in itertools.count(1):
+                if folder_io.status(place, free) is None:
+                    break
+                free = b"%b.%d" % (name[:240], number)
+            os.rename(name, free, src_dir_fd=fd, dst_dir_fd=place)
+        self.found.append("/".join(from_bytes(part) for part in (*at, free)))
+
+
+def _on_disk(entry: bytes) -> bytes:
+    return to_bytes(unescape(from_bytes(entry)))

@@ -1,0 +1,262 @@
+"""The files of one tree: an immutable handle that reads and writes only git objects."""
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, Self
+
+import pygit2
+
+from activities.checkpoints import folders, objects
+from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, shown
+from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Raw
+from activities.checkpoints.names import escape, from_bytes, to_bytes, unescape
+from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.paths import check_size, parse
+
+MAX_FILE_BYTES = 50 * 1024 * 1024
+MAX_LINKS = 40
+
+Kind = Literal["file", "folder", "link"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What lies at a path. `id` is the hex id of the blob, or of the folder's tree."""
+
+    path: str
+    kind: Kind
+    executable: bool
+    id: str
+    _repo: pygit2.Repository = field(repr=False, compare=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes of a file or of a link's target; 0 for a folder. Looked up when asked for."""
+        return 0 if self.kind == "folder" else objects.size(self._repo, bytes.fromhex(self.id))
+
+
+class Files:
+    """The files of one tree.
+
+    Every change returns a new `Files` and writes blobs and trees only: no ref, no index, no
+    folder; doing it twice writes the same objects again. Paths follow `paths.parse`. Links are
+    followed inside the tree (except by `entry`, `link`, `move`, `delete`, `copy_from` in the last
+    name); one that leads out raises PathRefused. An object the repository has lost raises
+    CheckpointMissing. Belongs to the thread of its `repo` handle.
+    """
+
+    __slots__ = ("_root", "limit", "repo")
+
+    def __init__(
+        self, repo: pygit2.Repository, tree_id: str, *, limit: int = MAX_FILE_BYTES
+    ) -> None:
+        """`limit`: the most bytes `write` takes for one file."""
+        self.repo = repo
+        self.limit = limit
+        self._root = bytes.fromhex(tree_id)
+
+    @classmethod
+    def empty(cls, repo: pygit2.Repository) -> Self:
+        """A tree with nothing in it."""
+        return cls(repo, folders.build(repo, {}).hex())
+
+    @property
+    def id(self) -> str:
+        """Hex id of the tree: a function of the content alone."""
+        return self._root.hex()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Files) and self._root == other._root
+
+    def __hash__(self) -> int:
+        return hash(self._root)
+
+    def __repr__(self) -> str:
+        return f"Files({self.id})"
+
+    # Reading
+
+    def read(self, path: str) -> bytes:
+        """The content of a file. Raises FileMissing, or FilesError for a folder."""
+        raw = self.raw(self._resolve(path))
+        if raw is None:
+            raise FileMissing(path)
+        if raw.mode == FOLDER:
+            raise FilesError(f"{shown(path)} is a folder; list it or name a file in it.")
+        return objects.read(self.repo, raw.id)
+
+    def entry(self, path: str) -> Entry | None:
+        """What lies at a path (the link itself, not its target), or None."""
+        parts = self._resolve(path, follow=False, allow_root=True)
+        raw = self.raw(parts)
+        return self.entry_of(parts, raw) if raw else None
+
+    def children(self, path: str = "") -> list[Entry]:
+        """The entries of a folder, sorted by the bytes of their names. Raises FileMissing."""
+        parts = self._resolve(path, allow_root=True)
+        return [self.entry_of((*parts, name), raw) for name, raw in self._listing(path, parts)]
+
+    def walk(self, path: str = "") -> Iterator[Entry]:
+        """Files, links and empty folders below a folder: depth first, names sorted by bytes."""
+        parts = self._resolve(path, allow_root=True)
+        # A stack, not recursion: depth is the tree's, not Python's.
+        stack = [((*parts, name), raw) for name, raw in reversed(self._listing(path, parts))]
+        while stack:
+            at, raw = stack.pop()
+            if raw.mode != FOLDER or raw.id == EMPTY_TREE:
+                yield self.entry_of(at, raw)
+            else:
+                stack += [((*at, name), below) for name, below in reversed(self._sorted(raw.id))]
+
+    # Changing
+
+    def write(self, path: str, data: bytes, *, executable: bool | None = None) -> "Files":
+        """With this content at the path; folders are made, None keeps the present mode."""
+        if len(data) > self.limit:
+            raise FilesError(
+                f"{shown(path)} would have {len(data):,} bytes; a file may have {self.limit:,}. "
+                "Split it."
+            )
+        parts = self._resolve(path)
+        present = self.raw(parts)
+        if present is not None and present.mode == FOLDER:
+            raise FilesError(f"{shown(path)} is a folder; name a file in it.")
+        if executable is None:
+            executable = present is not None and present.mode == EXECUTABLE
+        blob = objects.write_blob(self.repo, data)
+        return self.with_raw(parts, Raw(EXECUTABLE if executable else FILE, blob))
+
+    def make_folder(self, path: str) -> "Files":
+        """With a folder at the path; one that is there is kept as it is."""
+        parts = self._resolve(path, allow_root=True)
+        present = self.raw(parts)
+        if present is not None:
+            if present.mode != FOLDER:
+                raise FilesError(f"{shown(path)} is a file; choose another name for the folder.")
+            return self
+        return self.with_raw(parts, Raw(FOLDER, folders.build(self.repo, {})))
+
+    def link(self, path: str, target: str) -> "Files":
+        """With a symbolic link at the path. The target is stored as it is, checked when used."""
+        if not target or any(char == "\0" or "\ud800" <= char < "\udc80" for char in target):
+            raise FilesError(f"The link {shown(path)} needs a target; name a path relative to it.")
+        parts = self._resolve(path, follow=False)
+        present = self.raw(parts)
+        if present is not None and present.mode == FOLDER:
+            raise FilesError(f"{shown(path)} is a folder; choose another name for the link.")
+        return self.with_raw(parts, Raw(LINK, objects.write_blob(self.repo, to_bytes(target))))
+
+    def delete(self, path: str) -> "Files":
+        """Without the file, link or folder. Raises FileMissing."""
+        parts = self._resolve(path, follow=False)
+        if self.raw(parts) is None:
+            raise FileMissing(path)
+        return self.with_raw(parts, None)
+
+    def move(self, old: str, new: str) -> "Files":
+        """With `old` under the name `new`, which must be free. Raises FileMissing, FilesError."""
+        source, target = self._resolve(old, follow=False), self._resolve(new, follow=False)
+        raw = self.raw(source)
+        if raw is None:
+            raise FileMissing(old)
+        if source == target:
+            return self
+        if target[: len(source)] == source:
+            raise FilesError(f"{shown(old)} cannot be moved into itself; choose another place.")
+        if self.raw(target) is not None:
+            raise FilesError(f"{shown(new)} is already there; delete it first.")
+        moved = self.with_raw(source, None).with_raw(target, raw)
+        if raw.mode == FOLDER:
+            # What lies below must still have a path that can be used.
+            for entry in moved.walk("/".join(target)):
+                check_size(entry.path)
+        return moved
+
+    def copy_from(self, other: "Files", path: str) -> "Files":
+        """With what `other` has at the path, or without anything there if it has nothing."""
+        parts = parse(path)
+        return self.with_raw(parts, other.raw(parts))
+
+    # By parts: no rules, no links; for what reads folders whose names the rules would refuse.
+
+    def raw(self, parts: tuple[str, ...]) -> Raw | None:
+        """The tree entry at these names, links not followed, or None."""
+        found: Raw | None = Raw(FOLDER, self._root)
+        for part in parts:
+            if found is None or found.mode != FOLDER:
+                return None
+            found = folders.get(self.repo, found.id, to_bytes(escape(part)))
+        return found
+
+    def with_raw(self, parts: tuple[str, ...], raw: Raw | None) -> "Files":
+        """With (or, for None, without) that entry. Raises FilesError if a parent is a file."""
+        root = self._graft(self._root, parts, 0, raw)
+        return Files(self.repo, root.hex(), limit=self.limit)
+
+    def _graft(self, folder: bytes, parts: tuple[str, ...], depth: int, raw: Raw | None) -> bytes:
+        name = to_bytes(escape(parts[depth]))
+        if depth == len(parts) - 1:
+            return folders.put(self.repo, folder, name, raw)
+        below = folders.get(self.repo, folder, name)
+        if below is None and raw is None:
+            return folder
+        if below is not None and below.mode != FOLDER:
+            at = "/".join(parts[: depth + 1])
+            raise FilesError(f"{shown(at)} is not a folder; choose another path or delete it.")
+        child = self._graft(below.id if below else EMPTY_TREE, parts, depth + 1, raw)
+        return folders.put(self.repo, folder, name, Raw(FOLDER, child))
+
+    def _resolve(
+        self, path: str, *, follow: bool = True, allow_root: bool = False
+    ) -> tuple[str, ...]:
+        """The names of a path with its links followed, the last one only if `follow`."""
+        todo = list(reversed(parse(path, allow_root=allow_root)))
+        done: list[str] = []
+        trail = [Raw(FOLDER, self._root)]  # what lies at each name of `done`, the root first
+        links = 0
+        while todo:
+            part = todo.pop()
+            if part == "..":
+                if not done:
+                    raise PathRefused(f"{shown(path)} leads out of the workspace by a link.")
+                done.pop()
+                trail.pop()
+                continue
+            here = trail[-1]
+            raw = None
+            if here.mode == FOLDER:
+                raw = folders.get(self.repo, here.id, to_bytes(escape(part)))
+            if raw is not None and raw.mode == LINK and (follow or todo):
+                links += 1
+                target = objects.read(self.repo, raw.id)
+                if links > MAX_LINKS:
+                    raise PathRefused(f"{shown(path)} follows more than {MAX_LINKS} links.")
+                if target.startswith(b"/"):
+                    raise PathRefused(f"{shown(path)} leads out of the workspace by a link.")
+                steps = [from_bytes(step) for step in target.split(b"/")]
+                todo += [step for step in reversed(steps) if step not in {"", "."}]
+                continue
+            done.append(part)
+            # Below something that is missing, nothing is found: an empty folder stands for it.
+            trail.append(raw or Raw(FOLDER, EMPTY_TREE))
+        # What links lead to must itself be a path that is allowed.
+        return parse("/".join(done), allow_root=allow_root) if links else tuple(done)
+
+    def _listing(self, path: str, parts: tuple[str, ...]) -> list[tuple[str, Raw]]:
+        raw = self.raw(parts)
+        if raw is None:
+            raise FileMissing(path)
+        if raw.mode != FOLDER:
+            raise FilesError(f"{shown(path)} is a file; read it or name a folder.")
+        return self._sorted(raw.id)
+
+    def _sorted(self, folder: bytes) -> list[tuple[str, Raw]]:
+        found = folders.entries(self.repo, folder).items()
+        listing = [(unescape(from_bytes(name)), raw) for name, raw in found]
+        return sorted(listing, key=lambda item: to_bytes(item[0]))
+
+    def entry_of(self, parts: tuple[str, ...], raw: Raw) -> Entry:
+        """That tree entry as an `Entry`."""
+        kind: Kind = "folder" if stat.S_ISDIR(raw.mode) else "link" if raw.mode == LINK else "file"
+        return Entry("/".join(parts), kind, raw.mode == EXECUTABLE, raw.id.hex(), self.repo)

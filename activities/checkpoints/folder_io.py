@@ -1,0 +1,102 @@
+"""File operations on opened folders: no name is ever looked up through a link.
+
+Every function takes the descriptor of a folder and one file name (bytes) in it, so that what a
+person or a command swaps in between two calls is not followed out of the workspace.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pygit2
+
+from activities.checkpoints import objects
+from activities.checkpoints.folders import EXECUTABLE, FOLDER, LINK, Raw
+
+CHUNK = 1 << 20
+
+
+@contextmanager
+def opened(fd: int, name: bytes) -> Iterator[int]:
+    """A descriptor of the folder `name` in `fd`. Raises OSError if it is a link or no folder."""
+    inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+    try:
+        yield inner
+    finally:
+        os.close(inner)
+
+
+def status(fd: int, name: bytes) -> os.stat_result | None:
+    """The status of the entry itself, or None."""
+    try:
+        return os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def names(fd: int) -> list[bytes]:
+    """The names in a folder, sorted by bytes."""
+    return sorted(os.fsencode(name) for name in os.listdir(fd))
+
+
+def open_file(fd: int, name: bytes) -> int:
+    """A descriptor of a regular file. Raises OSError for anything else; never blocks on a FIFO."""
+    inner = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+    if stat.S_ISREG(os.fstat(inner).st_mode):
+        return inner
+    os.close(inner)
+    raise OSError(f"{os.fsdecode(name)} is no longer a regular file")
+
+
+def holds(repo: pygit2.Repository, fd: int, name: bytes, raw: Raw) -> bool:
+    """Whether the file or link on the disk has that entry's content (the mode bit aside)."""
+    found = status(fd, name)
+    if found is None or raw.mode == FOLDER:
+        return False
+    if stat.S_ISLNK(found.st_mode):
+        if raw.mode != LINK:
+            return False
+        target = os.readlink(name, dir_fd=fd)
+        return pygit2.hash(target).raw == raw.id
+    if not stat.S_ISREG(found.st_mode) or raw.mode == LINK:
+        return False
+    return found.st_size == objects.size(repo, raw.id) and _file_id(fd, name) == raw.id
+
+
+def set_executable(fd: int, name: bytes, executable: bool) -> None:
+    """Gives a regular file the executable bits that go with its read bits, or takes them."""
+    inner = open_file(fd, name)
+    try:
+        mode = stat.S_IMODE(os.fstat(inner).st_mode)
+        if bool(mode & stat.S_IXUSR) != executable:
+            readers = (mode & 0o444) >> 2
+            os.fchmod(inner, mode | readers if executable else mode & ~0o111)
+    finally:
+        os.close(inner)
+
+
+def make(repo: pygit2.Repository, raw: Raw, fd: int, name: bytes) -> None:
+    """Makes the file or link of an entry under a free name."""
+    data = objects.read(repo, raw.id)
+    if raw.mode == LINK:
+        os.symlink(data, name, dir_fd=fd)
+        return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    inner = os.open(name, flags, 0o777 if raw.mode == EXECUTABLE else 0o666, dir_fd=fd)
+    with os.fdopen(inner, "wb") as file:
+        file.write(data)
+
+
+def _file_id(fd: int, name: bytes) -> bytes | None:
+    """The blob id of a regular file's content, in pieces so that memory stays small."""
+    try:
+        inner = open_file(fd, name)
+    except OSError:
+        return None
+    with os.fdopen(inner, "rb") as file:
+        digest = hashlib.sha1(b"blob %d\0" % os.fstat(inner).st_size)
+        while piece := file.read(CHUNK):
+            digest.update(piece)
+    return digest.digest()

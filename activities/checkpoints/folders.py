@@ -1,0 +1,172 @@
+"""One folder as git trees: flat up to 256 entries, above that a hash trie.
+
+A node of the trie holds the entries below it flat if and only if they are at most 256; otherwise
+sixteen buckets `%s<digit>`, by the next hex digit of sha1(entry name), and a marker `%n<count>`
+(an empty blob) with the number of entries below. The form depends on the content alone, so equal
+folders have equal ids whatever their history, and a change reads and writes one path of nodes.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pygit2
+
+from activities.checkpoints import objects
+from activities.checkpoints.objects import EMPTY_TREE
+
+FLAT_LIMIT = 256
+FILE, EXECUTABLE, LINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o40000
+_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
+
+
+class Raw(NamedTuple):
+    """A tree entry: git mode and object id (20 bytes)."""
+
+    mode: int
+    id: bytes
+
+
+Node = dict[bytes, Raw]  # by escaped entry name
+
+
+def get(repo: pygit2.Repository, folder: bytes, name: bytes) -> Raw | None:
+    """The entry of that escaped name, or None."""
+    node = _load(repo, folder)
+    depth = 0
+    while _count(node) is not None:
+        bucket = node.get(b"%s" + _digit(name, depth))
+        if bucket is None:
+            return None
+        node = _load(repo, bucket.id)
+        depth += 1
+    return node.get(name)
+
+
+def put(repo: pygit2.Repository, folder: bytes, name: bytes, raw: Raw | None) -> bytes:
+    """The folder with that entry set, or without it for None. Returns the new folder's id."""
+    return _put(repo, folder, name, raw, 0)[0]
+
+
+def build(repo: pygit2.Repository, entries: Node, depth: int = 0) -> bytes:
+    """The id of a folder with these entries, made at once."""
+    if len(entries) <= FLAT_LIMIT:
+        return _store(repo, entries)
+    node = {b"%%n%d" % len(entries): Raw(FILE, objects.write_blob(repo, b""))}
+    for digit, below in _split(entries, depth).items():
+        node[b"%s" + digit] = Raw(FOLDER, build(repo, below, depth + 1))
+    return _store(repo, node)
+
+
+def entries(repo: pygit2.Repository, folder: bytes) -> Node:
+    """All entries of a folder by escaped name, in no order."""
+    node = _load(repo, folder)
+    if _count(node) is None:
+        return node
+    return {
+        name: raw
+        for bucket in _buckets(node).values()
+        for name, raw in entries(repo, bucket.id).items()
+    }
+
+
+def differences(
+    repo: pygit2.Repository, old: bytes, new: bytes
+) -> Iterator[tuple[bytes, Raw | None, Raw | None]]:
+    """(escaped name, old, new) of the entries of one folder that differ, in no order."""
+    return _differences(repo, old, new, 0)
+
+
+def _differences(
+    repo: pygit2.Repository, old: bytes | Node, new: bytes | Node, depth: int
+) -> Iterator[tuple[bytes, Raw | None, Raw | None]]:
+    if old == new:
+        return
+    before, after = (_load(repo, side) if isinstance(side, bytes) else side for side in (old, new))
+    if _count(before) is None and _count(after) is None:
+        for name in before.keys() | after.keys():
+            if before.get(name) != after.get(name):
+                yield name, before.get(name), after.get(name)
+        return
+    olds, news = _sides(before, depth), _sides(after, depth)
+    for digit in olds.keys() | news.keys():
+        yield from _differences(
+            repo, olds.get(digit, EMPTY_TREE), news.get(digit, EMPTY_TREE), depth + 1
+        )
+
+
+def _sides(node: Node, depth: int) -> dict[bytes, bytes | Node]:
+    if _count(node) is None:
+        return dict(_split(node, depth))
+    return {digit: raw.id for digit, raw in _buckets(node).items()}
+
+
+def _put(
+    repo: pygit2.Repository, folder: bytes, name: bytes, raw: Raw | None, depth: int
+) -> tuple[bytes, int]:
+    """The new node and by how much its count of entries changed."""
+    node = _load(repo, folder)
+    total = _count(node)
+    if total is None:
+        before = len(node)
+        if raw is None:
+            node.pop(name, None)
+        else:
+            node[name] = raw
+        return build(repo, node, depth), len(node) - before
+    key = b"%s" + _digit(name, depth)
+    below, change = _put(repo, node.get(key, Raw(FOLDER, EMPTY_TREE)).id, name, raw, depth + 1)
+    node.pop(key, None)
+    if below != EMPTY_TREE:
+        node[key] = Raw(FOLDER, below)
+    if total + change <= FLAT_LIMIT:
+        flat: Node = {}
+        for bucket in _buckets(node).values():
+            flat |= entries(repo, bucket.id)
+        return _store(repo, flat), change
+    node[b"%%n%d" % (total + change)] = node.pop(b"%%n%d" % total)
+    return _store(repo, node), change
+
+
+def _load(repo: pygit2.Repository, folder: bytes) -> Node:
+    if folder == EMPTY_TREE:
+        return {}
+    return {
+        name: Raw(int(mode, 8), oid)
+        for mode, name, oid in _ENTRY.findall(objects.read(repo, folder))
+    }
+
+
+def _store(repo: pygit2.Repository, node: Node) -> bytes:
+    # Git sorts a folder as if its name ended in a slash.
+    ordered = sorted(node, key=lambda name: name + b"/" if node[name].mode == FOLDER else name)
+    return objects.write_tree(
+        repo, b"".join(b"%o %b\0%b" % (node[name].mode, name, node[name].id) for name in ordered)
+    )
+
+
+def _count(node: Node) -> int | None:
+    """The count in a sharded node's marker, None for a flat one."""
+    # In a sharded node the marker sorts first; dictionaries here may have been changed since.
+    for name in node:
+        if name.startswith(b"%n"):
+            return int(name[2:])
+        if not name.startswith(b"%s"):
+            return None
+    return None
+
+
+def _buckets(node: Node) -> Node:
+    return {name[2:]: raw for name, raw in node.items() if name.startswith(b"%s")}
+
+
+def _split(node: Node, depth: int) -> dict[bytes, Node]:
+    parts: dict[bytes, Node] = {}
+    for name, raw in node.items():
+        parts.setdefault(_digit(name, depth), {})[name] = raw
+    return parts
+
+
+def _digit(name: bytes, depth: int) -> bytes:
+    return hashlib.sha1(name).hexdigest()[depth].encode()

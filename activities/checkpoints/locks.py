@@ -1,0 +1,44 @@
+"""A lock between processes and threads that dies with its holder."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def locked(path: Path, *, seconds: float) -> Iterator[None]:
+    """Holds an exclusive flock on the file at `path`, made if need be.
+
+    Waits for at most `seconds`, then raises TimeoutError (an OSError): a holder that is frozen
+    rather than dead must not freeze everybody else.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise TimeoutError(f"{path} has been locked for {seconds} s.") from None
+                time.sleep(0.01)
+        try:
+            yield
+        finally:
+            # Said aloud: a forked child may hold a copy of the handle.
+            fcntl.flock(handle, fcntl.LOCK_UN)
+    finally:
+        os.close(handle)
+
+
+def sync(path: Path) -> None:
+    """Flushes a file or a folder's listing to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

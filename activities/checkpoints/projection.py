@@ -1,0 +1,143 @@
+"""The workspace folder as a projection of the newest tree. It may lag; it is never read back."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from activities.checkpoints.bringing import Bringing
+from activities.checkpoints.errors import CheckpointMissing
+from activities.checkpoints.files import Files
+from activities.checkpoints.locks import locked
+from activities.checkpoints.repository import Checkpoints
+from activities.checkpoints.root import Root
+
+# How long another projection of the job may take before ours gives up; the next one mends.
+WAIT_SECONDS = 20
+MAX_STARTED = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was last put into the folder.
+
+    `order`: milliseconds, when the activity that asked was scheduled; `tree`: the last tree that
+    was projected in full; `started`: trees begun since and not finished, newest last;
+    `reported`: the number of the last folder in lost+found that a caller was told of.
+    """
+
+    order: int = 0
+    tree: str | None = None
+    started: list[str] = field(default_factory=list)
+    reported: int = 0
+
+
+def project(checkpoints: Checkpoints, root: Root, job: str, files: Files, order: int) -> list[str]:
+    """Brings `<root>/<job>/` up to `files` by the difference from what was last projected.
+
+    Skipped if something scheduled later (`order`, milliseconds) was projected already: a worker
+    that was frozen cannot put the folder back. After an interrupted projection, or without a
+    record, does what `mend` does.
+
+    Returns the paths, relative to the root, in `lost+found/` to which strays and edited files
+    were moved. Raises OSError (disk full, permissions, TimeoutError for a folder that is locked),
+    which leaves the folder for the next projection to mend, and CheckpointMissing.
+    """
+    return _project(checkpoints, root, job, files, order, scan=False)
+
+
+def mend(checkpoints: Checkpoints, root: Root, job: str, files: Files, order: int) -> list[str]:
+    """`project` with a full scan: every file is compared, whatever was last projected."""
+    return _project(checkpoints, root, job, files, order, scan=True)
+
+
+@contextmanager
+def projecting(checkpoints: Checkpoints) -> Iterator[Record | None]:
+    """Holds the folder's lock; gives the record, None if there is none that can be read."""
+    with locked(checkpoints.path / "longhaul-projection.lock", seconds=WAIT_SECONDS):
+        try:
+            record = Record(**json.loads(_record_path(checkpoints).read_text()))
+        except (OSError, ValueError, TypeError):
+            record = None
+        yield record
+
+
+def _project(
+    checkpoints: Checkpoints, root: Root, job: str, files: Files, order: int, *, scan: bool
+) -> list[str]:
+    with projecting(checkpoints) as last:
+        if last is not None and order < last.order:
+            return []
+        record = last or Record(reported=max(_batches(root.lost_found(job)), default=0))
+        scan = scan or record.tree is None or bool(record.started)
+        known = [tree for tree in dict.fromkeys([record.tree, *record.started]) if tree]
+        # Marked before anything is touched: whoever finds the mark knows that a pass broke off.
+        begun = [*record.started, files.id][-MAX_STARTED:]
+        _store(checkpoints, replace(record, order=order, started=begun))
+        found: list[str] = []
+        if scan or known != [files.id] or not root.workspace(job).is_dir():
+            try:
+                found = _pass(checkpoints, root, job, known, files, scan=scan)
+            except CheckpointMissing:
+                # If it was an earlier tree that is lost, nothing in the folder is known to be
+                # ours: all that differs is kept. If it is the tree itself, this raises again.
+                found = _pass(checkpoints, root, job, [], files, scan=True)
+        # What passes that broke off had moved is named here, by the folder it went to.
+        numbers = [at for at in _batches(root.lost_found(job)) if at > record.reported]
+        folders = [_batch(root, job, at) for at in numbers]
+        found = [f for f in folders if not any(p.startswith(f"{f}/") for p in found)] + found
+        reported = max([record.reported, *numbers])
+        _store(checkpoints, Record(order, files.id, [], reported))
+        return found
+
+
+def _pass(
+    checkpoints: Checkpoints, root: Root, job: str, known: list[str], files: Files, *, scan: bool
+) -> list[str]:
+    drafts = checkpoints.path / "projecting"
+    shutil.rmtree(drafts, ignore_errors=True)
+    drafts.mkdir()
+    workspace = root.workspace(job)
+    try:
+        workspace.mkdir()
+        scan = True
+    except FileExistsError:
+        pass
+    batch = _batch(root, job, max(_batches(root.lost_found(job)), default=0) + 1)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    drafts_fd = os.open(drafts, flags)
+    try:
+        workspace_fd = os.open(workspace, flags)
+        try:
+            bringing = Bringing(checkpoints.repo, drafts_fd, root.path / batch)
+            trees = [bytes.fromhex(tree) for tree in known]
+            bringing.folder(workspace_fd, (), trees, bytes.fromhex(files.id), scan=scan)
+        finally:
+            os.close(workspace_fd)
+    finally:
+        os.close(drafts_fd)
+    shutil.rmtree(drafts, ignore_errors=True)
+    return [f"{batch}/{path}" for path in bringing.found]
+
+
+def _batches(folder: Path) -> list[int]:
+    """The numbers in a job's lost+found, in order: each pass that finds strays has its own."""
+    return sorted(int(path.name) for path in folder.glob("*") if path.name.isdecimal())
+
+
+def _batch(root: Root, job: str, number: int) -> str:
+    return f"{root.lost_found(job).relative_to(root.path)}/{number:04}"
+
+
+def _record_path(checkpoints: Checkpoints) -> Path:
+    return checkpoints.path / "projected.json"
+
+
+def _store(checkpoints: Checkpoints, record: Record) -> None:
+    path = _record_path(checkpoints)
+    draft = path.with_suffix(".new")  # one writer at a time: we hold the lock
+    draft.write_text(json.dumps(asdict(record)))
+    draft.rename(path)

@@ -1,0 +1,208 @@
+"""A job's repository: commits that move no ref, tags under a lock, one handle per thread."""
+
+import secrets
+import shutil
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+
+from activities.checkpoints import objects
+from activities.checkpoints.errors import CheckpointMissing
+from activities.checkpoints.files import MAX_FILE_BYTES, Files
+from activities.checkpoints.locks import locked, sync
+from activities.checkpoints.packing import pack
+from activities.checkpoints.root import Root
+
+HANDLES_PER_THREAD = 64
+
+# Repositories on a shared volume may belong to another user id than the worker's; they lie under
+# a root the operator chose, and nothing in them is executed.
+pygit2.settings.owner_validation = False
+# libgit2 keeps every pack it has read open; a worker serves many jobs with a few packs each.
+pygit2.settings.mwindow_file_limit = 128
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One checkpoint: commit id, epoch seconds UTC, message, tree id."""
+
+    id: str
+    at: int
+    message: str
+    tree: str
+
+
+class Checkpoints:
+    """A handle on a job's repository. For one thread: get it through `open_checkpoints`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.repo = pygit2.Repository(str(path))
+        except (pygit2.GitError, KeyError):
+            raise CheckpointMissing("", f"There is no checkpoint repository at {path}.") from None
+
+    @classmethod
+    def open(cls, root: Root, job: str) -> "Checkpoints":
+        """The job's repository. Raises CheckpointMissing if there is none."""
+        return cls(root.repository(job))
+
+    @classmethod
+    def create(cls, root: Root, job: str) -> "Checkpoints":
+        """The job's repository, made if need be; a kill or a race harms nothing."""
+        path = root.repository(job)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # The leading dot keeps a draft apart from every job's name.
+            draft = path.parent / f".new-{secrets.token_hex(6)}"
+            repo = pygit2.init_repository(str(draft), bare=True)
+            # Nothing refers to most commits but Temporal's history, which git cannot see: a
+            # well-meant `git gc` must not throw them away.
+            repo.config["gc.auto"] = 0
+            repo.config["gc.pruneExpire"] = "never"
+            repo.config["gc.reflogExpire"] = "never"
+            # Looking for deltas in large files costs seconds and finds little.
+            repo.config["core.bigFileThreshold"] = "4m"
+            repo.free()
+            try:
+                draft.rename(path)
+            except OSError:
+                if not path.exists():
+                    raise
+                shutil.rmtree(draft)
+            sync(path.parent)
+        return cls(path)
+
+    def files(self, tree: str, *, limit: int = MAX_FILE_BYTES) -> Files:
+        """The files of a tree of this repository."""
+        return Files(self.repo, tree, limit=limit)
+
+    def commit(self, tree_id: str, parents: list[str], message: str, at: int) -> str:
+        """Stores a commit and returns its id; moves no ref. `at`: epoch seconds UTC.
+
+        The same arguments give the same commit. Raises CheckpointMissing for a tree or parent
+        that is not there.
+        """
+        text = message.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0").decode()
+        author = pygit2.Signature("longhaul", "longhaul@localhost", at, 0)
+        try:
+            return str(self.repo.create_commit(None, author, author, text, tree_id, parents))
+        except (pygit2.GitError, KeyError):
+            for needed in (tree_id, *parents):
+                objects.read(self.repo, bytes.fromhex(needed))
+            # All are there: this handle was behind.
+            self.repo = pygit2.Repository(str(self.path))
+            return str(self.repo.create_commit(None, author, author, text, tree_id, parents))
+
+    def tree_of(self, commit: str) -> str:
+        """The tree id of a commit. Raises CheckpointMissing."""
+        return self._commit(commit).tree
+
+    def is_whole(self, commit: str) -> bool:
+        """Whether a checkpoint and every file in it can be found: what a lost disk or a power cut
+        took shows here. Reads every tree and every file's header."""
+        try:
+            return all(entry.size >= 0 for entry in self.files(self.tree_of(commit)).walk())
+        except CheckpointMissing:
+            return False
+
+    def log(self, commit: str, limit: int) -> list[LogEntry]:
+        """At most `limit` checkpoints from a commit back along first parents.
+
+        Raises CheckpointMissing for the commit itself; a history that breaks off later is short.
+        """
+        entry, parent = self._parsed(commit)
+        story = [entry]
+        while parent and len(story) < limit:
+            try:
+                entry, parent = self._parsed(parent)
+            except CheckpointMissing:
+                break
+            story.append(entry)
+        return story[:limit]
+
+    def tag(self, name: str, commit: str) -> None:
+        """Points `refs/tags/<name>` at a commit, in place of what it pointed at; fsynced.
+
+        Raises CheckpointMissing, ValueError for a name git does not take, TimeoutError.
+        """
+        if not pygit2.reference_is_valid_name(f"refs/tags/{name}"):
+            raise ValueError(f"{name!r} cannot be the name of a tag.")
+        self._commit(commit)
+        ref = self.path / "refs" / "tags" / name
+        with locked(self.path / "longhaul-refs.lock", seconds=30):
+            ref.parent.mkdir(parents=True, exist_ok=True)
+            # Every writer holds our lock, which died with its holder: git's own is left over.
+            lock = ref.with_name(f"{ref.name}.lock")
+            lock.unlink(missing_ok=True)
+            lock.write_text(f"{commit}\n")
+            sync(lock)
+            lock.rename(ref)
+            sync(ref.parent)
+
+    def tags(self) -> dict[str, str]:
+        """Commit ids by tag name, sorted by name; a tag that is damaged is left out."""
+        found = {}
+        prefix = "refs/tags/"
+        for ref in sorted(self.repo.listall_references()):
+            if ref.startswith(prefix) and not ref.endswith(".lock"):
+                with suppress(KeyError, ValueError, pygit2.GitError):
+                    found[ref.removeprefix(prefix)] = str(self.repo.lookup_reference(ref).target)
+        return found
+
+    def pack(self) -> None:
+        """Packs the loose objects; see `packing.pack`."""
+        pack(self.path)
+
+    def _commit(self, commit: str) -> LogEntry:
+        return self._parsed(commit)[0]
+
+    def _parsed(self, commit: str) -> tuple[LogEntry, str | None]:
+        """A commit and its first parent."""
+        try:
+            raw = objects.read(self.repo, bytes.fromhex(commit))
+        except ValueError:
+            raise CheckpointMissing(commit) from None
+        head, _, message = raw.decode("utf-8", "replace").partition("\n\n")
+        fields: dict[str, str] = {}
+        for line in head.splitlines():
+            key, _, value = line.partition(" ")
+            fields.setdefault(key, value)
+        if "tree" not in fields or "committer" not in fields:
+            raise CheckpointMissing(commit, f"{commit} is not a checkpoint.")
+        at = int(fields["committer"].split()[-2])
+        return LogEntry(commit, at, message, fields["tree"]), fields.get("parent")
+
+
+class _Handles(threading.local):
+    def __init__(self) -> None:
+        self.by_path: OrderedDict[tuple[Path, int], Checkpoints] = OrderedDict()
+
+
+_handles = _Handles()
+
+
+def open_checkpoints(root: Root, job: str, *, create: bool = False) -> Checkpoints:
+    """This thread's handle on a job's repository; the 64 used last are kept open.
+
+    With `create` the repository is made if need be; else raises CheckpointMissing without one.
+    """
+    path = root.repository(job)
+    cache = _handles.by_path
+    with suppress(FileNotFoundError):
+        # By inode as well: a repository that was lost and made anew needs a new handle.
+        key = (path, path.stat().st_ino)
+        if key not in cache:
+            cache[key] = Checkpoints(path)
+        cache.move_to_end(key)
+        while len(cache) > HANDLES_PER_THREAD:
+            cache.popitem(last=False)
+        return cache[key]
+    if not create:
+        raise CheckpointMissing("", f"There is no checkpoint repository at {path}.")
+    Checkpoints.create(root, job)
+    return open_checkpoints(root, job)

@@ -1,0 +1,94 @@
+"""The workspaces root: where the folders of all jobs and their repositories lie."""
+
+import hashlib
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.checkpoints.errors import RootError
+
+MAX_FOLDER_BYTES = 200
+
+
+def folder_name(job: str) -> str:
+    """The file name of a job id: letters, digits and `.-_` as they are, the rest as `%XX`.
+
+    No leading dot, never `lost+found`, at most 200 bytes: a longer id is cut and ends in `%h` and
+    its sha1 (so does the empty one), which no other id's name contains.
+    """
+    name = "".join(
+        char if char.isalnum() or char in "-_" or (char == "." and at) else _percent(char)
+        for at, char in enumerate(job)
+    )
+    if name and len(name.encode()) <= MAX_FOLDER_BYTES:
+        return name
+    digest = hashlib.sha1(job.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{name.encode()[:150].decode(errors='ignore')}%h{digest}"
+
+
+def _percent(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A workspaces root that is there. `id`: 12 hex digits, the same for all who share it."""
+
+    path: Path
+    id: str
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool) -> "Root":
+        """The root at `path`, with `create` made if need be. Raises RootError."""
+        path = path.absolute()
+        marker = path / ".longhaul" / "root-id"
+        try:
+            if create:
+                (path / ".longhaul" / "checkpoints").mkdir(parents=True, exist_ok=True)
+                _write_id(marker)
+            found = marker.read_text()
+        except FileNotFoundError:
+            raise RootError(
+                f"{path} is not a workspaces root; start a worker on it once or set "
+                "LONGHAUL_WORKSPACES to the right folder."
+            ) from None
+        except OSError as error:
+            raise RootError(f"The workspaces root {path} cannot be used: {error}.") from None
+        if not re.fullmatch(r"[0-9a-f]{12}\n?", found):
+            raise RootError(f"{marker} is damaged: restore its 12 hex digits from a backup.")
+        if not os.access(marker.parent, os.W_OK) or not os.access(path, os.W_OK):
+            raise RootError(f"The workspaces root {path} is not writable; change its mode.")
+        return cls(path, found.strip())
+
+    def workspace(self, job: str) -> Path:
+        """The folder a person looks at."""
+        return self.path / folder_name(job)
+
+    def repository(self, job: str) -> Path:
+        """The job's bare git repository."""
+        return self.path / ".longhaul" / "checkpoints" / f"{folder_name(job)}.git"
+
+    def lost_found(self, job: str) -> Path:
+        """Where files found in the workspace and in no tree go."""
+        return self.path / "lost+found" / folder_name(job)
+
+    @property
+    def staged(self) -> Path:
+        """Files handed in before there is a job to hold them."""
+        return self.path / ".longhaul" / "staged"
+
+
+def _write_id(marker: Path) -> None:
+    if marker.exists():
+        return
+    # Complete before it has its name, and the name given only if free: racing processes agree.
+    draft = marker.with_name(f"root-id.{secrets.token_hex(6)}")
+    draft.write_text(f"{secrets.token_hex(6)}\n")
+    try:
+        os.link(draft, marker)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

@@ -1,0 +1,78 @@
+"""The end of a job: its result, written where people look and returned to Temporal."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from temporalio import activity
+
+from activities.archive import archive_page, archive_phase
+from activities.checkpoints import Root
+from activities.failures import typed
+from activities.folder import settle
+from activities.model.stream import heartbeats
+from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
+from activities.snapshot import Snapshot
+from activities.summary import workspace_summary
+from activities.tools import REGISTRY
+from activities.tools.context import no_heartbeat
+from protocol.requests import Closed, CloseRequest, JobResult
+
+
+class Closing:
+    """The `close_job` activity."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    @activity.defn(name="close_job")
+    async def close_job(self, request: CloseRequest) -> Closed:
+        """Write `output/completion.json`, tag the last checkpoint, settle the folder."""
+        with typed():
+            async with heartbeats():
+                closed = await asyncio.to_thread(self._close, request)
+                if request.request_cancel:
+                    # Only the server can close a workflow as Cancelled, and only when asked.
+                    run_id = activity.info().workflow_run_id
+                    handle = activity.client().get_workflow_handle(job_id(), run_id=run_id)
+                    await handle.cancel()
+                return closed
+
+    def _close(self, request: CloseRequest) -> Closed:
+        snapshot = open_snapshot(self._root, request)
+        before = snapshot.files
+        result = _result(snapshot, request)
+        phase = snapshot.state.phase
+        if request.status == "completed":
+            for todo in phase.todos:
+                todo.done = True
+        page = archive_page(snapshot, "closed", request.reason, result.summary)
+        snapshot.files = archive_phase(snapshot.files, phase, page)
+        summary = workspace_summary(snapshot.files, snapshot.changes, snapshot.state, no_heartbeat)
+        snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
+        # What differs between two runs of the same steps, such as ids, is not in the file.
+        told = result.model_dump_json(indent=2, exclude={"checkpoint", "tree"}) + "\n"
+        snapshot.files = snapshot.files.write("output/completion.json", told.encode())
+        snapshot.note_changes(before)
+        at = scheduled_at()
+        result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", at)
+        result.tree = snapshot.checkpoints.tree_of(result.checkpoint)
+        settle(self._root, snapshot, request.status, attempt_key())
+        return Closed(commit=result.checkpoint, at=at, result=result)
+
+
+def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
+    arguments: dict[str, Any] = {"summary": request.reason}
+    if request.call is not None:
+        called = snapshot.call(request.call)["function"]
+        arguments = REGISTRY["job_complete"].parse(called["arguments"])
+        arguments["unresolved"] = arguments["unresolved"] or []
+    return JobResult(
+        status=request.status,
+        phases=request.phases,
+        rewinds=request.rewinds,
+        # How much of a prompt was cached depends on when a call was repeated, not on the job.
+        usage=request.usage.model_copy(update={"cached_tokens": 0}),
+        **arguments,
+    )

@@ -1,0 +1,21 @@
+"""Documents: their text by page, quotes found in it, and sentences that may be requirements."""
+
+from activities.documents.bounded import extract_bounded
+from activities.documents.candidates import Candidate, identify
+from activities.documents.model import DocumentError, Page
+from activities.documents.pages import contains_quote, page_of, pages_with_quote, parse, render
+from activities.documents.text import extract
+
+__all__ = [
+    "Candidate",
+    "DocumentError",
+    "Page",
+    "contains_quote",
+    "extract",
+    "extract_bounded",
+    "identify",
+    "page_of",
+    "pages_with_quote",
+    "parse",
+    "render",
+]

@@ -1,0 +1,122 @@
+"""Sentences that may be requirements, found by their language.
+
+Recall matters more than precision: an agent reads every candidate and drops what is none, but
+what is not listed here it may never see.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from activities.documents.indicators import Hit, LanguageCode, Modality, Phrases, shipped
+from activities.documents.model import Page
+from activities.documents.pages import MIN_QUOTE
+from activities.documents.sentences import Sentence, citable, sentences
+
+MAX_TEXT = 600
+
+_RANK: dict[Modality, int] = {
+    "prohibition": 0,
+    "obligation": 0,
+    "recommendation": 1,
+    "permission": 2,
+}
+_INHERITED = 0.75
+
+
+class Candidate(BaseModel):
+    """A sentence or list item that may be a requirement."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str = Field(description="C-001 and so on, in document order.")
+    page: int = Field(description="The page its text stands on.")
+    text: str = Field(description="Its exact words, at most 600 characters; can be cited.")
+    language: LanguageCode = Field(description="The language it is in.")
+    modality: Modality = Field(description="What kind of demand it makes.")
+    indicators: list[str] = Field(description="The words it was recognised by.")
+    regulation: list[str] = Field(description="Regulations it seems to speak of.")
+    confidence: float = Field(description="From 0 to 1: how sure it is meant as a requirement.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """What makes a sentence a candidate; list items inherit it from the sentence before them."""
+
+    language: LanguageCode
+    modality: Modality
+    confidence: float
+    words: tuple[str, ...]
+
+
+def identify(pages: Iterable[Page]) -> list[Candidate]:
+    """The candidates of the document, in its order; the same pages always give the same ones.
+
+    A list item without a demand of its own takes that of the sentence before the list, when that
+    ends with a colon. Headings, code blocks and running headers are no candidates.
+    """
+    phrases = shipped()
+    found: list[Candidate] = []
+    lead: _Demand | None = None
+    for sentence in sentences(pages, phrases.abbreviations, phrases.words):
+        hits = phrases.find(sentence.whole)
+        demand = _demand(sentence.whole, hits, phrases)
+        if sentence.whole.endswith(":"):
+            lead = _inherited(demand)
+        elif not sentence.item:
+            lead = None
+        elif demand is None and sentence.first:
+            demand = lead
+        text = citable(sentence.text, MAX_TEXT)
+        if demand is not None and not sentence.heading and _is_a_sentence(text):
+            found.append(_candidate(len(found) + 1, sentence, text, demand, hits))
+    return found
+
+
+def _demand(text: str, hits: list[Hit], phrases: Phrases) -> _Demand | None:
+    demands = [hit for hit in hits if hit.modality is not None]
+    if not demands:
+        return None
+    languages = {hit.language for hit in demands}
+    language = phrases.language_of(text) if len(languages) > 1 else demands[0].language
+    own = [hit for hit in demands if hit.language == language]
+    chosen = min(own, key=lambda hit: (_RANK[hit.modality or "permission"], -hit.confidence))
+    assert language is not None and chosen.modality is not None
+    return _Demand(language, chosen.modality, chosen.confidence, tuple(hit.words for hit in own))
+
+
+def _inherited(demand: _Demand | None) -> _Demand | None:
+    # "It may contain the following:" asks for nothing, and every list of a manual begins so.
+    if demand is None or demand.modality == "permission":
+        return None
+    return replace(demand, confidence=demand.confidence * _INHERITED)
+
+
+def _candidate(
+    number: int, sentence: Sentence, text: str, demand: _Demand, hits: list[Hit]
+) -> Candidate:
+    regulations = sorted({hit.regulation for hit in hits if hit.regulation is not None})
+    terms = [hit.words for hit in hits if hit.regulation is not None]
+    confidence = demand.confidence + 0.04 * len(regulations)
+    if sentence.whole.endswith("?"):
+        confidence -= 0.3
+    if len(text.split()) < 5:
+        confidence -= 0.2
+    if len(text) < len(sentence.text):
+        confidence -= 0.05
+    return Candidate(
+        id=f"C-{number:03d}",
+        page=sentence.page,
+        text=text,
+        language=demand.language,
+        modality=demand.modality,
+        indicators=list(dict.fromkeys([*demand.words, *terms])),
+        regulation=regulations,
+        confidence=round(min(0.99, max(0.05, confidence)), 2),
+    )
+
+
+def _is_a_sentence(text: str) -> bool:
+    letters = sum(letter.isalpha() for letter in text)
+    return len(text) >= MIN_QUOTE and len(text.split()) >= 3 and letters * 2 >= len(text)

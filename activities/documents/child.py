@@ -1,0 +1,59 @@
+"""The process `bounded.py` starts: `python child.py NAME SECONDS MEMORY_MB`, the document on
+standard input, the pages or the error as JSON on standard output.
+
+Run by its path and with its parent packages left empty: their `__init__` would load the whole
+worker, seconds of imports and megabytes that a parser has no use for.
+"""
+
+import contextlib
+import json
+import resource
+import signal
+import sys
+from pathlib import Path
+from types import ModuleType
+
+_GRACE_SECONDS = 5
+
+
+def _limit(seconds: int, memory_mb: int) -> None:
+    memory = memory_mb * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 2))
+    # macOS knows this limit and refuses to set it.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    # For a child that sleeps while its parent is gone.
+    signal.alarm(seconds + _GRACE_SECONDS)
+
+
+def _leave_empty(name: str, folder: Path) -> None:
+    package = ModuleType(name)
+    package.__path__ = [str(folder)]
+    sys.modules[name] = package
+
+
+def _answer(name: str, data: bytes) -> dict[str, object]:
+    from activities.documents.model import DocumentError  # noqa: PLC0415
+    from activities.documents.text import extract  # noqa: PLC0415
+
+    try:
+        return {"pages": [(page.number, page.text) for page in extract(name, data)]}
+    except DocumentError as error:
+        return {"error": str(error)}
+
+
+def _main(name: str, seconds: int, memory_mb: int) -> None:
+    _limit(seconds, memory_mb)
+    here = Path(__file__).resolve().parent
+    _leave_empty("activities", here.parent)
+    _leave_empty("activities.documents", here)
+    try:
+        answer = _answer(name, sys.stdin.buffer.read())
+    except MemoryError:
+        answer = {"memory": True}
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,238 @@
+"""Sentences and list items of a document's pages, each exactly as it stands on one page.
+
+Made for plain text out of PDFs as much as for Markdown: lines are wrapped, headings are not
+marked, headers and footers run along. Python's `re` is used on lines and blocks only, with
+expressions that cannot backtrack.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from activities.documents.model import Page
+
+_ITEM = re.compile(
+    r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
+)
+_CLAUSE = re.compile(r"\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?\s+")
+_QUOTE_MARK = re.compile(r"\s*(?:>\s?)+")
+_HEADING = re.compile(r"\s*#{1,6}\s+")
+_RULE = re.compile(r"\s*[-=_*~|:+\s]{3,}$")
+_LEADERS = re.compile(r"\.{5}|(?:\. ){4}")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_PAGE_LINE = re.compile(
+    r"\s*(?:[-\u2013]\s*)?(?:(?:page|seite)\s*)?\d{1,4}(?:\s*(?:of|von|/)\s*\d{1,4})?(?:\s*[-\u2013])?\s*",
+    re.IGNORECASE,
+)
+_CELLS = re.compile(r"\s\|\s|^\s*\||\|\s*$", re.MULTILINE)
+_END = re.compile(r"[.!?\u2026][\"'\u201d\u2019\u00bb)\]*_]*(?=\s)")
+_TOKEN = re.compile(r"[^\s(\[\"'\u201e\u201c]+$")
+_STARTER = re.compile(r"\s*[\"'\u201e\u201c\u201a\u2018\u00bb(\[*_]*([^\W_])")
+_MONTH = re.compile(
+    r"\s*(?:Jan|Feb|Mär|Mar|Apr|Mai|May|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|Tag|Kalendertag|"
+    r"Werktag|Jahrhundert)"
+)
+_HYPHENATED = re.compile(r"(\w)[-\u2010\u00ad][^\S\n]*\n\s*(?=[a-zäöüß])")
+_HYPHEN_KEPT = re.compile(r"(\w-)[^\S\n]*\n\s*(?=\w)")
+_OPEN_WORD = re.compile(r"\s*\S*[-\u2010\u00ad]$")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence or list item. `text` stands on the page; `whole` goes on over the page end.
+
+    `item` says that it is in a list item or numbered clause, `first` that its block begins with
+    it."""
+
+    page: int
+    text: str
+    whole: str
+    item: bool = False
+    first: bool = True
+    heading: bool = False
+
+
+@dataclass(slots=True)
+class _Block:
+    lines: list[str] = field(default_factory=list)
+    item: bool = False
+    heading: bool = False
+
+
+def sentences(
+    pages: Iterable[Page], abbreviations: frozenset[str], words: frozenset[str]
+) -> list[Sentence]:
+    """All sentences in order. What repeats at the top or foot of pages is given once.
+
+    A sentence that goes on over a page end belongs to the page where it starts; what of it
+    stands on the next page is not given again. `words` (frequent ones, in small letters) help
+    to see that a page ends in the middle of a sentence.
+    """
+    there = list(pages)
+    furniture = _furniture(there)
+    shown: set[str] = set()
+    result: list[Sentence] = []
+    for page in there:
+        running, body = _without_furniture(page.text, furniture)
+        new = [line for line in running if _shape(line) not in shown]
+        shown.update(map(_shape, new))
+        found = [
+            sentence
+            for block in _blocks(body)
+            for sentence in _split(page.number, block, abbreviations)
+        ]
+        if result and found and _goes_on(result[-1], found[0], words):
+            last = result[-1]
+            joined = _fold(f"{last.whole}\n{found[0].text}")
+            result[-1] = replace(last, whole=joined)
+            del found[0]
+        # Not after the body, where it would part a sentence from its other half.
+        position = len(result) - 1 if result else 0
+        result[position:position] = [Sentence(page.number, line.strip(), line) for line in new]
+        result += found
+    return result
+
+
+def _furniture(pages: list[Page]) -> set[str]:
+    """Shapes of the lines that stand at the top or foot of many pages."""
+    counts: Counter[str] = Counter()
+    for page in pages:
+        counts.update({_shape(line) for line in _edges(page.text)})
+    enough = max(3, len(pages) * 0.4)
+    return {shape for shape, count in counts.items() if count >= enough}
+
+
+def _edges(text: str) -> list[str]:
+    lines = [line for line in text.split("\n") if line.strip()]
+    return lines[:3] + lines[3:][-3:]
+
+
+def _shape(line: str) -> str:
+    return " ".join(re.sub(r"\d+", "#", line).split())
+
+
+def _without_furniture(text: str, furniture: set[str]) -> tuple[list[str], list[str]]:
+    """The running lines at both ends of a page, and the lines between them."""
+    lines = text.split("\n")
+    running: list[str] = []
+    for end in (0, -1):
+        for _ in range(3):
+            while lines and not lines[end].strip():
+                lines.pop(end)
+            if not lines:
+                break
+            if _PAGE_LINE.fullmatch(lines[end]):
+                lines.pop(end)
+            elif _shape(lines[end]) in furniture:
+                running.append(lines.pop(end))
+    return running, lines
+
+
+def _blocks(lines: list[str]) -> Iterator[_Block]:
+    """Paragraphs, items, headings and table cells; code between fences is left out."""
+    lengths = sorted(len(line) for line in lines if line.strip())
+    width = lengths[len(lengths) * 9 // 10] if lengths else 0
+    block = _Block()
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        after = lines[number + 1] if number + 1 < len(lines) else ""
+        number += 1
+        if fence := _FENCE.match(line):
+            closed = _closing(lines, number, fence[1])
+            yield block
+            block = _Block()
+            number = closed or number
+        elif not line.strip() or _RULE.match(line) or _LEADERS.search(line):
+            yield block
+            block = _Block()
+        elif _CELLS.search(line):
+            yield block
+            yield from (_Block([cell], item=True) for cell in _CELLS.split(line) if cell.strip())
+            block = _Block()
+        elif _HEADING.match(line) or _is_heading(line, after, block, width):
+            yield block
+            yield _Block([line], heading=True)
+            block = _Block()
+        elif _ITEM.match(line) or _CLAUSE.match(line):
+            yield block
+            block = _Block([line], item=True)
+        else:
+            block.lines.append(line)
+    yield block
+
+
+def _closing(lines: list[str], start: int, fence: str) -> int | None:
+    for number in range(start, len(lines)):
+        if lines[number].lstrip().startswith(fence):
+            return number + 1
+    return None
+
+
+def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
+    """A short line between sentences that is none: it ends without a stop, a new one follows."""
+    text = line.strip()
+    if len(text) > 70 or len(text) > width * 0.6 or text[-1] in ".!?:;,-" or text[0] in "-*\u2022":
+        return False
+    words = text.split()
+    numbered = bool(_CLAUSE.match(line) or re.match(r"\d{1,2}\.?\s", text))
+    first = words[1] if numbered and len(words) > 1 else words[0]
+    ended = not block.lines or block.lines[-1].rstrip()[-1:] in ".!?:;"
+    follows = _STARTER.match(after)
+    return (
+        len(words) <= 9
+        and first[0].isupper()
+        and ended
+        and (follows is None or not follows[1].islower())
+    )
+
+
+def _split(page: int, block: _Block, abbreviations: frozenset[str]) -> Iterator[Sentence]:
+    text = "\n".join(block.lines)
+    start = 0
+    for marker in (_QUOTE_MARK, _HEADING, _CLAUSE, _ITEM):
+        if found := marker.match(text, start):
+            start = found.end()
+    first = True
+    ends = [end.end() for end in _END.finditer(text, start) if _is_end(text, end, abbreviations)]
+    for end in [*ends, len(text)]:
+        folded = _fold(text[start:end])
+        start = end
+        if folded:
+            yield Sentence(page, folded, folded, block.item, first, block.heading)
+            first = False
+
+
+def _is_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bool:
+    starter = _STARTER.match(text, stop.end())
+    if starter is None or starter[1].islower():
+        return starter is None
+    if not stop[0].startswith(".") or len(stop[0]) > 1:
+        return True
+    before = _TOKEN.search(text, max(0, stop.start() - 40), stop.start())
+    token = before[0].lower() if before else ""
+    if token.isdigit():
+        return len(token) > 2 or not _MONTH.match(text, stop.end())
+    return not (token in abbreviations or re.fullmatch(r"(?:\w\.)*\w", token))
+
+
+def _fold(text: str) -> str:
+    """One line, with words joined that were divided at line ends."""
+    return " ".join(_HYPHEN_KEPT.sub(r"\1", _HYPHENATED.sub(r"\1", text)).split())
+
+
+def _goes_on(last: Sentence, first: Sentence, words: frozenset[str]) -> bool:
+    if last.heading or last.text[-1] in ".!?:;" or first.heading or first.item:
+        return False
+    starter = _STARTER.match(first.text)
+    if starter is not None and starter[1].islower():
+        return True
+    return last.text[-1] in ",-" or last.text.split()[-1].lower() in words
+
+
+def citable(text: str, limit: int) -> str:
+    """The text, or as many of its first words as the limit allows; no half word at the end."""
+    if len(text) > limit:
+        text = text[: limit + 1].rsplit(" ", 1)[0]
+    return _OPEN_WORD.sub("", text)

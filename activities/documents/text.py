@@ -1,0 +1,156 @@
+"""The text of a document, page by page: PDF, DOCX, HTML, Markdown and plain text.
+
+The parsers are libraries. What is decided here is which of them a file needs (by its content
+first, since names lie), where pages end, and the one line said when there is no text to be had.
+`bounded.py` runs all of this where it can be killed.
+"""
+
+import re
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import PurePath
+from typing import Literal
+
+import pypdf
+from pypdf.errors import DependencyError
+
+from activities.documents import web, word
+from activities.documents.model import DocumentError, Page
+
+__all__ = ["DocumentError", "Page", "extract", "sniff"]
+
+Kind = Literal["pdf", "docx", "html", "text"]
+
+_HTML_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*(?:<!doctype\s+html|<html)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_KNOWN_BY_NAME: dict[str, Kind] = {
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".pdf": "pdf",
+    ".docx": "docx",
+}
+# Formats that are recognised only to say what to do about them.
+_REFUSED = {
+    b"\xd0\xcf\x11\xe0": "an old Office file or one with a password: save it as unprotected .docx",
+    b"{\\rtf": "an RTF file: save it as .docx or PDF",
+    b"\x89PNG": "a picture: convert it to text (OCR) first",
+    b"\xff\xd8\xff": "a picture: convert it to text (OCR) first",
+    b"GIF8": "a picture: convert it to text (OCR) first",
+    b"\x1f\x8b": "a compressed archive: unpack it first",
+}
+_CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def extract(name: str, data: bytes) -> list[Page]:
+    """The pages of the document `data`, in order, numbered from 1 as in the file.
+
+    `name` is used in messages and, where the content leaves a doubt, for its extension. A format
+    without pages (HTML; Markdown and text without form feeds) gives one page. Blank pages are
+    kept, so that numbers stay true. Raises `DocumentError` for a type that is not known, a file
+    that is broken or encrypted, and a document with no text at all.
+    """
+    read = _READERS[sniff(name, data)]
+    try:
+        texts = read(name, data)
+    except (DocumentError, MemoryError):
+        raise
+    except Exception as error:  # a parser fed with foreign bytes may raise whatever it likes
+        raise DocumentError(
+            f"{name}: the file is broken ({_one_line(error)}); get an intact copy"
+        ) from error
+    pages = [Page(number, _clean(text)) for number, text in enumerate(texts, start=1)]
+    if not any(page.text.strip() for page in pages):
+        raise DocumentError(
+            f"{name}: no text in it (empty, or a scan); run text recognition (OCR) over it first"
+        )
+    return pages
+
+
+def sniff(name: str, data: bytes) -> Kind:
+    """Which reader the document needs, by a look at its first bytes and then at its extension."""
+    if b"%PDF-" in data[:1024]:
+        return "pdf"
+    if data.startswith(b"PK\x03\x04"):
+        return "docx"
+    for magic, advice in _REFUSED.items():
+        if data.startswith(magic):
+            raise DocumentError(f"{name}: this is {advice}")
+    if _HTML_START.match(data[:4096]):
+        return "html"
+    by_name = _KNOWN_BY_NAME.get(PurePath(name).suffix.lower(), "text")
+    if by_name in ("pdf", "docx") and data.strip():
+        raise DocumentError(
+            f"{name}: the file is broken (not a {by_name.upper()} inside); get an intact copy"
+        )
+    if not data.startswith(_UTF16) and data[:8192].translate(None, _CONTROL) != data[:8192]:
+        raise DocumentError(
+            f"{name}: unknown type (binary); PDF, DOCX, HTML, Markdown and text can be read"
+        )
+    return "html" if by_name == "html" else "text"
+
+
+def _pdf(name: str, data: bytes) -> list[str]:
+    locked = DocumentError(f"{name}: the PDF is encrypted; get a copy without a password")
+    try:
+        reader = pypdf.PdfReader(BytesIO(data))
+        # Most "protected" PDFs forbid printing only and open with the empty password.
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise locked
+    except (DependencyError, NotImplementedError) as error:
+        raise locked from error
+    return [page.extract_text() for page in reader.pages]
+
+
+def _text(name: str, data: bytes) -> list[str]:
+    return _decode(data).split("\f")
+
+
+def _decode(data: bytes) -> str:
+    if data.startswith(_UTF16):
+        return data.decode("utf-16", errors="replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", errors="replace")
+
+
+_READERS: dict[Kind, Callable[[str, bytes], list[str]]] = {
+    "pdf": _pdf,
+    "docx": word.pages,
+    "html": web.pages,
+    "text": _text,
+}
+
+
+# Of typesetting, not of the text; left in, no search for "file" finds it.
+_LIGATURES = str.maketrans(
+    dict(
+        zip(
+            "\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06",
+            ["ff", "fi", "fl", "ffi", "ffl", "ft", "st"],
+            strict=True,
+        )
+    )
+)
+
+
+def _clean(text: str) -> str:
+    # Broken character maps give lone surrogates, which no file can hold.
+    text = text.encode("utf-8", errors="replace").decode("utf-8")
+    text = (
+        text.translate(_LIGATURES)
+        .replace("\r\n", "\n")
+        .replace("\r", "\n")
+        .replace("\f", "\n")
+        .replace("\0", "")
+    )
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+
+
+def _one_line(error: Exception) -> str:
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= 160 else words[:157] + "..."

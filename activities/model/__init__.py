@@ -1,0 +1,1 @@
+"""The model: which endpoint, what is sent, what came back."""

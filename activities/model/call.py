@@ -1,0 +1,122 @@
+"""The model call: from a checkpoint to the checkpoint that holds the reply."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import openai
+from temporalio import activity
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.conversation import call_id
+from activities.failures import typed
+from activities.folder import project_folder
+from activities.model.endpoint import Connect, explain
+from activities.model.prompt import request_body
+from activities.model.replies import Replies
+from activities.model.stream import Streamed, heartbeats, stream_reply
+from activities.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
+from config.schema import ModelConfig
+from protocol.requests import Call, ModelReply, ModelRequest
+
+MAX_NAME = 100
+MAX_PATH = 120
+
+
+class ModelCalls:
+    """The `model_call` activity."""
+
+    def __init__(self, root: Root, connect: Connect) -> None:
+        self._root = root
+        self._connect = connect
+
+    @activity.defn(name="model_call")
+    async def model_call(self, request: ModelRequest) -> ModelReply:
+        """Ask the model for the next reply and store it.
+
+        The folder is brought up to date meanwhile: a call takes long enough for that.
+        """
+        with typed():
+            async with heartbeats():
+                kept, model, body = await asyncio.to_thread(self._before, request)
+                if kept is not None:
+                    return kept
+                projection = asyncio.create_task(asyncio.to_thread(self._project, request, order()))
+                try:
+                    streamed = await ask(self._connect, model, body)
+                finally:
+                    await projection
+                return await asyncio.to_thread(self._after, request, streamed)
+
+    def _before(self, request: ModelRequest) -> tuple[ModelReply | None, ModelConfig, bytes]:
+        snapshot = open_snapshot(self._root, request)
+        data = Replies(snapshot.checkpoints).find(attempt_key())
+        if data is not None:
+            return ModelReply.model_validate_json(data), snapshot.config.model, b""
+        # The step begun now: what is rendered and stored for it carries its number.
+        return None, snapshot.config.model, request_body(snapshot, request.correction)
+
+    def _project(self, request: ModelRequest, order_: int) -> None:
+        checkpoints = open_checkpoints(self._root, job_id())
+        project_folder(self._root, checkpoints, request.commit, order_)
+
+    def _after(self, request: ModelRequest, streamed: Streamed) -> ModelReply:
+        snapshot = open_snapshot(self._root, request)
+        snapshot.state.step = request.step
+        snapshot.conversation = snapshot.conversation.append(_message(request.step, streamed))
+        at = scheduled_at()
+        names = ", ".join(name[:MAX_NAME] for name, _ in streamed.calls) or "text"
+        reply = ModelReply(
+            commit=snapshot.save(snapshot.story(f"reply: {names}"), at),
+            at=at,
+            finish=streamed.finish[:40],
+            calls=[Call(tool=name[:MAX_NAME], path=_path(raw)) for name, raw in streamed.calls],
+            usage=streamed.usage,
+        )
+        Replies(snapshot.checkpoints).keep(attempt_key(), reply.model_dump_json().encode())
+        return reply
+
+
+async def ask(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
+    """One request; whatever goes wrong is a typed failure."""
+    try:
+        return await stream_reply(connect(model), body)
+    except openai.OpenAIError as error:
+        raise explain(error, model) from error
+
+
+def _message(step: int, streamed: Streamed) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": streamed.text or None}
+    if streamed.calls:
+        message["tool_calls"] = [
+            {
+                "id": call_id(step, index),
+                "type": "function",
+                "function": {"name": name[:MAX_NAME] or "unnamed", "arguments": _sendable(raw)},
+            }
+            for index, (name, raw) in enumerate(streamed.calls)
+        ]
+    elif not streamed.text:
+        message["content"] = ""
+    return message
+
+
+def _sendable(raw: str) -> str:
+    """Arguments as they may be sent back: endpoints refuse a conversation with broken JSON."""
+    try:
+        json.loads(raw or "{}")
+    except ValueError:
+        return json.dumps({"malformed_arguments": raw[:2000]}, ensure_ascii=False)
+    return raw or "{}"
+
+
+def _path(raw: str) -> str | None:
+    """The path a call is about, for people who read the history."""
+    try:
+        arguments = json.loads(raw)
+    except ValueError:
+        return None
+    path = arguments.get("path") if isinstance(arguments, dict) else None
+    return path[:MAX_PATH] if isinstance(path, str) else None

@@ -1,0 +1,112 @@
+"""Which endpoint a job's model calls go to, and what its errors mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import lru_cache
+
+import httpx2
+import openai
+from openai import AsyncOpenAI
+from temporalio.exceptions import ApplicationError
+
+from activities.failures import failure
+from activities.rehearsal import RehearsalTransport, rehearse
+from config.schema import ModelConfig
+
+REHEARSAL = "rehearsal"
+"""Model name that asks for the rehearsal model."""
+
+Connect = Callable[[ModelConfig], AsyncOpenAI]
+
+
+def configured(model: ModelConfig) -> bool:
+    """Whether anything says where a hosted model is."""
+    return bool(
+        model.base_url
+        or os.environ.get("OPENAI_BASE_URL")
+        or os.environ.get(model.api_key_variable)
+    )
+
+
+def chosen_name(model: ModelConfig) -> str:
+    """The model's name as it is pinned: the rehearsal model when no endpoint is configured."""
+    return model.name if configured(model) else REHEARSAL
+
+
+def connect(model: ModelConfig) -> AsyncOpenAI:
+    """A client for the model's endpoint. Retries are Temporal's, so the client does none.
+
+    The key is read from the environment at every call, so that a new one takes effect.
+    """
+    if model.name == REHEARSAL:
+        return _rehearsal()
+    base_url = model.base_url or os.environ.get("OPENAI_BASE_URL")
+    key = os.environ.get(model.api_key_variable)
+    if key is None and base_url is None:
+        raise failure(
+            "Credentials",
+            f"The environment variable {model.api_key_variable} is not set in the worker. Set it, "
+            "restart the worker and resume the job.",
+        )
+    return _client(base_url, key or "none", float(model.timeout_seconds))
+
+
+@lru_cache(maxsize=1)
+def _rehearsal() -> AsyncOpenAI:
+    transport = RehearsalTransport(rehearse)
+    return AsyncOpenAI(
+        base_url="http://rehearsal/v1",
+        api_key=REHEARSAL,
+        max_retries=0,
+        http_client=httpx2.AsyncClient(transport=transport),
+    )
+
+
+@lru_cache(maxsize=32)
+def _client(base_url: str | None, key: str, seconds: float) -> AsyncOpenAI:
+    timeout = httpx2.Timeout(seconds, connect=10)
+    return AsyncOpenAI(base_url=base_url, api_key=key, max_retries=0, timeout=timeout)
+
+
+def explain(error: Exception, model: ModelConfig) -> ApplicationError:
+    """The typed failure for what the client raised."""
+    if isinstance(error, openai.APIStatusError):
+        return _status(error, model)
+    if isinstance(error, openai.APITimeoutError):
+        return failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
+    return failure("Endpoint", f"The model endpoint cannot be reached: {_text(error)}", retry=True)
+
+
+def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
+    status, said = error.status_code, _text(error)
+    if status in (401, 403) or error.code == "insufficient_quota":
+        return failure(
+            "Credentials",
+            f"The model endpoint refused the key in {model.api_key_variable} ({status}: {said}). "
+            "Set a valid one in the worker's environment, restart the worker and resume the job.",
+        )
+    if status == 404:
+        return failure(
+            "Credentials",
+            f"The model endpoint does not offer {model.name} ({status}: {said}). Check model.name "
+            "and the address, then resume the job.",
+        )
+    if status in (408, 409, 429) or status >= 500:
+        return failure(
+            "Endpoint", f"The model endpoint answered {status}: {said}", retry=True,
+            delay=_retry_after(error),
+        )  # fmt: skip
+    return failure("ModelRefused", f"The model endpoint refused the request ({status}): {said}")
+
+
+def _retry_after(error: openai.APIStatusError) -> float | None:
+    try:
+        return min(float(error.response.headers.get("retry-after", "")), 3600)
+    except ValueError:
+        return None
+
+
+def _text(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,39 @@
+"""Replies that were paid for, kept until the phase ends.
+
+A reply is stored before its activity returns. When the worker dies between the two, the
+activity's retry finds it by key and does not ask the model again.
+"""
+
+from __future__ import annotations
+
+import os
+
+from activities.checkpoints import Checkpoints
+
+
+class Replies:
+    """The kept replies of one job: small files named by run id and activity id."""
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self._folder = checkpoints.path / "replies"
+
+    def find(self, key: str) -> bytes | None:
+        try:
+            return (self._folder / key).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def keep(self, key: str, data: bytes) -> None:
+        """Store whole or not at all, also when killed half way."""
+        self._folder.mkdir(exist_ok=True)
+        # Two attempts may write at once; each has a name of its own until it is complete.
+        partial = self._folder / f".{key}.{os.getpid()}"
+        partial.write_bytes(data)
+        partial.replace(self._folder / key)
+
+    def forget(self, except_key: str) -> None:
+        """Remove all but one. Called at a phase end, when no other call is under way."""
+        if self._folder.is_dir():
+            for path in self._folder.iterdir():
+                if not path.name.startswith(except_key):
+                    path.unlink(missing_ok=True)

@@ -1,0 +1,110 @@
+"""One streamed request to the endpoint, put together into a whole reply."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import openai
+from openai import AsyncOpenAI, AsyncStream
+from openai.types.chat import ChatCompletionChunk
+from temporalio import activity
+
+from protocol.requests import Usage
+from protocol.state import Data
+
+HEARTBEAT_SECONDS = 1.0
+MAX_TEXT = 50_000
+"""Characters of a reply's text that are kept."""
+MAX_ARGUMENTS = 2_000_000
+MAX_CALLS = 32
+
+
+@dataclass
+class StreamedCall:
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+class Streamed(Data):
+    """A complete reply."""
+
+    text: str
+    calls: list[tuple[str, str]]
+    finish: str
+    usage: Usage
+
+
+@asynccontextmanager
+async def heartbeats() -> AsyncIterator[None]:
+    """Heartbeat while the body runs, so that a cancelled or lost call is noticed in seconds."""
+
+    async def beat() -> None:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
+        with suppress(asyncio.CancelledError):
+            await beating
+
+
+async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
+    """Send a ready body and collect the reply; a stream that was cut counts as no reply.
+
+    The body goes past the client's own argument handling, whose cost grows with the
+    conversation.
+
+    Raises:
+        openai.OpenAIError: what went wrong at the endpoint.
+    """
+    stream = await client.post(
+        "/chat/completions",
+        content=body,
+        cast_to=ChatCompletionChunk,
+        stream=True,
+        stream_cls=AsyncStream[ChatCompletionChunk],
+        options={"headers": {"Content-Type": "application/json"}},
+    )
+    text: list[str] = []
+    calls: dict[int, StreamedCall] = {}
+    finish = ""
+    usage = Usage(model_calls=1)
+    async with stream:
+        async for chunk in stream:
+            if chunk.usage:
+                details = chunk.usage.prompt_tokens_details
+                usage.prompt_tokens = chunk.usage.prompt_tokens or 0
+                usage.completion_tokens = chunk.usage.completion_tokens or 0
+                usage.cached_tokens = (details.cached_tokens if details else 0) or 0
+            for choice in chunk.choices or []:
+                finish = choice.finish_reason or finish
+                if choice.delta is None:
+                    continue
+                if choice.delta.content:
+                    text.append(choice.delta.content)
+                for piece in choice.delta.tool_calls or []:
+                    call = calls.setdefault(piece.index, StreamedCall())
+                    if piece.function:
+                        call.name += piece.function.name or ""
+                        call.arguments.append(piece.function.arguments or "")
+    if not finish:
+        raise openai.APIConnectionError(
+            message="the stream ended before the reply was complete",
+            request=stream.response.request,
+        )
+    return Streamed(
+        text="".join(text)[:MAX_TEXT],
+        calls=[
+            (calls[index].name, "".join(calls[index].arguments)[:MAX_ARGUMENTS])
+            for index in sorted(calls)
+        ][:MAX_CALLS],
+        finish=finish,
+        usage=usage,
+    )

@@ -1,0 +1,52 @@
+"""How an activity opens the checkpoint it starts from."""
+
+from __future__ import annotations
+
+from temporalio import activity
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.failures import failure, may_pass
+from activities.snapshot import Snapshot
+from protocol.requests import At
+
+
+def job_id() -> str:
+    """Id of the job at work: the workflow's id."""
+    found = activity.info().workflow_id
+    if found is None:
+        raise RuntimeError("this activity was not started by a workflow")
+    return found
+
+
+def scheduled_at() -> int:
+    """When the server scheduled this activity, epoch seconds: the same for every attempt."""
+    return int(activity.info().scheduled_time.timestamp())
+
+
+def order() -> int:
+    """Server-side order of regular activities of a job, in milliseconds."""
+    return int(activity.info().scheduled_time.timestamp() * 1000)
+
+
+def attempt_key() -> str:
+    """Key of this activity's outside effects: retries share it; reset and rewind do not."""
+    info = activity.info()
+    return f"{info.workflow_run_id}.{info.activity_id}"
+
+
+def open_snapshot(root: Root, request: At) -> Snapshot:
+    """Open the request's checkpoint; refuses a job that lives on another root.
+
+    Raises:
+        ApplicationError: WrongRoot.
+        CheckpointMissing: the store does not hold it.
+    """
+    if request.root != root.id:
+        raise failure(
+            "WrongRoot",
+            f"This worker serves the workspaces root {root.path} (id {root.id}), the job lives on "
+            f"root {request.root}. Give this worker that root (LONGHAUL_WORKSPACES) or another "
+            "task queue (LONGHAUL_TASK_QUEUE).",
+            retry=may_pass(),
+        )
+    return Snapshot.load(open_checkpoints(root, job_id()), request.commit)

@@ -1,0 +1,59 @@
+"""The first messages of a phase: system prompt and re-orientation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from activities.snapshot import Snapshot
+from activities.tokens import clip
+from config.loader import render
+
+PART_TOKENS = 3000
+
+
+def first_messages(snapshot: Snapshot, issue: str, last_page: str) -> list[dict[str, Any]]:
+    """System prompt and first message of the phase in the snapshot's state.
+
+    `workspace.md` is in the system prompt as it is now and stays so for the phase: what does
+    not change can be cached by the provider.
+    """
+    config, phase = snapshot.config, snapshot.state.phase
+    limits = config.limits
+    workspace = snapshot.text("workspace.md") or "(workspace.md is not written yet)"
+    system = render(
+        config.templates[phase.kind],
+        agent=config.name,
+        description=config.description,
+        number=phase.number,
+        min_todos=limits.min_todos,
+        max_todos=limits.max_todos,
+        workspace_tokens=limits.workspace_tokens,
+        workspace=clip(workspace, limits.workspace_tokens, 'read_file("workspace.md") shows all'),
+    )
+    first = render(
+        config.templates["orientation"],
+        bootstrap=phase.purpose == "bootstrap",
+        number=phase.number,
+        kind=phase.kind,
+        name=phase.name,
+        description=phase.description,
+        issue=issue,
+        instructions=_part(snapshot, "instructions.md"),
+        summary=_part(snapshot, "workspace_summary.md"),
+        plan=_part(snapshot, "plan.md"),
+        archive_name=_last_page(snapshot),
+        archive=clip(last_page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
+    )
+    return [{"role": "system", "content": system}, {"role": "user", "content": first}]
+
+
+def _part(snapshot: Snapshot, path: str) -> str:
+    text = snapshot.text(path) or "(not written yet)"
+    return clip(text, PART_TOKENS, f'read_file("{path}") shows all')
+
+
+def _last_page(snapshot: Snapshot) -> str:
+    pages = [
+        entry.path for entry in snapshot.files.children("archive") if entry.path.endswith("md")
+    ]
+    return pages[-1] if pages else ""

@@ -1,0 +1,170 @@
+"""The turn from one phase to the next, as one step from checkpoint to checkpoint.
+
+In this order: archive the list, regenerate `workspace_summary.md`, put the next list into the
+state (with `todos.yaml` moved into the archive), begin a fresh conversation, save one
+checkpoint. So the next list exists before the old conversation goes, and there is no model call
+without an active todo.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.archive import archive_page, archive_phase, with_undone_pages
+from activities.checkpoints import Files, Root
+from activities.failures import typed
+from activities.folder import settle
+from activities.model.call import ask
+from activities.model.endpoint import Connect
+from activities.model.prompt import summary_body
+from activities.model.replies import Replies
+from activities.model.stream import Streamed, heartbeats
+from activities.opening import attempt_key, open_snapshot, scheduled_at
+from activities.orientation import first_messages
+from activities.plan import listed_under, parse_plan, parse_todos
+from activities.snapshot import Snapshot
+from activities.summary import workspace_summary
+from activities.tools.context import no_heartbeat
+from config.schema import AgentConfig
+from protocol.requests import Transitioned, TransitionRequest, Usage
+from protocol.state import Phase, Purpose, Todo
+
+SUMMARY_SECONDS = 60
+STRATEGIC_NAMES: dict[Purpose, str] = {
+    "bootstrap": "Understand and plan",
+    "transition": "Take stock and plan ahead",
+    "rewind": "Reconsider the approach",
+    "final": "Verify and complete",
+}
+
+
+class Phases:
+    """The `transition` activity."""
+
+    def __init__(self, root: Root, connect: Connect) -> None:
+        self._root = root
+        self._connect = connect
+
+    @activity.defn(name="transition")
+    async def transition(self, request: TransitionRequest) -> Transitioned:
+        """End the running phase and begin the next."""
+        with typed():
+            async with heartbeats():
+                spoken = await self._summary(request) if request.outcome == "completed" else None
+                return await asyncio.to_thread(self._turn, request, spoken)
+
+    async def _summary(self, request: TransitionRequest) -> Streamed | None:
+        """The phase in the model's words; None when they cannot be had, which holds nothing up."""
+        snapshot = await asyncio.to_thread(open_snapshot, self._root, request)
+        kept = Replies(snapshot.checkpoints).find(f"{attempt_key()}.summary")
+        if kept is not None:
+            return Streamed.model_validate_json(kept)
+        body = await asyncio.to_thread(summary_body, snapshot)
+        try:
+            async with asyncio.timeout(SUMMARY_SECONDS):
+                streamed = await ask(self._connect, snapshot.config.model, body)
+        except (ApplicationError, TimeoutError) as error:
+            activity.logger.warning("archive summary: the todo notes take its place: %s", error)
+            return None
+        data = streamed.model_dump_json().encode()
+        Replies(snapshot.checkpoints).keep(f"{attempt_key()}.summary", data)
+        return streamed
+
+    def _turn(self, request: TransitionRequest, spoken: Streamed | None) -> Transitioned:
+        snapshot = open_snapshot(self._root, request)
+        if request.completes is not None:
+            notes = snapshot.argument(request.call or 0, "notes")
+            snapshot.state.complete_todo(request.completes, notes)
+        issue = request.issue
+        if request.outcome == "rewound" and request.call is not None:
+            issue = snapshot.argument(request.call, "issue")
+        story = f"phase {snapshot.state.phase.number} {request.outcome}"
+
+        before = snapshot.files
+        page = archive_page(snapshot, request.outcome, issue, spoken.text if spoken else "")
+        snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
+        last_page = page.text
+        if request.restore is not None and request.restore_files:
+            _restore(snapshot, request.restore)
+        snapshot.state.rewinds = request.rewinds
+        finished = snapshot.state.model_copy(deep=True)
+        snapshot.state.phase = self._next_phase(snapshot, request)
+        snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
+        summary = workspace_summary(snapshot.files, snapshot.changes, finished, no_heartbeat)
+        snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
+        snapshot.note_changes(before)
+        snapshot.begin_conversation(*first_messages(snapshot, issue, last_page))
+        at = scheduled_at()
+        story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
+        commit = snapshot.save(story, at)
+        moved = settle(self._root, snapshot, f"phase/{request.number:04d}", attempt_key())
+        return Transitioned(
+            commit=commit,
+            at=at,
+            state=snapshot.state.without_notes(),
+            usage=spoken.usage if spoken else Usage(),
+            moved_aside=moved[:20],
+        )
+
+    def _next_phase(self, snapshot: Snapshot, request: TransitionRequest) -> Phase:
+        text = snapshot.text("plan.md")
+        phases = parse_plan(text)
+        position = next((n for n, phase in enumerate(phases, 1) if phase.open), len(phases))
+        common: dict[str, Any] = {
+            "number": request.number,
+            "purpose": request.purpose,
+            "plan_position": position,
+            "plan_total": len(phases),
+        }
+        if request.purpose == "work":
+            handed = parse_todos(snapshot.bytes("todos.yaml"))
+            return Phase(
+                kind="tactical",
+                name=handed.phase or f"Phase {request.number}",
+                description=handed.description,
+                todos=[
+                    Todo(id=todo.id or 0, content=todo.content or "", items=todo.items)
+                    for todo in handed.todos
+                ],
+                **common,
+            )
+        return Phase(
+            kind="strategic",
+            name=STRATEGIC_NAMES[request.purpose],
+            todos=predefined_todos(
+                snapshot.config, request.purpose, snapshot.text("instructions.md")
+            ),
+            **common,
+        )
+
+
+def predefined_todos(config: AgentConfig, purpose: Purpose, instructions: str) -> list[Todo]:
+    """The list of a strategic phase; instructions may bring their own final todos."""
+    lists: dict[str, list[str]] = config.todos.model_dump()
+    contents = lists[purpose]
+    if purpose == "final" and (own := listed_under(instructions, "Final todos")):
+        closing = contents[-1]
+        contents = own if "job_complete" in own[-1] else [*own, closing]
+    return [Todo(id=number, content=content) for number, content in enumerate(contents, 1)]
+
+
+def _restore(snapshot: Snapshot, commit: str) -> None:
+    """Put files and scope back to a checkpoint; archive pages of what is undone stay, marked."""
+    base = Snapshot.load(snapshot.checkpoints, commit)
+    snapshot.files = with_undone_pages(base.files, snapshot.files)
+    snapshot.state.scope = base.state.scope
+
+
+def _consume_todos(files: Files, phase: Phase) -> Files:
+    """Take `todos.yaml` out of the way: into the archive when it is the list of this phase."""
+    if files.entry("todos.yaml") is None:
+        return files
+    if phase.purpose == "work":
+        return files.write(
+            f"archive/phase_{phase.number:03d}.yaml", files.read("todos.yaml")
+        ).delete("todos.yaml")
+    return files.delete("todos.yaml")

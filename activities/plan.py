@@ -1,0 +1,112 @@
+"""Reads what the agent writes for the system: `plan.md` and `todos.yaml`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import yaml
+
+from protocol.requests import FoundTodo
+
+_HEADING = re.compile(r"^##\s+Phase\s+(\d+)\s*[:.\-–—]\s*(.+?)\s*$", re.IGNORECASE)  # noqa: RUF001
+_OTHER_HEADING = re.compile(r"^#{1,2}\s")
+_BOX = re.compile(r"^\s*[-*+]\s+\[([ xX])\]\s+(.*\S)")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)")
+MAX_CONTENT = 500
+MAX_FOUND = 101
+
+
+@dataclass
+class PlanPhase:
+    """One phase of `plan.md`; open while one of its boxes is."""
+
+    number: int
+    name: str
+    boxes: list[tuple[bool, str]] = field(default_factory=list)
+
+    @property
+    def open(self) -> bool:
+        return any(not ticked for ticked, _ in self.boxes)
+
+
+def parse_plan(text: str) -> list[PlanPhase]:
+    """The phases of a plan, in their order; headings inside code fences do not count."""
+    phases: list[PlanPhase] = []
+    inside = fenced = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced:
+            continue
+        elif heading := _HEADING.match(line):
+            phases.append(PlanPhase(int(heading.group(1)), heading.group(2)))
+            inside = True
+        elif _OTHER_HEADING.match(line):
+            inside = False
+        elif inside and (box := _BOX.match(line)):
+            phases[-1].boxes.append((box.group(1) != " ", box.group(2)))
+    return phases
+
+
+def listed_under(text: str, heading: str) -> list[str]:
+    """The list items under a Markdown heading of that name, without their bullets."""
+    found: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if line.startswith("#"):
+            inside = line.strip("# :").lower() == heading.lower()
+        elif inside and (item := _ITEM.match(line)):
+            found.append(item.group(1))
+    return found
+
+
+@dataclass
+class TodosFile:
+    """`todos.yaml` as it was found, bounded; the gate decides whether it will do."""
+
+    status: Literal["missing", "invalid", "read"] = "missing"
+    error: str = ""
+    phase: str = ""
+    description: str = ""
+    count: int = 0
+    todos: list[FoundTodo] = field(default_factory=list)
+
+
+def parse_todos(data: bytes | None) -> TodosFile:
+    """Read `todos.yaml` without trusting any of it."""
+    if data is None:
+        return TodosFile()
+    try:
+        content = yaml.safe_load(data.decode())
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        return TodosFile("invalid", f"it is not valid YAML ({' '.join(str(error).split())[:200]})")
+    if not isinstance(content, dict) or not isinstance(content.get("todos"), list):
+        return TodosFile("invalid", "it has no list under the key todos")
+    entries = content["todos"]
+    return TodosFile(
+        "read",
+        phase=_text(content.get("phase"), 200) or "",
+        description=_text(content.get("description"), 2000) or "",
+        count=len(entries),
+        todos=[_todo(entry) for entry in entries[:MAX_FOUND]],
+    )
+
+
+def _todo(entry: Any) -> FoundTodo:
+    if not isinstance(entry, dict):
+        return FoundTodo()
+    number = entry.get("id")
+    items = entry.get("items") or []
+    return FoundTodo(
+        id=number if type(number) is int and abs(number) < 1_000_000 else None,
+        content=_text(entry.get("content"), MAX_CONTENT),
+        items=[str(item)[:100] for item in items[:50]] if isinstance(items, list) else [],
+    )
+
+
+def _text(value: Any, limit: int) -> str | None:
+    if not isinstance(value, str) or not value.strip():
+        return None
+    return value.strip()[:limit]

@@ -1,0 +1,82 @@
+"""Ways back: to the newest checkpoint that can be found, and from the folder of a paused job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from temporalio import activity
+
+from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_checkpoints
+from activities.failures import failure, typed
+from activities.folder import project_folder
+from activities.opening import job_id, open_snapshot, order, scheduled_at
+from activities.snapshot import Snapshot
+from activities.tools.ownership import is_system
+from protocol.requests import At, ErrorNote, Imported, Recovered, RecoverRequest
+
+
+def recovery_activities(root: Root) -> list[Callable[..., object]]:
+    """What recovers a job, and what lets a person in."""
+
+    @activity.defn(name="find_checkpoint")
+    def find_checkpoint(request: RecoverRequest) -> Recovered:
+        """The newest of the candidates that this store holds whole."""
+        with typed():
+            for commit in request.candidates:
+                try:
+                    snapshot = Snapshot.load(open_checkpoints(root, job_id()), commit)
+                    for part in (snapshot.files, snapshot.conversation.files):
+                        for entry in part.walk():
+                            _ = entry.size
+                            activity.heartbeat()
+                except CheckpointMissing:
+                    continue
+                state = snapshot.state.without_notes()
+                return Recovered(commit=commit, at=scheduled_at(), state=state)
+            raise failure(
+                "Storage",
+                f"None of the job's checkpoints can be found under {root.path}. Put the folder "
+                ".longhaul/checkpoints back from a backup, then resume the job.",
+            )
+
+    @activity.defn(name="take_folder")
+    def take_folder(request: At) -> Imported:
+        """Take what a person changed in the folder of a paused job into a checkpoint."""
+        with typed():
+            snapshot = open_snapshot(root, request)
+            before = snapshot.files
+            taken, notes = collect(snapshot.checkpoints, root, job_id(), before)
+            for change in diff(before, taken):
+                activity.heartbeat()
+                if is_system(change.path):
+                    # The archive and the like stay the system's, whoever edits.
+                    taken = taken.copy_from(before, change.path)
+                    notes.append(f"{change.path} is kept by the system; the edit was left out")
+            if taken == before:
+                return Imported(commit=request.commit, at=scheduled_at(), notes=notes[:20])
+            snapshot.files = taken
+            changed = snapshot.note_changes(before)
+            at = scheduled_at()
+            commit = snapshot.save(
+                snapshot.story(f"taken from the folder: {len(changed)} paths"), at
+            )
+            return Imported(commit=commit, at=at, changed=len(changed), notes=notes[:20])
+
+    @activity.defn(name="show_folder")
+    def show_folder(request: At) -> Imported:
+        """Bring the folder up to the checkpoint, whole: a person is about to look at it."""
+        with typed():
+            snapshot = open_snapshot(root, request)
+            project_folder(root, snapshot.checkpoints, request.commit, order(), whole=True)
+            return Imported(commit=request.commit, at=scheduled_at())
+
+    @activity.defn(name="write_error")
+    def write_error(request: ErrorNote) -> Imported:
+        """Leave what went wrong in `errors/` of the folder; no part of any checkpoint."""
+        with typed():
+            folder = root.workspace(job_id()) / "errors"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"step_{request.step:05d}.md").write_text(request.text)
+            return Imported(commit=request.commit, at=scheduled_at())
+
+    return [find_checkpoint, take_folder, show_folder, write_error]

@@ -1,0 +1,38 @@
+"""A deterministic stand-in for a hosted model that speaks its wire protocol.
+
+`activities.rehearsal.server` offers the same over HTTP.
+"""
+
+from activities.rehearsal.agent import rehearse
+from activities.rehearsal.script import Script, Turn
+from activities.rehearsal.transport import RehearsalTransport
+from activities.rehearsal.wire import (
+    Answer,
+    Cut,
+    Failure,
+    Hang,
+    Model,
+    Reply,
+    Request,
+    Stall,
+    call,
+)
+from activities.rehearsal.zero import ZeroCost, zero_cost
+
+__all__ = [
+    "Answer",
+    "Cut",
+    "Failure",
+    "Hang",
+    "Model",
+    "RehearsalTransport",
+    "Reply",
+    "Request",
+    "Script",
+    "Stall",
+    "Turn",
+    "ZeroCost",
+    "call",
+    "rehearse",
+    "zero_cost",
+]

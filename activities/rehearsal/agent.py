@@ -1,0 +1,71 @@
+"""The rehearsal model: works through a whole job by rules, knowing only what it is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from activities.rehearsal import formulation, generalist, strategic
+from activities.rehearsal.replay import Steps, complete, next_reply
+from activities.rehearsal.seen import View, look, text_of
+from activities.rehearsal.wire import Reply, Request
+
+MAX_NAMED = 15
+MAX_NOTES = 12
+_CALL = re.compile(r"\b[a-z_]+\(\{")
+_CHANGED = re.compile(r'\b(?:write_file|append_file|edit_file)\(\{"path":\s*"([^"]+)"')
+_NOTES = re.compile(r'\btodo_complete\(\{"notes":\s*"((?:[^"\\]|\\.)+)')
+_REFUSED = re.compile(r"^tool: Error", re.MULTILINE)
+
+
+def rehearse(request: Request) -> Reply:
+    """The reply to one request: the next calls of the current todo, or its completion."""
+    if not request.get("tools"):
+        return Reply(content=summarise(request))
+    view = look(request)
+    if view.current is None:
+        return complete(view, "Every todo of the list is done.")
+    return next_reply(view, _procedure(view, view.current.text))
+
+
+def summarise(request: Request) -> str:
+    """What a conversation shows of a phase: the files it changed and the notes on its todos.
+
+    The conversation comes as messages or as a transcript in the text of one.
+    """
+    told = "\n".join(map(_told, request["messages"][1:]))
+    calls = len(_CALL.findall(told))
+    changed = list(dict.fromkeys(_CHANGED.findall(told)))
+    notes = [_unescaped(note)[:200] for note in _NOTES.findall(told)]
+    errors = len(_REFUSED.findall(told))
+    named = ", ".join(f"`{path}`" for path in changed[:MAX_NAMED]) or "none"
+    more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
+    lines = [f"{calls} tool calls were made. Files changed: {named}{more}."]
+    if notes:
+        lines += ["", "What came of the todos:", "", *(f"- {note}" for note in notes[-MAX_NOTES:])]
+    lines += ["", f"{errors} calls were refused." if errors else "No call was refused."]
+    return "\n".join(lines)
+
+
+def _told(message: dict[str, Any]) -> str:
+    calls = [
+        f"{entry['function']['name']}({entry['function']['arguments']})"
+        for entry in message.get("tool_calls") or []
+    ]
+    return f"{message.get('role')}: " + " ".join([text_of(message), *calls]).strip()
+
+
+def _unescaped(text: str) -> str:
+    """The inside of a JSON string, which may be cut off in the middle of an escape."""
+    try:
+        return str(json.loads(f'"{text}"'))
+    except ValueError:
+        return text
+
+
+def _procedure(view: View, text: str) -> Steps:
+    if view.kind == "strategic":
+        return strategic.procedure(view, text)
+    todo_id = view.current.id if view.current else 0
+    return formulation.procedure(text) or generalist.work(view, todo_id, text)

@@ -1,0 +1,169 @@
+"""How the rehearsal model plans and reports a job of finding requirements."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator
+from itertools import groupby
+
+from activities.rehearsal.candidates import Candidate, parse_lines
+from activities.rehearsal.plans import Plan, PlanPhase
+from activities.rehearsal.reading import MAX_PAGES, documents_of, list_paths, read_all, read_page
+from activities.rehearsal.replay import Call, Steps, insist
+
+LIST = "candidates/candidates.md"
+INDEX = "candidates/candidates.json"
+REGISTER = "notes/register.md"
+RESULT = "output/requirements.json"
+PLACES = [
+    f"- `{LIST}`, `{INDEX}`: what may be a requirement, by document",
+    f"- `{REGISTER}`: what became of each candidate; `requirements/`: the requirements",
+]
+AGAIN = " (again: what the register has stays)"
+"""Ends the todos of a phase that is done again."""
+NOT_RELEVANT = "not relevant"
+LATER = "The batches of candidates follow when they have been counted"
+BATCH = 4
+Listed = tuple[int, str, Candidate]
+"""A line of the list: its number, the document, the candidate."""
+BATCHES_PER_PHASE = 8
+DOCUMENTS_PER_PHASE = 8
+
+
+def plan(documents: list[str]) -> Plan:
+    """Identify, formulate, output; formulating is divided once the candidates are known."""
+    groups = [
+        documents[at : at + DOCUMENTS_PER_PHASE]
+        for at in range(0, len(documents), DOCUMENTS_PER_PHASE)
+    ] or [[]]
+    phases = []
+    for number, group in enumerate(groups, 1):
+        steps = [
+            f"{verb} `{path}`"
+            for path in group
+            for verb in ("Extract the text of", "Identify candidates in")
+        ]
+        if number == len(groups):
+            steps += [
+                f"Write `{INDEX}` from `{LIST}`",
+                f"Check `{LIST}` for gaps and doubles",
+                "Note in `notes/identification.md` how the candidates were found",
+            ]
+        name = "Identify candidates" + (f" ({number})" if len(groups) > 1 else "")
+        phases.append(PlanPhase(name, "Every passage that may bind somebody is listed.", steps))
+    phases.append(
+        PlanPhase("Formulate requirements", "Each candidate is cited and decided.", [LATER])
+    )
+    phases.append(
+        PlanPhase(
+            "Output",
+            "The requirements are in one file, with a summary.",
+            [
+                f"Write `{RESULT}` from `{REGISTER}`",
+                f"Check `{RESULT}` against `{REGISTER}`",
+                "Note in `notes/open_questions.md` which candidates were left out and why",
+                "Note in `notes/method.md` how the requirements were found",
+                "Write the report `output/summary.md`",
+            ],
+        )
+    )
+    head = (
+        "# Plan\n\n"
+        f"Find every requirement in {len(documents)} document{'' if len(documents) == 1 else 's'} "
+        "and tie each to the page it comes from.\n\n"
+        "Two approaches were weighed: document by document to the end, and stage by stage over all "
+        "documents.\nThe second is chosen: what is found twice shows before it is formulated twice."
+    )
+    return Plan(head, phases)
+
+
+def may_grow(plan: Plan) -> bool:
+    """Whether formulating comes next and is not divided yet."""
+    return plan.open is not None and plan.open.steps == [LATER]
+
+
+def grow(plan: Plan) -> Generator[list[Call], list[str], bool]:
+    """Divide the formulating phase into batches of the candidates that were found."""
+    listed = yield from read_list()
+    at = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
+    steps = batches(listed)
+    count = -(-len(steps) // BATCHES_PER_PHASE)
+    share = -(-len(steps) // count) if count else 0
+    plan.phases[at : at + 1] = [
+        PlanPhase(
+            f"Formulate requirements ({number + 1} of {count})" if count > 1 else
+            "Formulate requirements",
+            "Each candidate is cited and becomes a requirement, or is left out with a reason.",
+            [
+                *steps[number * share : (number + 1) * share],
+                f"Note in `notes/formulation_{number + 1}.md` what was decided",
+            ],
+        )
+        for number in range(count)
+    ]  # fmt: skip
+    return True
+
+
+def batches(listed: list[Listed]) -> list[str]:
+    """One todo for every few candidates of a document, named by their lines in the list."""
+    steps: list[str] = []
+    for document, group in groupby(listed, key=lambda entry: entry[1]):
+        members = list(group)
+        for at in range(0, len(members), BATCH):
+            (first, _, start), (last, _, end) = members[at], members[at : at + BATCH][-1]
+            where = f"(lines {first}-{last} of `{LIST}`)"
+            steps.append(f"Formulate {start.id} to {end.id} of `{document}` {where}")
+    return steps
+
+
+def report() -> Steps:
+    """`output/summary.md` of an extraction."""
+    candidates = yield from read_list()
+    register = yield from read_all(REGISTER, limit=60)
+    paths = yield from list_paths("documents")
+    documents = list(documents_of(paths))
+    types = Counter(
+        found.group(1) for line in register if (found := re.match(r"REQ-\S+ · \S+ · (\w+)", line))
+    )
+    total = sum(types.values())
+    left = [f"- {line[:300]}" for line in register if line.startswith("left out")]
+    decided = [line for line in left if line.endswith(NOT_RELEVANT)]
+    open_ = [line for line in left if line not in decided]
+    done = (
+        f"{len(candidates)} candidates were found in {_documents(documents)}; "
+        f"{total} became requirements with a citation."
+        if candidates
+        else f"No requirement candidates were found in {_documents(documents)}, "
+        "so there are no requirements."
+    )
+    counts = [f"- {name}: {count}" for name, count in sorted(types.items())]
+    lines = ["# Summary", "", "## What was done", "", done, "", "## Sources", ""]
+    lines += [*(f"- `{path}`" for path in documents), "", "## Requirements by type", ""]
+    lines += [*(counts or ["- none"]), "", "## Left out", "", *(decided or ["Nothing."])]
+    lines += ["", "## Left open", "", *(open_ or ["Nothing."]), ""]
+    yield from insist("write_file", path="output/summary.md", content="\n".join(lines))
+    return done
+
+
+def _documents(documents: list[str]) -> str:
+    return f"{len(documents)} document{'' if len(documents) == 1 else 's'}"
+
+
+def read_list() -> Generator[list[Call], list[str], list[Listed]]:
+    """The candidates of the list; of a document listed twice only its last section counts."""
+    sections: dict[str, list[Listed]] = {}
+    document = ""
+    offset = 1
+    for _ in range(MAX_PAGES):
+        page = yield from read_page(LIST, offset, 60)
+        for number, line in page.lines:
+            if line.startswith("## "):
+                document = line[3:].strip()
+                sections[document] = []
+            for item in parse_lines([line]):
+                sections.setdefault(document, []).append((number, document, item))
+        if not page.more:
+            break
+        offset = page.after
+    return [entry for section in sections.values() for entry in section]

@@ -1,0 +1,92 @@
+"""The plan as the rehearsal model writes it and reads it back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_HEADING = re.compile(r"^##\s+Phase\s+\d+\s*[:.-]\s*(.+?)\s*$", re.IGNORECASE)
+_BOX = re.compile(r"^- \[([ xX])\] (.+)$")
+
+
+@dataclass
+class PlanPhase:
+    name: str
+    objective: str
+    steps: list[str] = field(default_factory=list)
+    done: bool = False
+
+    @property
+    def boxes(self) -> str:
+        """The steps as they stand in the file."""
+        return "\n".join(f"- [{'x' if self.done else ' '}] {step}" for step in self.steps)
+
+
+@dataclass
+class Plan:
+    """What comes before the first phase, and the phases."""
+
+    head: str
+    phases: list[PlanPhase] = field(default_factory=list)
+
+    @property
+    def open(self) -> PlanPhase | None:
+        return next((phase for phase in self.phases if phase.steps and not phase.done), None)
+
+    @property
+    def text(self) -> str:
+        parts = [self.head.strip()]
+        for number, phase in enumerate(self.phases, 1):
+            parts += [f"## Phase {number}: {phase.name}", phase.objective, phase.boxes]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def parse(lines: list[str]) -> Plan:
+    """Read a plan; a phase is done when all of its boxes are ticked."""
+    plan = Plan("")
+    head: list[str] = []
+    ticks: list[list[bool]] = []
+    for line in lines:
+        if heading := _HEADING.match(line):
+            plan.phases.append(PlanPhase(heading.group(1), ""))
+            ticks.append([])
+        elif not plan.phases:
+            head.append(line)
+        elif box := _BOX.match(line):
+            plan.phases[-1].steps.append(box.group(2))
+            ticks[-1].append(box.group(1) != " ")
+        elif line.strip():
+            phase = plan.phases[-1]
+            phase.objective = f"{phase.objective}\n{line}".strip()
+    plan.head = "\n".join(head)
+    for phase, marks in zip(plan.phases, ticks, strict=True):
+        phase.done = bool(marks) and all(marks)
+    return plan
+
+
+def fit(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
+    """Steps as a list of todos within the limits: neighbours are joined, a short list is filled."""
+    todos = list(steps)
+    while len(todos) > most:
+        at = min(range(len(todos) - 1), key=lambda n: len(todos[n]) + len(todos[n + 1]))
+        todos[at : at + 2] = [f"{todos[at]}; then: {todos[at + 1]}"]
+    slug = slug_of(name)
+    fillers = [
+        f"Note in `notes/{slug}_sources.md` which files this phase used",
+        f"Note in `notes/{slug}_decisions.md` what was decided and why",
+        f"Note in `notes/{slug}_questions.md` what is left open",
+        f"Note in `notes/{slug}_terms.md` the terms that this phase relies on",
+        f"Note in `notes/{slug}_check.md` whether the phase met its objective",
+    ]
+    missing = max(0, fewest - len(todos))
+    todos += fillers[:missing]
+    todos += [
+        f"Note in `notes/{slug}_{n}.md` what else was seen" for n in range(missing - len(fillers))
+    ]
+    return todos
+
+
+def slug_of(text: str, words: int = 5) -> str:
+    """A file name's worth of a text."""
+    found = re.findall(r"[a-z0-9]+", text.lower())
+    return "_".join(found[:words])[:40] or "part"

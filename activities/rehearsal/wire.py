@@ -1,0 +1,222 @@
+"""The model's side of the OpenAI Chat Completions protocol: what a model may answer, in bytes.
+
+Everything is a pure function of the request: no clock, no random ids. A retried call gets the
+same answer byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import from_json
+
+Request = dict[str, Any]
+Arguments = dict[str, Any] | str
+"""Arguments of a tool call; a string goes out as it is, for malformed JSON."""
+
+PIECE = 2000
+"""Most characters of arguments in one chunk of a stream."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An ordinary answer: text, tool calls, or both."""
+
+    content: str | None = None
+    calls: list[tuple[str, Arguments]] = field(default_factory=list)
+    finish: str | None = None
+    """Finish reason; `tool_calls` or `stop` when not given."""
+
+    @property
+    def finish_reason(self) -> str:
+        return self.finish or ("tool_calls" if self.calls else "stop")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An HTTP error in the protocol's form."""
+
+    status: int
+    message: str = "scripted failure"
+    code: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    kind: str = "invalid_request_error"
+
+    @property
+    def body(self) -> bytes:
+        error = {"message": self.message, "type": self.kind, "param": None, "code": self.code}
+        return json.dumps({"error": error}).encode()
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Headers, and then nothing more."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The connection breaks after the first half of the answer."""
+
+    reply: Reply
+
+
+@dataclass(frozen=True)
+class Stall:
+    """The first half of the answer, a pause, the other half; without `seconds` it never comes."""
+
+    reply: Reply
+    seconds: float | None = None
+
+
+Answer = Reply | Failure | Hang | Cut | Stall
+Model = Callable[[Request], Answer]
+
+
+def call(name: str, **arguments: Any) -> Reply:
+    """A reply of one tool call."""
+    return Reply(calls=[(name, arguments)])
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """A request as it arrived."""
+
+    request: Request
+    digest: str
+    """SHA-1 of the body; the ids of the answer are made from it."""
+    size: int
+    """Bytes of the body."""
+
+    @property
+    def streams(self) -> bool:
+        return bool(self.request.get("stream"))
+
+    @property
+    def wants_usage(self) -> bool:
+        return bool((self.request.get("stream_options") or {}).get("include_usage"))
+
+
+def parse(body: bytes) -> Incoming | Failure:
+    """Read a request's body; a body that is no chat request gives the error to answer with."""
+    try:
+        request = from_json(body)
+    except ValueError as error:
+        return Failure(400, f"The body is not valid JSON: {error}")
+    if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
+        return Failure(400, "The body must be an object with a list of messages.")
+    digest = hashlib.sha1(body, usedforsecurity=False).hexdigest()
+    return Incoming(request, digest, len(body))
+
+
+def ask(model: Model, request: Request) -> Answer:
+    """The model's answer; an exception of the model becomes an HTTP 400 that carries its text.
+
+    A client takes anything else for a lost connection and tries again for ever.
+    """
+    try:
+        return model(request)
+    except Exception as error:
+        message = f"the rehearsal model failed: {type(error).__name__}: {error}"
+        return Failure(400, message, code="rehearsal_error")
+
+
+def usage(incoming: Incoming, reply: Reply) -> dict[str, Any]:
+    """Token counts at four characters a token.
+
+    `cached_tokens` is what a perfect prefix cache would have: all but the last exchange and the
+    todo list. It is an estimate made without memory of earlier requests.
+    """
+    prompt = incoming.size // 4
+    messages = incoming.request["messages"]
+    fresh = sum(len(str(message)) for message in messages[-3:]) // 4
+    written = len(reply.content or "") + sum(
+        len(name) + len(_arguments(arguments)) for name, arguments in reply.calls
+    )
+    completion = written // 4 + 1
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": max(0, prompt - fresh)},
+    }
+
+
+def as_json(incoming: Incoming, reply: Reply) -> bytes:
+    """The answer as one `chat.completion`."""
+    message: dict[str, Any] = {"role": "assistant", "content": reply.content, "refusal": None}
+    if reply.calls:
+        message["tool_calls"] = [
+            {
+                "id": _call_id(incoming, index),
+                "type": "function",
+                "function": {"name": name, "arguments": _arguments(arguments)},
+            }
+            for index, (name, arguments) in enumerate(reply.calls)
+        ]
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
+    completion = {
+        "id": f"chatcmpl-{incoming.digest[:24]}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": incoming.request.get("model", "rehearsal"),
+        "choices": [choice],
+        "usage": usage(incoming, reply),
+    }
+    return json.dumps(completion).encode()
+
+
+def as_events(incoming: Incoming, reply: Reply) -> list[bytes]:
+    """The answer as server-sent events, one element an event."""
+    model = json.dumps(incoming.request.get("model", "rehearsal"))
+    head = (
+        f'data: {{"id":"chatcmpl-{incoming.digest[:24]}","object":"chat.completion.chunk",'
+        f'"created":0,"model":{model},"choices":['
+    )
+    # The head is the same in every event; only the delta is serialised anew.
+    events = [
+        f'{head}{{"index":0,"delta":{json.dumps(delta)},"finish_reason":null}}]}}\n\n'
+        for delta in _deltas(incoming, reply)
+    ]
+    finish = json.dumps(reply.finish_reason)
+    events.append(f'{head}{{"index":0,"delta":{{}},"finish_reason":{finish}}}]}}\n\n')
+    if incoming.wants_usage:
+        events.append(f'{head}],"usage":{json.dumps(usage(incoming, reply))}}}\n\n')
+    events.append("data: [DONE]\n\n")
+    return [event.encode() for event in events]
+
+
+def _deltas(incoming: Incoming, reply: Reply) -> list[dict[str, Any]]:
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    if reply.content:
+        third = len(reply.content) // 3 + 1
+        deltas += [{"content": piece} for piece in _pieces(reply.content, third)]
+    for index, (name, arguments) in enumerate(reply.calls):
+        text = _arguments(arguments)
+        first, *rest = _pieces(text, min(PIECE, len(text) // 2 + 1))
+        opening = {
+            "index": index,
+            "id": _call_id(incoming, index),
+            "type": "function",
+            "function": {"name": name, "arguments": first},
+        }
+        deltas.append({"tool_calls": [opening]})
+        deltas += [
+            {"tool_calls": [{"index": index, "function": {"arguments": piece}}]} for piece in rest
+        ]
+    return deltas
+
+
+def _pieces(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)] or [""]
+
+
+def _arguments(arguments: Arguments) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def _call_id(incoming: Incoming, index: int) -> str:
+    return f"call_{incoming.digest[:20]}_{index}"

@@ -1,0 +1,120 @@
+"""A model that costs next to nothing, for benchmarks: it measures the runner, not itself.
+
+It looks at the todo list and at the last reply, never at the whole conversation. How far it has
+come it carries along in its own calls.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from activities.rehearsal.wire import Arguments, Reply, Request
+
+_HEADER = re.compile(r"Todo list · (strategic|tactical) phase (\d+)")
+_COUNT = re.compile(r"\d+")
+_FILES = 50
+Call = tuple[str, Arguments]
+LOG = "output/log.md"
+
+
+@dataclass(frozen=True)
+class ZeroCost:
+    """Passes through a job in the fewest replies there can be, but for the tactical ones.
+
+    Args:
+        steps: Model calls of each tactical phase, `todo_complete` included.
+        tool: Called in every step; `alternate` takes turns between a small new file and the log.
+        size: Characters written by one call.
+        todos: Todos of each tactical phase, 5 to 20.
+        phases: How many tactical phases there are.
+    """
+
+    steps: int = 100
+    tool: Literal["append_file", "write_file", "read_file", "alternate"] = "append_file"
+    size: int = 200
+    todos: int = 5
+    phases: int = 1
+
+    def __call__(self, request: Request) -> Reply:
+        if not request.get("tools"):
+            return Reply(content="The steps were carried out.")
+        messages = request["messages"]
+        listed: str = messages[-1]["content"]
+        header = _HEADER.search(listed)
+        if header is None or header.group(1) == "tactical":
+            return self._tactical(messages, listed)
+        return self._strategic(int(header.group(2)), messages[-3], listed)
+
+    def _tactical(self, messages: list[dict[str, Any]], listed: str) -> Reply:
+        done = listed.count("\n☑ ")
+        total = done + 1 + listed.count("\n☐ ")
+        count = self._count(messages[-3], self.steps * done // total) + 1
+        if count >= self.steps * (done + 1) // total:
+            return Reply(calls=[("todo_complete", {"notes": str(count)})])
+        tool = self.tool
+        if tool == "alternate":
+            tool = "write_file" if count % 2 else "append_file"
+        if tool == "read_file":
+            # A limit no file reaches carries the count.
+            return Reply(calls=[("read_file", {"path": "plan.md", "limit": count % 5000 or 1})])
+        path = LOG if tool == "append_file" else f"output/file_{count % _FILES:02d}.md"
+        content = f"{count} ".ljust(self.size - 1, ".") + "\n"
+        return Reply(calls=[(tool, {"path": path, "content": content})])
+
+    def _count(self, last: dict[str, Any], start: int) -> int:
+        """The count that the last reply carried; `start` when there is none in sight."""
+        for entry in last.get("tool_calls") or ():
+            try:
+                arguments = json.loads(entry["function"]["arguments"])
+            except ValueError:
+                continue
+            carried = arguments.get("content") or arguments.get("notes") or arguments.get("limit")
+            if found := _COUNT.match(str(carried)):
+                return max(int(found.group()), start)
+        return start
+
+    def _strategic(self, number: int, last: dict[str, Any], listed: str) -> Reply:
+        current = listed.partition("\n▶ ")[2].partition("\n")[0]
+        passed = number // 2
+        done: Call = ("todo_complete", {"notes": ""})
+        if passed >= self.phases:
+            return Reply(calls=[self._plan(self.phases), self._finish()])
+        if "todo_write" in current:
+            names = [entry["function"]["name"] for entry in last.get("tool_calls") or ()]
+            return Reply(calls=[done if "todo_write" in names else self._todos(passed + 1)])
+        if "plan.md" in current and not current.partition(". ")[2].startswith("Check"):
+            return Reply(calls=[self._plan(passed), done])
+        return Reply(calls=[done])
+
+    def _todos(self, number: int) -> Call:
+        todos = [{"id": n + 1, "content": f"Make step {n + 1}"} for n in range(self.todos)]
+        arguments = {"phase": f"Steps {number}", "description": "", "todos": todos}
+        return ("todo_write", arguments)
+
+    def _plan(self, done: int) -> Call:
+        lines = ["# Plan"]
+        for number in range(1, self.phases + 1):
+            box = "x" if number <= done else " "
+            lines += ["", f"## Phase {number}: Steps {number}", "", f"- [{box}] Make the steps"]
+        return ("write_file", {"path": "plan.md", "content": "\n".join(lines) + "\n"})
+
+    def _finish(self) -> Call:
+        made = LOG if self.tool in ("append_file", "alternate") else "output/file_01.md"
+        deliverable = "plan.md" if self.tool == "read_file" else made
+        arguments = {
+            "summary": f"{self.phases} phases of {self.steps} steps were made.",
+            "deliverables": [deliverable],
+            "confidence": 1.0,
+        }
+        return ("job_complete", arguments)
+
+
+def zero_cost(request: Request) -> Reply:
+    """`ZeroCost` as it comes."""
+    return _DEFAULT(request)
+
+
+_DEFAULT = ZeroCost()

@@ -1,0 +1,81 @@
+"""`workspace_summary.md`: what is there, made by the system without a model call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from activities.checkpoints import Entry, Files
+from protocol.state import JobState
+
+MAX_FILES = 500
+PURPOSE_CHARACTERS = 90
+HEAD_BYTES = 4000
+
+
+def workspace_summary(
+    files: Files, changes: Files, state: JobState, heartbeat: Callable[[], None]
+) -> str:
+    """The text of `workspace_summary.md`. A function of the checkpoint alone: no times."""
+    phase = state.phase
+    done = [todo for todo in phase.todos if todo.done]
+    lines = [
+        "# Workspace summary",
+        "",
+        f"Phase {phase.number} ({phase.kind}): {phase.name}, step {state.step}.",
+        f"Progress: {len(done)}/{len(phase.todos)} todos"
+        + (f", plan {phase.plan_position} of {phase.plan_total}." if phase.plan_total else "."),
+        "",
+        "## Files",
+        "",
+    ]
+    listed = [entry for entry in files.walk() if not _own(entry.path)]
+    for entry in listed[:MAX_FILES]:
+        heartbeat()
+        lines.append(_line(files, changes, entry))
+    if len(listed) > MAX_FILES:
+        lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
+    lines += ["", "## Accomplished in this phase", ""]
+    lines += [
+        f"- {todo.content}" + (f" Notes: {_one_line(todo.notes, 300)}" if todo.notes else "")
+        for todo in done
+    ] or ["- nothing yet"]
+    if phase.current:
+        lines += ["", "## Open", ""]
+        lines += [f"- {todo.content}" for todo in phase.todos if not todo.done]
+    open_items = [item for item in state.scope if item.status == "open"]
+    if state.scope:
+        lines += ["", "## Scope", ""]
+        lines += [f"{len(state.scope) - len(open_items)} of {len(state.scope)} items closed."]
+        lines += [f"- open: {item.id} {item.text}" for item in open_items[:50]]
+    return "\n".join(lines) + "\n"
+
+
+def _own(path: str) -> bool:
+    return path == "workspace_summary.md" or path.startswith("tools/")
+
+
+def _line(files: Files, changes: Files, entry: Entry) -> str:
+    if entry.kind == "folder":
+        return f"- {entry.path}/ (empty)"
+    changed = changes.read(entry.path).decode() if changes.entry(entry.path) else "0"
+    purpose = _purpose(files, entry)
+    return f"- {entry.path} · {entry.size:,} bytes · step {changed}" + (
+        f" · {purpose}" if purpose else ""
+    )
+
+
+def _purpose(files: Files, entry: Entry) -> str:
+    """A file's first heading, else its first line with words."""
+    if entry.kind != "file":
+        return "link"
+    head = files.read(entry.path)[:HEAD_BYTES].decode(errors="replace")
+    if "\x00" in head:
+        return "binary"
+    lines = [line.strip() for line in head.splitlines() if any(c.isalnum() for c in line)]
+    heading = next((line.lstrip("# ") for line in lines if line.startswith("#")), None)
+    return _one_line(heading or (lines[0] if lines else ""), PURPOSE_CHARACTERS)
+
+
+def _one_line(text: str, limit: int) -> str:
+    folded = " ".join(text.split())
+    return folded if len(folded) <= limit else folded[: limit - 1] + "…"

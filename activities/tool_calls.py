@@ -1,0 +1,120 @@
+"""Tool calls: each tool is an activity of its own name, from one checkpoint to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from temporalio import activity
+
+from activities.checkpoints import FilesError, PathRefused, Root, diff
+from activities.conversation import tool_result
+from activities.failures import typed
+from activities.opening import open_snapshot, scheduled_at
+from activities.snapshot import Snapshot
+from activities.tools import REGISTRY, Tool
+from activities.tools.context import ToolContext, ToolError, no_heartbeat
+from activities.tools.ownership import refusal
+from protocol.requests import ToolReply, ToolRequest
+
+NOT_RUN = "Not run: the call before it ended the reply."
+
+
+def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
+    """One activity for each tool of the registry, and `deny_call` for calls that are not run."""
+    return [_activity(root, entry) for entry in REGISTRY.values()] + [_deny(root)]
+
+
+def _activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply]:
+    @activity.defn(name=entry.name)
+    def run(request: ToolRequest) -> ToolReply:
+        with typed():
+            return run_tool(open_snapshot(root, request), entry, request, when(request))
+
+    return run
+
+
+def _deny(root: Root) -> Callable[[ToolRequest], ToolReply]:
+    @activity.defn(name="deny_call")
+    def deny(request: ToolRequest) -> ToolReply:
+        with typed():
+            snapshot = open_snapshot(root, request)
+            return _record(snapshot, request, when(request), "denied", request.refusal or NOT_RUN)
+
+    return deny
+
+
+def when(request: ToolRequest) -> int:
+    """Date of the commit: a local activity takes the last regular one's."""
+    return request.at if activity.info().is_local else scheduled_at()
+
+
+def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> ToolReply:
+    """Run one call, or record its refusal, and save the checkpoint."""
+    error = request.refusal
+    text = request.refusal or ""
+    if error is None:
+        raw = snapshot.call(request.call)["function"]["arguments"]
+        before = snapshot.files
+        story = snapshot.story(entry.name)
+        try:
+            text = _run(snapshot, entry, raw)
+        except (ToolError, FilesError, PathRefused) as problem:
+            text = error = str(problem)
+        else:
+            changed = snapshot.note_changes(before)
+            story += f" {changed[0]}" if changed else ""
+            return _record(snapshot, request, at, story, text)
+    return _record(snapshot, request, at, snapshot.story(f"{entry.name} refused"), text, error)
+
+
+def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
+    local = activity.info().is_local
+    context = ToolContext(
+        files=snapshot.files,
+        reads=snapshot.reads,
+        changes=snapshot.changes,
+        # A copy, so that a call which fails half way leaves no trace in the state.
+        state=snapshot.state.model_copy(deep=True),
+        config=snapshot.config,
+        heartbeat=no_heartbeat if local else activity.heartbeat,
+    )
+    text = entry.run(context, raw_arguments)
+    for change in diff(snapshot.files, context.files):
+        if why := refusal(change.path, snapshot.state.phase.kind, entry.owns):
+            raise ToolError(why)
+    snapshot.files = context.files
+    snapshot.reads = context.reads
+    snapshot.state = context.state
+    return text
+
+
+def _record(
+    snapshot: Snapshot,
+    request: ToolRequest,
+    at: int,
+    story: str,
+    text: str,
+    error: str | None = None,
+) -> ToolReply:
+    content = cut(text, snapshot.config.limits.result_characters)
+    snapshot.conversation = snapshot.conversation.append(
+        tool_result(request.step, request.call, f"Error: {content}" if error else content),
+        *(
+            tool_result(request.step, request.call + 1 + n, f"Error: {NOT_RUN}")
+            for n in range(request.skip)
+        ),
+    )
+    commit = snapshot.save(story, at)
+    if error:
+        return ToolReply(commit=commit, at=at, ok=False, error=error.splitlines()[0][:200])
+    return ToolReply(commit=commit, at=at, ok=request.refusal is None)
+
+
+def cut(text: str, limit: int) -> str:
+    """A result no longer than `limit` characters: the middle gives way to a line that says so."""
+    if len(text) <= limit:
+        return text
+    half = (limit - 200) // 2
+    gone = len(text) - 2 * half
+    mark = f"\n[TRUNCATED {gone:,} characters; ask for a part: offset and limit, pages, a path]\n"
+    return text[:half] + mark + text[-half:]

@@ -1,0 +1,36 @@
+"""What a tool is given, and the one way in which it says that a call cannot be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from activities.checkpoints import Files
+from config.schema import AgentConfig
+from protocol.state import JobState
+
+
+class ToolError(Exception):
+    """The call cannot be done; the message goes to the model and says what to do instead."""
+
+
+def no_heartbeat() -> None:
+    """For tools that run as local activities, which need none."""
+
+
+@dataclass
+class ToolContext:
+    """One call's view of the job. A tool changes `files` by assigning the new value.
+
+    The runner compares `files` before and after and refuses the call as a whole when it
+    touched what the system owns, so no tool has to check ownership itself.
+    """
+
+    files: Files
+    reads: Files
+    """For each path read in this phase, the content as it was then."""
+    changes: Files
+    """For each path changed since the job began, the number of the step that last did."""
+    state: JobState
+    config: AgentConfig
+    heartbeat: Callable[[], None] = field(default=no_heartbeat)

@@ -1,0 +1,192 @@
+"""Document tools. A document's text lies beside it, made when the job started."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import PurePosixPath
+from typing import Annotated
+
+from pydantic import Field
+
+from activities import tokens
+from activities.documents import (
+    DocumentError,
+    Page,
+    contains_quote,
+    extract_bounded,
+    page_of,
+    pages_with_quote,
+    parse,
+    render,
+)
+from activities.tools.context import ToolContext, ToolError
+from activities.tools.registry import tool
+
+DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]
+_PAGES = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
+TEXT_SUFFIX = ".txt"
+
+
+@tool("documents", effect="reads", local=False, seconds=180)
+def extract_document_text(
+    context: ToolContext,
+    path: DocumentPath,
+    pages: Annotated[str | None, Field(description='A page or a range: "3" or "2-5".')] = None,
+) -> str:
+    """Show the text of a PDF, DOCX, HTML, Markdown or text document, page by page."""
+    found = document_pages(context, path)
+    first, last = _range(pages, found)
+    shown = [page for page in found if first <= page.number <= last]
+    if not shown:
+        raise ToolError(f"{path} has the pages {_span(found)}; there is none in {pages}.")
+    return f"{path}, pages {first}-{last} of {_span(found)}\n{render(shown)}"
+
+
+@tool("documents", effect="writes", local=False, seconds=180)
+def chunk_document(
+    context: ToolContext,
+    path: DocumentPath,
+    max_tokens: Annotated[int | None, Field(ge=50, le=8000)] = None,
+    overlap: Annotated[int | None, Field(ge=0, le=4000)] = None,
+) -> str:
+    """Cut a document into chunks under chunks/, with a manifest.json that says what is where.
+
+    A chunk ends at a paragraph where it can; neighbours share about `overlap` tokens. The
+    manifest gives the pages of each chunk.
+    """
+    size = max_tokens or context.config.settings.chunk_tokens
+    shared = context.config.settings.chunk_overlap if overlap is None else overlap
+    if shared >= size:
+        raise ToolError(f"overlap ({shared}) must be smaller than max_tokens ({size}).")
+    folder = f"chunks/{PurePosixPath(path).name}"
+    if context.files.entry(folder):
+        context.files = context.files.delete(folder)
+    manifest = []
+    for number, (text, numbers) in enumerate(
+        _chunks(document_pages(context, path), size, shared), 1
+    ):
+        context.heartbeat()
+        name = f"{folder}/chunk_{number:03d}.md"
+        context.files = context.files.write(name, text.encode())
+        manifest.append({"path": name, "pages": numbers, "tokens": tokens.count(text)})
+    content = {"document": path, "max_tokens": size, "overlap": shared, "chunks": manifest}
+    context.files = context.files.write(f"{folder}/manifest.json", _json(content))
+    return f"Wrote {len(manifest)} chunks and {folder}/manifest.json."
+
+
+@tool(
+    "citations",
+    effect="writes",
+    phases=("tactical",),
+    local=False,
+    seconds=60,
+    owns=("citations/",),
+)
+def cite_document(
+    context: ToolContext,
+    path: DocumentPath,
+    page: Annotated[int, Field(ge=1)],
+    quote: Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")],
+) -> str:
+    """Record a citation; refused unless the quote stands on that page.
+
+    Answers with the citation's id, for add_requirement.
+    """
+    found = document_pages(context, path)
+    try:
+        text = page_of(found, page).text
+    except DocumentError as error:
+        raise ToolError(f"{path}: {error}") from None
+    if not contains_quote(text, quote):
+        others = pages_with_quote(found, quote)
+        where = (
+            f"It stands on page {', '.join(map(str, others[:10]))}."
+            if others
+            else "It stands on no page: quote the exact words, at least a dozen characters."
+        )
+        raise ToolError(f"That quote is not on page {page} of {path}. {where}")
+    number = len(context.files.children("citations")) + 1 if _has(context, "citations") else 1
+    name = f"CIT-{number:04d}"
+    citation = {"id": name, "document": path, "page": page, "quote": quote}
+    context.files = context.files.write(f"citations/{name}.json", _json(citation))
+    return f"citation {name}: {path}, page {page}"
+
+
+def document_pages(context: ToolContext, path: str) -> list[Page]:
+    """The pages of a document of the workspace.
+
+    Raises:
+        ToolError: no such document, or one whose text cannot be had.
+    """
+    beside = f"{path}{TEXT_SUFFIX}"
+    try:
+        if context.files.entry(beside):
+            return parse(context.files.read(beside).decode())
+        data = context.files.read(path)
+        return extract_bounded(PurePosixPath(path).name, data, heartbeat=context.heartbeat)
+    except DocumentError as error:
+        raise ToolError(f"{path}: {error}") from None
+
+
+def _has(context: ToolContext, path: str) -> bool:
+    return context.files.entry(path) is not None
+
+
+def _range(pages: str | None, found: list[Page]) -> tuple[int, int]:
+    if pages is None:
+        return (found[0].number, found[-1].number) if found else (1, 1)
+    match = _PAGES.match(pages.strip())
+    if not match:
+        raise ToolError(f'pages must be like "3" or "2-5", found {pages!r}.')
+    first = int(match.group(1))
+    return first, int(match.group(2) or first)
+
+
+def _span(found: list[Page]) -> str:
+    return f"{found[0].number}-{found[-1].number}" if found else "none"
+
+
+def _chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[int]]]:
+    """Texts of at most `size` tokens with the pages they come from."""
+    pieces = [
+        (piece, page.number)
+        for page in pages
+        for paragraph in re.split(r"\n\s*\n", page.text)
+        for piece in _pieces(paragraph, size)
+    ]
+    chunks: list[tuple[str, list[int]]] = []
+    held: list[tuple[str, int, int]] = []
+    fresh = False
+    for piece, number in pieces:
+        count = tokens.count(piece) + 2
+        if fresh and sum(c for _, _, c in held) + count > size:
+            chunks.append(_joined(held))
+            room = min(shared, size - count)
+            while held and sum(c for _, _, c in held) > room:
+                held.pop(0)
+        held.append((piece, number, count))
+        fresh = True
+    if fresh:
+        chunks.append(_joined(held))
+    return chunks
+
+
+def _pieces(paragraph: str, size: int) -> list[str]:
+    """A paragraph, or its words in runs where it is longer than a chunk may be."""
+    text = paragraph.strip()
+    if not text:
+        return []
+    if tokens.count(text) + 2 <= size:
+        return [text]
+    words, step = text.split(), max(1, size // 4)
+    runs = [words[start : start + step] for start in range(0, len(words), step)]
+    return [" ".join(run)[: size * 4] for run in runs]
+
+
+def _joined(held: list[tuple[str, int, int]]) -> tuple[str, list[int]]:
+    return "\n\n".join(piece for piece, _, _ in held) + "\n", sorted({n for _, n, _ in held})
+
+
+def _json(content: object) -> bytes:
+    return (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode()

@@ -1,0 +1,225 @@
+"""File tools. They read and write the checkpoint's tree, never a folder."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+
+import re2
+from pydantic import Field
+
+from activities.checkpoints import Entry, Files
+from activities.summary import workspace_summary
+from activities.tools.context import ToolContext, ToolError
+from activities.tools.registry import tool
+
+Path = Annotated[str, Field(description="Path relative to the workspace, with / between parts.")]
+MAX_LISTED = 500
+MAX_HITS = 100
+MAX_LINE = 400
+
+
+@tool("files", effect="reads")
+def read_file(
+    context: ToolContext,
+    path: Path,
+    offset: Annotated[int, Field(ge=1, description="First line to show, from 1.")] = 1,
+    limit: Annotated[int, Field(ge=1, le=5000, description="Most lines to show.")] = 500,
+) -> str:
+    """Read a text file, with line numbers.
+
+    Shows `limit` lines from line `offset`. The header says how many lines there are; read on
+    with a larger offset.
+    """
+    lines = _text(context.files, path).splitlines()
+    context.reads = context.reads.copy_from(context.files, path)
+    if offset > max(len(lines), 1):
+        raise ToolError(f"{path} has {len(lines)} lines; offset {offset} is past its end.")
+    shown = lines[offset - 1 : offset - 1 + limit]
+    header = f"{path}, lines {offset}-{offset - 1 + len(shown)} of {len(lines)}"
+    return "\n".join([header, *(f"{n:6}\t{line}" for n, line in enumerate(shown, offset))])
+
+
+@tool("files", effect="writes")
+def write_file(context: ToolContext, path: Path, content: str) -> str:
+    """Write a text file; an existing one is replaced.
+
+    Folders on the way are made.
+    """
+    _write(context, path, content)
+    return f"Wrote {len(content):,} characters to {path}."
+
+
+@tool("files", effect="writes")
+def append_file(context: ToolContext, path: Path, content: str) -> str:
+    """Add text to the end of a file; a missing one is made.
+
+    Nothing is put between what was there and the new text: begin with a line break if one is
+    wanted.
+    """
+    before = _text(context.files, path) if context.files.entry(path) else ""
+    _write(context, path, before + content)
+    return f"Appended {len(content):,} characters to {path}, now {len(before) + len(content):,}."
+
+
+@tool("files", effect="writes")
+def edit_file(
+    context: ToolContext,
+    path: Path,
+    old: Annotated[str, Field(min_length=1, description="Text to replace, exactly as it is.")],
+    new: str,
+    replace_all: bool = False,
+) -> str:
+    """Replace a passage of a text file.
+
+    `old` must occur exactly once, unless `replace_all` is true. An edit is refused when the
+    file changed since it was last read; the answer then shows the lines as they are.
+    """
+    text = _text(context.files, path)
+    if (read := context.reads.entry(path)) and read.id != _entry(context.files, path).id:
+        context.reads = context.reads.copy_from(context.files, path)
+        raise ToolError(
+            f"{path} changed since it was last read, nothing was edited. It is now:\n"
+            f"{_around(text, old)}"
+        )
+    count = text.count(old)
+    if count == 0:
+        raise ToolError(f"{path} does not contain that text. It is now:\n{_around(text, old)}")
+    if count > 1 and not replace_all:
+        raise ToolError(
+            f"{path} contains that text {count} times. Give more of the surrounding text, or set "
+            "replace_all."
+        )
+    _write(context, path, text.replace(old, new))
+    return f"Replaced {count} passage{'s' if count > 1 else ''} in {path}."
+
+
+@tool("files", effect="reads")
+def list_files(
+    context: ToolContext,
+    path: Path = "",
+    pattern: Annotated[
+        str | None, Field(description="Shell pattern on the whole path, such as notes/*.md.")
+    ] = None,
+) -> str:
+    """List a folder, or with a pattern every matching path below it.
+
+    Shows size in bytes; folders end in a slash.
+    """
+    if pattern is None:
+        found = context.files.children(path)
+    else:
+        found = [e for e in context.files.walk(path) if fnmatchcase(e.path, pattern)]
+    if not found:
+        return f"Nothing in {path or 'the workspace'}" + (
+            f" matches {pattern}." if pattern else "."
+        )
+    lines = [_listed(entry) for entry in found[:MAX_LISTED]]
+    if len(found) > MAX_LISTED:
+        lines.append(f"[TRUNCATED {len(found) - MAX_LISTED} more; list a folder or use a pattern]")
+    return "\n".join(lines)
+
+
+@tool("files", effect="reads", local=False, seconds=60)
+def search_files(
+    context: ToolContext,
+    query: Annotated[str, Field(min_length=1, max_length=1000)],
+    path: Path = "",
+    mode: Literal["text", "regex"] = "text",
+) -> str:
+    """Find text in the files of the workspace.
+
+    `text` compares without regard to case; `regex` takes RE2 syntax. Answers with path, line
+    number and line.
+    """
+    try:
+        options = re2.Options()
+        options.case_sensitive = mode == "regex"
+        options.log_errors = False
+        wanted = re2.compile(re2.escape(query) if mode == "text" else query, options=options)
+    except re2.error as error:
+        raise ToolError(f"query is not a valid RE2 pattern: {error}") from None
+    hits: list[str] = []
+    total = 0
+    for entry in context.files.walk(path):
+        context.heartbeat()
+        if entry.kind != "file":
+            continue
+        for number, line in enumerate(_lines_of(context.files, entry), 1):
+            if wanted.search(line):
+                total += 1
+                if total <= MAX_HITS:
+                    hits.append(f"{entry.path}:{number}: {line.strip()[:MAX_LINE]}")
+    if total > MAX_HITS:
+        hits.append(f"[TRUNCATED {total - MAX_HITS} more; narrow the query or give a path]")
+    return "\n".join(hits) or f"Nothing in {path or 'the workspace'} matches {query!r}."
+
+
+@tool("files", effect="writes")
+def move_file(context: ToolContext, old: Path, new: Path) -> str:
+    """Move or rename a file or folder; refused when the target exists."""
+    if context.files.entry(new):
+        raise ToolError(f"{new} exists. Choose another name or delete it first.")
+    context.files = context.files.move(old, new)
+    return f"Moved {old} to {new}."
+
+
+@tool("files", effect="writes")
+def delete_file(context: ToolContext, path: Path) -> str:
+    """Delete a file, or a folder with all that is in it."""
+    context.files = context.files.delete(path)
+    return f"Deleted {path}."
+
+
+@tool("files", effect="writes", local=False, seconds=60, owns=("workspace_summary.md",))
+def generate_workspace_summary(context: ToolContext) -> str:
+    """Bring workspace_summary.md up to date: every file with purpose and size, and progress."""
+    text = workspace_summary(context.files, context.changes, context.state, context.heartbeat)
+    _write(context, "workspace_summary.md", text)
+    return f"Wrote {len(text):,} characters to workspace_summary.md."
+
+
+def _write(context: ToolContext, path: str, content: str) -> None:
+    context.files = context.files.write(path, content.encode())
+    context.reads = context.reads.copy_from(context.files, path)
+
+
+def _text(files: Files, path: str) -> str:
+    data = files.read(path)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ToolError(
+            f"{path} is not a text file ({len(data):,} bytes). "
+            "extract_document_text reads PDF, DOCX and HTML documents."
+        ) from None
+
+
+def _entry(files: Files, path: str) -> Entry:
+    entry = files.entry(path)
+    if entry is None:
+        raise ToolError(f"{path} does not exist.")
+    return entry
+
+
+def _lines_of(files: Files, entry: Entry) -> list[str]:
+    try:
+        return files.read(entry.path).decode().splitlines()
+    except UnicodeDecodeError:
+        return []
+
+
+def _listed(entry: Entry) -> str:
+    if entry.kind == "folder":
+        return f"{entry.path}/"
+    return f"{entry.path}  {entry.size:,}" + (" (link)" if entry.kind == "link" else "")
+
+
+def _around(text: str, wanted: str, lines_shown: int = 40) -> str:
+    """The part of a text most likely meant: near the first line of what was looked for."""
+    lines = text.splitlines()
+    first = wanted.strip().splitlines()[0].strip() if wanted.strip() else ""
+    at = next((n for n, line in enumerate(lines) if first and first in line), 0)
+    start = max(0, at - lines_shown // 4)
+    shown = lines[start : start + lines_shown]
+    return "\n".join(f"{n:6}\t{line[:MAX_LINE]}" for n, line in enumerate(shown, start + 1))

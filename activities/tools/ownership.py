@@ -1,0 +1,51 @@
+"""Who may write which path. Checked on what a tool changed, whatever tool it was."""
+
+from __future__ import annotations
+
+from protocol.state import PhaseKind
+
+SYSTEM = (
+    "archive/",
+    "tools/",
+    "errors/",
+    "citations/",
+    "workspace_summary.md",
+    "output/completion.json",
+)
+INPUTS = ("instructions.md", "documents/")
+INPUT_EXCEPTIONS = ("documents/sources/",)
+STRATEGIC = ("plan.md", "todos.yaml")
+
+
+def refusal(path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = ()) -> str | None:
+    """Why the path may not be changed, or None.
+
+    Args:
+        path: Changed path, relative to the workspace.
+        phase: Kind of the running phase.
+        owned_by_tool: System paths that the tool at work exists to write.
+    """
+    if _covers(owned_by_tool, path):
+        return None
+    if is_system(path):
+        return f"{path} is kept by the system. Write to another path, for example under notes/."
+    if _covers(INPUTS, path) and not _covers(INPUT_EXCEPTIONS, path):
+        return f"{path} is an input of the job and stays as it is. Write to another path."
+    if phase == "tactical" and _covers(STRATEGIC, path):
+        return (
+            f"{path} is written in strategic phases only. Put findings into notes/ and let the "
+            "next strategic phase take them up, or call todo_rewind if the plan is wrong."
+        )
+    return None
+
+
+def is_system(path: str) -> bool:
+    """Whether the system keeps this path."""
+    return _covers(SYSTEM, path)
+
+
+def _covers(patterns: tuple[str, ...], path: str) -> bool:
+    return any(
+        path == pattern.rstrip("/") or (pattern.endswith("/") and path.startswith(pattern))
+        for pattern in patterns
+    )

@@ -1,0 +1,191 @@
+"""The registry: the only list of tools.
+
+A tool is one function: its signature is the argument schema, the first line of its docstring
+the description, the rest its documentation. `@tool` declares what the system must know to run
+it safely.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from activities.tools.context import ToolContext, ToolError
+from protocol.state import PhaseKind
+from protocol.tools import ToolRoute
+
+Effect = Literal["reads", "writes", "outside"]
+ToolFunction = Callable[..., str]
+F = TypeVar("F", bound=ToolFunction)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One entry of the registry."""
+
+    name: str
+    group: str
+    summary: str
+    documentation: str
+    arguments: type[BaseModel]
+    function: ToolFunction
+    phases: tuple[PhaseKind, ...]
+    effect: Effect
+    local: bool
+    seconds: int
+    ends_reply: bool
+    owns: tuple[str, ...]
+
+    @property
+    def route(self) -> ToolRoute:
+        return ToolRoute(
+            name=self.name,
+            phases=list(self.phases),
+            local=self.local,
+            seconds=self.seconds,
+            ends_reply=self.ends_reply,
+        )
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The tool as the model's API wants it declared."""
+        parameters = self.arguments.model_json_schema()
+        parameters.pop("title", None)
+        for field in parameters.get("properties", {}).values():
+            field.pop("title", None)
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.summary,
+                "parameters": parameters,
+            },
+        }
+
+    def run(self, context: ToolContext, raw_arguments: str) -> str:
+        """Check the arguments and run the tool.
+
+        Raises:
+            ToolError: what the model did wrong, worded for the model.
+        """
+        return self.function(context, **self.parse(raw_arguments))
+
+    def parse(self, raw_arguments: str) -> dict[str, Any]:
+        """The arguments, checked against the schema; a ToolError names the field that is wrong."""
+        try:
+            given = json.loads(raw_arguments or "{}")
+        except ValueError as error:
+            raise ToolError(
+                f"{self.name}: the arguments are not valid JSON ({error}). "
+                f"Send one JSON object of the form {self.signature}."
+            ) from None
+        if not isinstance(given, dict):
+            raise ToolError(
+                f"{self.name}: the arguments must be one JSON object of the form {self.signature}, "
+                f"not {type(given).__name__}."
+            )
+        try:
+            checked = self.arguments.model_validate(given)
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
+                for item in error.errors()[:5]
+            )
+            raise ToolError(f"{self.name}: {problems}. Expected {self.signature}.") from None
+        return {name: getattr(checked, name) for name in self.arguments.model_fields}
+
+    @property
+    def page(self) -> str:
+        """`tools/<name>.md`: what the tool does and what it takes."""
+        rows = [
+            f"- `{name}`{'' if field.is_required() else ' (optional)'}"
+            + (f": {field.description}" if field.description else "")
+            for name, field in self.arguments.model_fields.items()
+        ]
+        parts = [f"# {self.signature}", self.summary, self.documentation, "\n".join(rows)]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    @property
+    def signature(self) -> str:
+        """For messages: `read_file(path, offset?, limit?)`."""
+        fields = self.arguments.model_fields.items()
+        names = ", ".join(name if field.is_required() else f"{name}?" for name, field in fields)
+        return f"{self.name}({names})"
+
+
+REGISTRY: dict[str, Tool] = {}
+
+
+def tool(
+    group: str,
+    *,
+    effect: Effect,
+    phases: tuple[PhaseKind, ...] = ("strategic", "tactical"),
+    local: bool = True,
+    seconds: int = 10,
+    ends_reply: bool = False,
+    owns: tuple[str, ...] = (),
+) -> Callable[[F], F]:
+    """Enter a function into the registry.
+
+    Args:
+        group: Name by which agents ask for it together with its kin.
+        effect: `reads`, `writes` (the workspace) or `outside` (anything else).
+        phases: Kinds of phase in which it is offered.
+        local: Run as a local activity. Only for work on the checkpoint whose time is bounded
+            by the size of one file; what parses, waits or reaches outside is regular.
+        seconds: Time limit of one attempt.
+        ends_reply: Calls that follow in the same reply are not run.
+        owns: Paths that the system owns and this tool alone may write; a trailing `/` means
+            everything below.
+    """
+
+    def enter(function: F) -> F:
+        summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n")
+        if not summary:
+            raise TypeError(f"tool {function.__name__} has no docstring")
+        REGISTRY[function.__name__] = Tool(
+            name=function.__name__,
+            group=group,
+            summary=summary,
+            documentation=rest.strip(),
+            arguments=_arguments_of(function),
+            function=function,
+            phases=phases,
+            effect=effect,
+            local=local,
+            seconds=seconds,
+            ends_reply=ends_reply,
+            owns=owns,
+        )
+        return function
+
+    return enter
+
+
+def _arguments_of(function: ToolFunction) -> type[BaseModel]:
+    parameters = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    fields: dict[str, Any] = {
+        p.name: (p.annotation, ... if p.default is p.empty else p.default) for p in parameters
+    }
+    return create_model(
+        f"{function.__name__}_arguments", __config__=ConfigDict(extra="forbid"), **fields
+    )
+
+
+def select(names: list[str]) -> list[Tool]:
+    """The tools of the given groups or names, in registry order.
+
+    Raises:
+        KeyError: a name that is neither; carries the name.
+    """
+    groups = {entry.group for entry in REGISTRY.values()}
+    for name in names:
+        if name not in groups and name not in REGISTRY:
+            raise KeyError(name)
+    return [entry for entry in REGISTRY.values() if entry.group in names or entry.name in names]

@@ -1,0 +1,111 @@
+"""Requirement tools: candidates found by their language, requirements with their citations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from activities.documents import Candidate, identify
+from activities.tools.context import ToolContext, ToolError
+from activities.tools.documents import DocumentPath, document_pages
+from activities.tools.registry import tool
+
+Kind = Literal["functional", "data", "process", "legal", "quality", "constraint"]
+LISTED = 120
+LISTED_TEXT = 110
+
+
+@tool("requirements", effect="writes", phases=("tactical",), local=False, seconds=180)
+def identify_requirement_candidates(context: ToolContext, path: DocumentPath) -> str:
+    """Find sentences that may be requirements, by obligation language in English and German.
+
+    Writes all of them to candidates/<document>.json and answers with the list. Indicators of
+    GoBD and GDPR are named. Recall comes before precision: decide on each.
+    """
+    threshold = context.config.settings.confidence_threshold
+    found = [c for c in identify(document_pages(context, path)) if c.confidence >= threshold]
+    target = f"candidates/{PurePosixPath(path).name}.json"
+    content = {"document": path, "candidates": [c.model_dump() for c in found]}
+    text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+    context.files = context.files.write(target, text.encode())
+    if not found:
+        return f"No candidates in {path}. Wrote {target}."
+    lines = [_line(candidate) for candidate in found[:LISTED]]
+    if len(found) > LISTED:
+        lines.append(f"[TRUNCATED {len(found) - LISTED} more in {target}]")
+    return "\n".join([f"{len(found)} candidates in {path}, all in {target}:", *lines])
+
+
+@tool("requirements", effect="writes", phases=("tactical",))
+def add_requirement(
+    context: ToolContext,
+    text: Annotated[str, Field(min_length=10, max_length=4000, description="One statement.")],
+    type: Kind,
+    citations: Annotated[list[str], Field(min_length=1, max_length=20, description="Their ids.")],
+    reasoning: Annotated[str, Field(min_length=1, max_length=4000)],
+    confidence: Annotated[float, Field(ge=0, le=1)],
+    candidate: Annotated[str | None, Field(description="Id of the candidate it is from.")] = None,
+) -> str:
+    """Write a requirement down under requirements/, with its citations.
+
+    The system gives the id. Every citation must have been made with cite_document.
+    """
+    cited = [_citation(context, name) for name in citations]
+    present = context.files.children("requirements") if _exists(context, "requirements") else []
+    number = 1 + max((_number(entry.path) for entry in present), default=0)
+    folder = f"requirements/req_{number:03d}"
+    final = {
+        "id": f"REQ-{number:03d}",
+        "text": text,
+        "type": type,
+        "source": cited[0]["document"],
+        "citations": cited,
+        "reasoning": reasoning,
+        "confidence": confidence,
+        "status": "draft",
+        "duplicate_of": None,
+        "candidate": candidate,
+    }
+    quotes = "\n".join(f"> {c['quote']}\n> ({c['document']}, page {c['page']})\n" for c in cited)
+    for name, content in {
+        "draft.md": f"# REQ-{number:03d}\n\n{text}\n",
+        "research.md": f"# Research for REQ-{number:03d}\n\n{reasoning}\n\n{quotes}",
+        "citations.json": _json(cited),
+        "final.json": _json(final),
+    }.items():
+        context.files = context.files.write(f"{folder}/{name}", content.encode())
+    return f"REQ-{number:03d} written to {folder}/"
+
+
+def _line(candidate: Candidate) -> str:
+    text = (
+        candidate.text if len(candidate.text) <= LISTED_TEXT else candidate.text[:LISTED_TEXT] + "…"
+    )
+    return (
+        f"{candidate.id} · p.{candidate.page} · {candidate.modality} · "
+        f"{candidate.confidence:.2f} · {' '.join(text.split())}"
+    )
+
+
+def _citation(context: ToolContext, name: str) -> dict[str, object]:
+    path = f"citations/{name}.json"
+    if "/" in name or not _exists(context, path):
+        raise ToolError(f"There is no citation {name}. Make it first with cite_document.")
+    loaded: dict[str, object] = json.loads(context.files.read(path))
+    return loaded
+
+
+def _exists(context: ToolContext, path: str) -> bool:
+    return context.files.entry(path) is not None
+
+
+def _number(path: str) -> int:
+    digits = path.rpartition("_")[2]
+    return int(digits) if digits.isdigit() else 0
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"

@@ -1,0 +1,96 @@
+"""Todo and job tools.
+
+Whether one of these is allowed to take effect is decided in workflow code (`workflows.gates`);
+what it records is done here, on the checkpoint.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from activities.tools.context import ToolContext, ToolError
+from activities.tools.registry import tool
+
+
+class NewTodo(BaseModel):
+    """An entry of `todo_write`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: int = Field(description="Number of the todo, unique in the list.")
+    content: str = Field(description="One concrete step.")
+    items: list[str] = Field(
+        default_factory=list, description="Ids of the scope items it covers, if any."
+    )
+
+
+@tool("todos", effect="writes", ends_reply=True)
+def todo_complete(
+    context: ToolContext,
+    notes: Annotated[str, Field(max_length=4000, description="What came of it.")] = "",
+) -> str:
+    """Complete the current todo and go on to the next.
+
+    Completing the last todo ends the phase, if its gates agree.
+    """
+    todo = context.state.phase.current
+    if todo is None:
+        raise ToolError("There is no open todo.")
+    context.state.complete_todo(todo.id, notes)
+    following = context.state.phase.current
+    remain = context.state.phase.open_count
+    done = f"Completed todo {todo.id}: {todo.content} {remain} remain{'s' if remain == 1 else ''}."
+    return done + (f" Next is todo {following.id}: {following.content}" if following else "")
+
+
+@tool("todos", effect="writes", ends_reply=True)
+def todo_rewind(
+    context: ToolContext,
+    issue: Annotated[str, Field(min_length=1, max_length=4000, description="What went wrong.")],
+) -> str:
+    """Give up this list: archive it with the issue and reconsider the approach.
+
+    A strategic phase follows that revises the plan. Work done so far stays.
+    """
+    raise ToolError("todo_rewind was not accepted.")
+
+
+@tool("todos", effect="writes", phases=("strategic",), ends_reply=True)
+def todo_write(
+    context: ToolContext,
+    phase: Annotated[str, Field(min_length=1, max_length=200, description="Name of the phase.")],
+    description: Annotated[str, Field(max_length=2000, description="Its objective.")],
+    todos: list[NewTodo],
+) -> str:
+    """Hand over the todo list of the next phase by writing todos.yaml.
+
+    The list is checked when the last todo of this phase is completed.
+    """
+    if not todos:
+        raise ToolError("todos is empty. Hand over the concrete steps of the next phase.")
+    entries = [todo.model_dump(exclude_defaults=True) for todo in todos]
+    content = {"phase": phase, "description": description, "todos": entries}
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    context.files = context.files.write("todos.yaml", text.encode())
+    return f"Wrote {len(todos)} todos for {phase!r} to todos.yaml."
+
+
+@tool("job", effect="writes", phases=("strategic",), ends_reply=True, local=False, seconds=120)
+def job_complete(
+    context: ToolContext,
+    summary: Annotated[str, Field(min_length=1, max_length=20_000)],
+    deliverables: Annotated[list[str], Field(max_length=200, description="Paths that exist.")],
+    confidence: Annotated[float, Field(ge=0, le=1, description="From 0 to 1.")],
+    notes: Annotated[str, Field(max_length=20_000)] = "",
+    unresolved: Annotated[
+        list[str] | None, Field(max_length=200, description="What is left open, with reasons.")
+    ] = None,
+) -> str:
+    """End the job with its result.
+
+    Refused while a deliverable is missing or the plan has an open phase.
+    """
+    raise ToolError("job_complete was not accepted.")

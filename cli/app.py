@@ -1,0 +1,64 @@
+"""`starter.py`: the commands and how they end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from cli import commands_inspect, commands_run, commands_steer
+from cli.output import FAILED, MISTAKE, OK, Mistake, note
+from engine.connection import Unreachable
+from engine.process import INTERRUPTED
+
+app = typer.Typer(
+    name="starter.py",
+    help=(
+        "Run language-model agents as durable jobs.\n\n"
+        "A job is a Temporal workflow: it survives any crash, and whatever is done to it here can "
+        "be done in the Temporal Web UI as well.\n\n"
+        "First time: `starter.py demo` shows everything on a real document. Then, with a server "
+        "and a worker (`python worker.py`) running: `start`, `watch`, `show`, `files`.\n\n"
+        "Exit codes: 0 well, 1 the job failed or was cancelled or a check failed, 2 a mistake in "
+        "the command or no server."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+for module in (commands_run, commands_steer, commands_inspect):
+    module.add_to(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Args:
+        arguments: As after the program's name; None takes the process's.
+    """
+    logging.basicConfig(level=os.environ.get("LONGHAUL_LOG", "ERROR").upper())
+    try:
+        return _run(sys.argv[1:] if arguments is None else list(arguments))
+    except (Mistake, Unreachable) as error:
+        note(f"error: {error}")
+        return MISTAKE
+    except BrokenPipeError:
+        # The reader, `head` say, has what it wanted.
+        return OK
+    except (KeyboardInterrupt, Abort):
+        return INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        code = app(arguments, standalone_mode=False)
+    except TyperException as error:
+        if message := error.format_message():
+            note(f"error: {message.rstrip('.')} (see --help)")
+        return MISTAKE
+    return code if isinstance(code, int) else OK if code is None else FAILED

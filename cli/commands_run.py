@@ -1,0 +1,125 @@
+"""Commands that start and follow jobs: demo, start, watch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli import view
+from cli.demo import demo as run_demo
+from cli.jobs import Seen
+from cli.options import Job, Json
+from cli.output import FAILED, OK, console, dump, err_console, run, say
+from cli.starting import check_id, job_input, new_id
+from cli.starting import start as start_job
+from cli.watch import JsonLines, follow, follow_on
+from engine.connection import connect, ui_link
+
+
+def demo(
+    document: Annotated[
+        Path | None, typer.Option(help="Document to work on; one that ships if left out.")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="Agent that does the job.")] = "creator",
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Stay up afterwards, with the Web UI, until Ctrl-C.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Show everything at once: server, worker and a real job, in this process.
+
+    Uses the model of OPENAI_BASE_URL or OPENAI_API_KEY if set, else a rehearsal model that needs
+    no network. The files stay in the workspaces folder.
+    """
+    return run(run_demo(agent, document, keep=keep, json=json))
+
+
+def start(
+    agent: Annotated[str, typer.Argument(help="Agent that does the job, such as creator.")],
+    *,
+    instructions: Annotated[
+        str, typer.Option(help="What to do: the text, or @FILE to read it.", metavar="TEXT|@FILE")
+    ] = "",
+    document: Annotated[
+        list[str] | None,
+        typer.Option(help="Document to work on: a local file or a URL. Repeat for more."),
+    ] = None,
+    item: Annotated[
+        list[str] | None, typer.Option(help="Scope item the job must cover. Repeat for more.")
+    ] = None,
+    id: Annotated[
+        str, typer.Option(help="Id of the job; made from the agent's name if left out.")
+    ] = "",
+    set: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Configuration for this job alone, such as limits.rewinds=3.", metavar="KEY=VALUE"
+        ),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Start a job; prints its id and its page in the Web UI.
+
+    Example: `starter.py start creator --document policy.pdf --instructions "Only chapter 3"`.
+    The same from the Web UI: workflow type `Job`, task queue `longhaul`, input
+    `{"agent": "creator", "instructions": "…"}`.
+    """
+    job_id = id or new_id(agent)
+    check_id(job_id)
+    data = job_input(agent, instructions, document or [], item or [], set or [])
+    return run(_start(job_id, data, wait=wait, json=json))
+
+
+async def _start(job_id: str, data: dict[str, Any], *, wait: bool, json: bool) -> int:
+    client = await connect()
+    await start_job(client, job_id, data)
+    link = ui_link(job_id, client.namespace)
+    if not wait:
+        if json:
+            dump({"job_id": job_id, "link": link})
+        else:
+            say(job_id)
+            say(link or f"Web UI: workflow {job_id}; set TEMPORAL_UI_ADDRESS for a link")
+        return OK
+    err_console().print(f"{job_id}  {link or ''}", markup=False)
+    return _finish(await follow_on(err_console(), client, job_id), json=json)
+
+
+def watch(job: Job, json: Json = False) -> int:
+    """Follow a job until it ends: phase, todos, tokens, cost, last steps.
+
+    On a terminal a live view; piped, a line per change; with --json an object per change.
+    Ctrl-C ends the watching, not the job.
+    """
+    return run(_watch(job, json=json))
+
+
+async def _watch(job: str, *, json: bool) -> int:
+    client = await connect()
+    if json:
+        return _code(await follow(client, job, JsonLines()))
+    return _finish(await follow_on(console(), client, job), json=False)
+
+
+def _finish(seen: Seen, *, json: bool) -> int:
+    if json:
+        dump(seen.status)
+    else:
+        for line in view.outcome(seen.status):
+            say(line)
+    return _code(seen)
+
+
+def _code(seen: Seen) -> int:
+    return OK if seen.word == "completed" else FAILED
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    for command in (demo, start, watch):
+        app.command()(command)

@@ -1,0 +1,110 @@
+"""The demo: server, worker and a real job in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from cli import view
+from cli.output import FAILED, OK, Mistake, console, dump, err_console, note, say
+from cli.starting import job_input, new_id, start
+from cli.watch import follow_on
+from engine.connection import describe_endpoint, ui_link, workspaces_root
+from engine.development import Server, server
+from engine.process import INTERRUPTED
+from engine.root import RootUnusable, open_root
+from engine.service import build_worker
+
+PORT, UI_PORT = 7233, 8233
+DOCUMENT = Path(__file__).parent.parent / "examples" / "documents" / "records-policy.md"
+INSTRUCTIONS = "Extract every requirement that the document sets."
+
+
+async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> int:
+    """Run the demo; the exit code.
+
+    Args:
+        agent: Which agent the job gets.
+        document: What the job works on; None takes the one that ships.
+        keep: Whether server and worker stay up afterwards, until Ctrl-C.
+        json: Whether to print the outcome as JSON.
+
+    Raises:
+        Mistake: unknown agent, missing document, unusable workspaces root.
+        Unreachable: the embedded server does not start.
+    """
+    try:
+        root = open_root(workspaces_root())
+    except RootUnusable as error:
+        raise Mistake(str(error)) from None
+    data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
+    job_id = new_id(agent)
+    database = root.path / ".longhaul" / "temporal.db"
+    interrupted = _on_interrupt()
+    async with server(port=PORT, ui_port=UI_PORT, database=database) as running:
+        _introduce(running, database)
+        # A step cut short by Ctrl-C is done again by the next worker, so none is waited for.
+        async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
+            work = asyncio.create_task(_job(running, job_id, data, root.workspace(job_id), json))
+            code = await _unless(interrupted, work)
+            if code is None:
+                note(f"interrupted; job {job_id} goes on with `starter.py demo --keep`")
+                return INTERRUPTED
+            if keep:
+                note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
+                await interrupted.wait()
+            else:
+                note("look again, also at earlier jobs: `starter.py demo --keep`")
+            return code
+
+
+def _on_interrupt() -> asyncio.Event:
+    interrupted = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
+    return interrupted
+
+
+async def _unless(interrupted: asyncio.Event, work: asyncio.Task[int]) -> int | None:
+    """What the work returns, or None if the interrupt came first."""
+    waiting = asyncio.create_task(interrupted.wait())
+    await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
+    for task in (work, waiting):
+        task.cancel()
+    await asyncio.wait((work, waiting))
+    return None if work.cancelled() else work.result()
+
+
+def _introduce(running: Server, database: Path) -> None:
+    note(f"model    {describe_endpoint()}")
+    note(f"Web UI   {running.ui}")
+    note(f"server   {running.address}, data in {database}")
+    if running.address != f"127.0.0.1:{PORT}":
+        note(
+            f"         port {PORT} is taken: other commands need TEMPORAL_ADDRESS={running.address}"
+        )
+
+
+async def _job(
+    running: Server, job_id: str, data: dict[str, Any], workspace: Path, json: bool
+) -> int:
+    await start(running.client, job_id, data)
+    link = ui_link(job_id, base=running.ui)
+    note(f"job      {job_id}  {link}")
+    screen = err_console() if json else console()
+    seen = await follow_on(screen, running.client, job_id, until_waiting=True)
+    made = sorted(str(path) for path in (workspace / "output").rglob("*") if path.is_file())
+    if json:
+        dump({**seen.status, "link": link, "workspace": str(workspace), "output": made})
+    else:
+        for line in view.outcome(seen.status):
+            say(line)
+        if seen.waiting:
+            say(view.waits(seen.waiting))
+        say(f"workspace {workspace}")
+        for path in made:
+            say(f"  {path}")
+    return OK if seen.word == "completed" else FAILED

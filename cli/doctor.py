@@ -1,0 +1,241 @@
+"""Checks of everything a job needs, one line each, with what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    DescribeNamespaceRequest,
+    DescribeTaskQueueRequest,
+    GetWorkflowExecutionHistoryReverseRequest,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from cli.jobs import JOB
+from cli.output import refused
+from config.loader import agent_names, load_agent
+from config.schema import Problem
+from engine.connection import (
+    Unreachable,
+    client_options,
+    connect,
+    describe_endpoint,
+    task_queue,
+    workspaces_root,
+)
+from engine.development import SEARCH_ATTRIBUTES, find_binary
+from engine.root import RootUnusable, open_root
+
+LIMIT = timedelta(seconds=5)
+RECENT_SECONDS = 90
+"""A poller renews its entry with each poll, at least once a minute."""
+MOST_JOBS = 500
+"""Running jobs looked at one by one."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the doctor's."""
+
+    name: str
+    ok: bool
+    found: str
+    remedy: str = ""
+
+    def line(self) -> str:
+        return f"{'✓' if self.ok else '✗'} {self.name}: {self.found}" + (
+            f" → {self.remedy}" if self.remedy and not self.ok else ""
+        )
+
+    def data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+async def examine() -> AsyncIterator[Check]:
+    """All checks, in an order in which each explains those after it."""
+    yield await asyncio.to_thread(_binary)
+    yield await asyncio.to_thread(_root)
+    yield await asyncio.to_thread(_configuration)
+    yield await asyncio.to_thread(_tokens)
+    yield await _model()
+    try:
+        client = await connect()
+    except Unreachable as error:
+        yield Check("server", False, str(error))
+        return
+    yield Check("server", True, str(client_options()["target_host"]))
+    for check in (_namespace, _attributes, _worker, _stuck):
+        try:
+            yield await check(client)
+        except RPCError as error:
+            yield Check(check.__name__.strip("_"), False, refused(error))
+
+
+def _binary() -> Check:
+    try:
+        binary = find_binary()
+        told = subprocess.run(
+            [binary, "--version"], capture_output=True, text=True, timeout=5, check=True
+        )
+        return Check("temporal binary", True, f"{binary} ({told.stdout.strip()})")
+    except Unreachable as error:
+        return Check("temporal binary", False, str(error))
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check("temporal binary", False, f"does not run: {error}", "run `make setup` again")
+
+
+def _root() -> Check:
+    folder = workspaces_root()
+    if not folder.exists():
+        # Not made here: a mistyped LONGHAUL_WORKSPACES must not become a root of its own.
+        return Check("workspaces", True, f"{folder} is not there yet; the first worker makes it")
+    try:
+        root = open_root(folder)
+    except RootUnusable as error:
+        return Check("workspaces", False, str(error))
+    return Check("workspaces", True, f"{root.path} (id {root.id})")
+
+
+def _configuration() -> Check:
+    try:
+        names = agent_names()
+        for name in names:
+            load_agent(name)
+    except Problem as problem:
+        return Check("configuration", False, str(problem), "correct that file")
+    return Check("configuration", True, f"agents {', '.join(names)}")
+
+
+def _tokens() -> Check:
+    from activities import tokens  # noqa: PLC0415 - the vocabulary takes a moment to load
+
+    # The one encoding whose ids are published for this text: a wrong vocabulary shows.
+    count = tokens.count("hello world")
+    return Check("token vocabulary", count == 2, "o200k_base, offline", "run `make setup` again")
+
+
+async def _model() -> Check:
+    from temporalio.exceptions import ApplicationError  # noqa: PLC0415
+
+    from activities.model import endpoint  # noqa: PLC0415 - loads the openai client
+
+    where = describe_endpoint()
+    try:
+        model = load_agent("generalist").model
+        model = model.model_copy(update={"name": endpoint.chosen_name(model)})
+        client = endpoint.connect(model).with_options(timeout=LIMIT.total_seconds())
+        offered = [entry.id async for entry in client.models.list()]
+    except (Problem, ApplicationError) as error:
+        return Check("model endpoint", False, str(error))
+    # The client's errors have no common base that excludes what its transport raises.
+    except Exception as error:
+        return Check(
+            "model endpoint", False, f"{where}: {' '.join(str(error).split())[:200]}",
+            "check OPENAI_BASE_URL and OPENAI_API_KEY",
+        )  # fmt: skip
+    if offered and model.name not in offered:
+        return Check(
+            "model endpoint", False, f"{where} does not list the model {model.name}",
+            "set LONGHAUL_MODEL or model.name to one it offers",
+        )  # fmt: skip
+    return Check("model endpoint", True, f"{where}, model {model.name}")
+
+
+async def _namespace(client: Client) -> Check:
+    request = DescribeNamespaceRequest(namespace=client.namespace)
+    await client.workflow_service.describe_namespace(request, timeout=LIMIT)
+    return Check("namespace", True, client.namespace)
+
+
+async def _attributes(client: Client) -> Check:
+    name = "search attributes"
+    request = ListSearchAttributesRequest(namespace=client.namespace)
+    try:
+        found = await client.operator_service.list_search_attributes(request, timeout=LIMIT)
+    except RPCError as error:
+        return Check(name, True, f"not checked, the server does not tell ({error.message})")
+    missing = [each for each in SEARCH_ATTRIBUTES if each not in found.custom_attributes]
+    if not missing:
+        return Check(name, True, ", ".join(SEARCH_ATTRIBUTES))
+    flags = " ".join(f"--name {each} --type Keyword" for each in missing)
+    return Check(
+        name,
+        False,
+        f"not registered: {', '.join(missing)} (jobs run, but cannot be filtered by them)",
+        f"temporal operator search-attribute create {flags}",
+    )
+
+
+async def _worker(client: Client) -> Check:
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=task_queue()),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    )
+    found = await client.workflow_service.describe_task_queue(request, timeout=LIMIT)
+    recent = [
+        poller.identity
+        for poller in found.pollers
+        if time.time() - poller.last_access_time.seconds < RECENT_SECONDS
+    ]
+    if recent:
+        return Check("worker", True, f"{', '.join(sorted(recent))} on task queue {task_queue()}")
+    return Check(
+        "worker", False, f"none polls the task queue {task_queue()}", "run `python worker.py`"
+    )
+
+
+async def _stuck(client: Client) -> Check:
+    """Jobs whose workflow task fails again and again: a programming error or a bad deployment."""
+    name = "workflow tasks"
+    jobs: list[str] = []
+    query = f"WorkflowType = '{JOB}' AND ExecutionStatus = 'Running'"
+    async for job in client.list_workflows(query, limit=MOST_JOBS):
+        jobs.append(job.id)  # noqa: PERF401 - an async comprehension hides that this is paged
+    several = asyncio.Semaphore(20)
+
+    async def failing(job_id: str) -> str | None:
+        async with several:
+            try:
+                found = await client.get_workflow_handle(job_id).describe()
+            except RPCError:
+                return None
+        attempt = found.raw_description.pending_workflow_task.attempt
+        return (
+            f"{job_id} (attempt {attempt}: {await _why(client, job_id)})" if attempt > 1 else None
+        )
+
+    stuck = [text for text in await asyncio.gather(*map(failing, jobs)) if text]
+    if stuck:
+        return Check(
+            name, False, f"failing in {'; '.join(stuck)}",
+            "correct the code and restart the workers: the jobs go on by themselves",
+        )  # fmt: skip
+    more = f", the newest {MOST_JOBS}" if len(jobs) == MOST_JOBS else ""
+    return Check(name, True, f"none fails ({len(jobs)} running jobs{more})")
+
+
+async def _why(client: Client, job_id: str) -> str:
+    page = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=ExecutionId(workflow_id=job_id),
+            maximum_page_size=20,
+        )
+    )
+    for event in page.history.events:
+        if event.HasField("workflow_task_failed_event_attributes"):
+            failure = event.workflow_task_failed_event_attributes.failure
+            return " ".join(failure.message.split())[:200]
+    return "it timed out"

@@ -1,0 +1,244 @@
+"""Jobs as the command line sees them: what Temporal and the job itself say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.client import (
+    Client,
+    WorkflowExecution,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowQueryFailedError,
+)
+from temporalio.common import SearchAttributeKey
+from temporalio.exceptions import CancelledError, FailureError, TerminatedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.output import Mistake
+
+JOB = "Job"
+QUERY_SECONDS = 5.0
+
+_CLOSED = {
+    WorkflowExecutionStatus.COMPLETED: "completed",
+    WorkflowExecutionStatus.FAILED: "failed",
+    WorkflowExecutionStatus.CANCELED: "cancelled",
+    WorkflowExecutionStatus.TERMINATED: "terminated",
+    WorkflowExecutionStatus.TIMED_OUT: "failed",
+}
+
+
+@dataclass
+class Seen:
+    """A job at a moment."""
+
+    id: str
+    status: dict[str, Any]
+    """The answer of the job's `status` query, or what its memo still tells."""
+    live: bool
+    """Whether the job itself answered."""
+    closed: bool
+    started: datetime
+    run_id: str
+    ended: datetime | None = None
+    pending: list[str] = field(default_factory=list)
+    """Activities under way that had to be tried again, with the reason."""
+
+    @property
+    def word(self) -> str:
+        """running, waiting, completed, failed, cancelled or terminated."""
+        return str(self.status.get("status", "running"))
+
+    @property
+    def waiting(self) -> dict[str, str] | None:
+        """Why the job waits: reason, message, remedy."""
+        found = self.status.get("waiting")
+        if isinstance(found, dict):
+            return {key: str(value) for key, value in found.items()}
+        reason = self.status.get("waiting_for")
+        return {"reason": str(reason)} if reason else None
+
+    @property
+    def notices(self) -> list[str]:
+        return [str(item) for item in self.status.get("notices") or []]
+
+
+async def describe(client: Client, job_id: str) -> WorkflowExecutionDescription:
+    """Temporal's description of the job's latest run.
+
+    Raises:
+        Mistake: there is no such job.
+    """
+    try:
+        found = await client.get_workflow_handle(job_id).describe()
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message:
+            raise Mistake(f"there is no job {job_id!r}; `starter.py list` shows them") from None
+        if error.status == RPCStatusCode.INVALID_ARGUMENT:
+            raise Mistake(f"{job_id!r} cannot be the id of a job: {error.message}") from None
+        raise
+    if found.workflow_type != JOB:
+        raise Mistake(f"{job_id!r} is not a job but a workflow of type {found.workflow_type}")
+    return found
+
+
+async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -> Seen:
+    """Ask the job how it stands, or its memo if no worker answers.
+
+    Args:
+        seconds: How long to wait for a worker's answer.
+
+    Raises:
+        Mistake: there is no such job.
+    """
+    found = await describe(client, job_id)
+    status = await ask(client, job_id, seconds)
+    live = status is not None
+    if status is None:
+        status = remembered(dict(await found.memo()))
+    outcome = found.status or WorkflowExecutionStatus.RUNNING
+    closed = outcome in _CLOSED
+    status = {"job_id": job_id, **status}
+    if closed:
+        status = await _finished(client, found, status)
+    status.setdefault("status", "running")
+    return Seen(
+        id=job_id,
+        status=status,
+        live=live,
+        closed=closed,
+        started=await _started(client, found),
+        run_id=found.run_id,
+        ended=found.close_time,
+        pending=_retried(found),
+    )
+
+
+async def ask(client: Client, job_id: str, seconds: float) -> dict[str, Any] | None:
+    """The answer of the job's `status` query; None if no worker gave one."""
+    handle = client.get_workflow_handle(job_id)
+    try:
+        answer = await handle.query(
+            "status", result_type=dict[str, Any], rpc_timeout=timedelta(seconds=seconds)
+        )
+    except (WorkflowQueryFailedError, RPCError):
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def remembered(memo: dict[str, Any]) -> dict[str, Any]:
+    """What a job's memo tells, in the form of its `status` answer as far as it goes."""
+    state = memo.get("state")
+    found: dict[str, Any] = dict(state) if isinstance(state, dict) else {}
+    if state is not None and not isinstance(state, dict):
+        found["details"] = str(state)
+    for key in ("title", "agent", "status", "model", "root"):
+        if memo.get(key) is not None:
+            found[key] = memo[key]
+    if "phase" in memo and not isinstance(found.get("phase"), dict):
+        phase = memo["phase"]
+        found["phase"] = phase if isinstance(phase, dict) else {"name": str(phase)}
+    return found
+
+
+async def _finished(
+    client: Client, found: WorkflowExecutionDescription, status: dict[str, Any]
+) -> dict[str, Any]:
+    """`status` with how the job ended: Temporal's word goes before the job's own."""
+    ended = {**status, "status": _CLOSED[found.status or WorkflowExecutionStatus.COMPLETED]}
+    ended["waiting"] = ended["waiting_for"] = None
+    handle = client.get_workflow_handle(found.id, run_id=found.run_id)
+    try:
+        result = await handle.result(follow_runs=False)
+    except WorkflowFailureError as error:
+        ended.setdefault("error", explain(error))
+        return ended
+    if isinstance(result, dict):
+        ended["result"] = result
+        ended["status"] = result.get("status", ended["status"])
+    return ended
+
+
+def explain(error: BaseException) -> str:
+    """Why a job ended, from the innermost cause that says something."""
+    if isinstance(error, WorkflowFailureError):
+        error = error.cause
+    while error.__cause__ is not None:
+        error = error.__cause__
+    # The text of a FailureError has its type in front.
+    told = error.message if isinstance(error, FailureError) else str(error)
+    text = " ".join(told.split())
+    if isinstance(error, CancelledError):
+        return text if text and text != "Workflow cancelled" else "cancelled"
+    if isinstance(error, TerminatedError):
+        return f"terminated: {text}"
+    return text or type(error).__name__
+
+
+async def _started(client: Client, found: WorkflowExecutionDescription) -> datetime:
+    """When the job began: its first run, as long as the server keeps that one."""
+    first = found.raw_description.workflow_execution_info.first_run_id
+    if first and first != found.run_id:
+        try:
+            return (await client.get_workflow_handle(found.id, run_id=first).describe()).start_time
+        except RPCError:
+            return found.start_time
+    return found.start_time
+
+
+def _retried(found: WorkflowExecutionDescription) -> list[str]:
+    retried = []
+    for activity in found.raw_description.pending_activities:
+        if activity.attempt > 1:
+            why = " ".join(activity.last_failure.message.split())[:160] or "no reason given"
+            retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}, {why}")
+    return retried
+
+
+async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple[datetime, str]]:
+    """The newest steps in the job's history, oldest first: when, and their one-line summary."""
+    page = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=ExecutionId(workflow_id=job_id),
+            maximum_page_size=60,
+        )
+    )
+    events: list[tuple[datetime, str]] = []
+    for event in page.history.events:
+        if event.user_metadata.HasField("summary") and len(events) < limit:
+            # A copy: a codec may change the payloads it is given.
+            decoded = await client.data_converter.decode([event.user_metadata.summary])
+            events.append((event.event_time.ToDatetime(tzinfo=UTC), str(decoded[0])))
+    return events[::-1]
+
+
+async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
+    """The newest jobs as Temporal's visibility has them; no worker is needed."""
+    jobs = []
+    async for found in client.list_workflows(f"WorkflowType = '{JOB}'", limit=limit):
+        memo = remembered(dict(await found.memo()))
+        outcome = _CLOSED.get(found.status or WorkflowExecutionStatus.RUNNING)
+        phase = memo.get("phase") or {}
+        jobs.append(
+            {
+                "job_id": found.id,
+                "agent": memo.get("agent") or _attribute(found, "LonghaulAgent"),
+                "status": outcome or memo.get("status") or "running",
+                "phase": phase.get("number") or phase.get("name")
+                or _attribute(found, "LonghaulPhase"),
+                "title": memo.get("title"),
+                "started": f"{found.start_time.astimezone():%Y-%m-%d %H:%M:%S}",
+            }
+        )  # fmt: skip
+    return jobs
+
+
+def _attribute(found: WorkflowExecution, name: str) -> str | None:
+    return found.typed_search_attributes.get(SearchAttributeKey.for_keyword(name))

@@ -1,0 +1,83 @@
+"""How commands talk: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from rich.console import Console
+from temporalio.service import RPCError, RPCStatusCode
+
+from engine.connection import client_options
+
+OK = 0
+FAILED = 1
+"""The job failed or was cancelled, or a check failed."""
+MISTAKE = 2
+"""The user's mistake, or no server."""
+
+T = TypeVar("T")
+
+
+class Mistake(Exception):
+    """Something the user has to put right. One line: what is wrong and what to do."""
+
+
+def console() -> Console:
+    """For results."""
+    return Console(soft_wrap=True, highlight=False)
+
+
+def err_console() -> Console:
+    """For progress and notes, so that results can be piped."""
+    return Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def say(text: str) -> None:
+    """A line of a result, as it is: no markup, no wrapping."""
+    print(visible(text))
+
+
+def note(text: str) -> None:
+    """A line that is not part of the result."""
+    print(visible(text), file=sys.stderr)
+
+
+def visible(text: str) -> str:
+    """Control characters made visible: what a document or a model wrote must not steer the
+    terminal."""
+    return "".join(
+        char if char in "\n\t" or char.isprintable() else f"\\x{ord(char):02x}" for char in text
+    )
+
+
+def dump(value: object) -> None:
+    """A result for programs."""
+    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def dump_line(value: object) -> None:
+    """One of several results for programs: a JSON object on a line of its own."""
+    print(json.dumps(value, ensure_ascii=False, default=str), flush=True)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's work; what the server refuses becomes a Mistake."""
+    try:
+        return asyncio.run(work)
+    except RPCError as error:
+        raise Mistake(refused(error)) from None
+
+
+def refused(error: RPCError) -> str:
+    """What the server refused, in one line."""
+    where = client_options()["target_host"]
+    message = " ".join(error.message.split())
+    if error.status == RPCStatusCode.NOT_FOUND and "amespace" in message:
+        return f"{message} (at {where}); set TEMPORAL_NAMESPACE to one that exists"
+    if error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED):
+        return f"the Temporal server at {where} does not answer: {message}"
+    return f"the Temporal server refused: {message}"

@@ -1,0 +1,61 @@
+"""Handing local documents to the worker, by way of the workspaces root both can reach."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from pathlib import Path
+
+from cli.output import Mistake
+from engine.root import RootUnusable, open_root
+
+_URL = re.compile(r"https?://\S+")
+
+
+def stage(documents: list[str], root: Path) -> list[str]:
+    """What to pass as a job's `documents`: URLs as they are, files as `staged:<sha>/<name>`.
+
+    Args:
+        documents: Paths and URLs as the user typed them.
+        root: The workspaces root.
+
+    Raises:
+        Mistake: a document is missing or cannot be read, or the root cannot be written.
+    """
+    local = {text: _file(text) for text in documents if not _URL.fullmatch(text)}
+    if not local:
+        return list(documents)
+    try:
+        folder = open_root(root).staged
+        return [_copy(local[text], folder) if text in local else text for text in documents]
+    except RootUnusable as error:
+        raise Mistake(str(error)) from None
+    except OSError as error:
+        raise Mistake(f"a document cannot be staged: {error}") from None
+
+
+def _file(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.exists():
+        raise Mistake(f"document {text}: there is no such file")
+    if not path.is_file():
+        raise Mistake(f"document {text}: not a file; name each document on its own")
+    if not os.access(path, os.R_OK):
+        raise Mistake(f"document {text}: cannot be read")
+    return path
+
+
+def _copy(path: Path, folder: Path) -> str:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    target = folder / digest / path.name
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Complete before it has its name: a worker may be looking for it already.
+        draft = target.with_name(f".{secrets.token_hex(6)}")
+        shutil.copyfile(path, draft)
+        draft.replace(target)
+    return f"staged:{digest}/{path.name}"

@@ -1,0 +1,121 @@
+"""Starting a job: what the user typed becomes the job's plain JSON input."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+import yaml
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from cli.jobs import JOB, look
+from cli.output import Mistake
+from cli.staging import stage
+from config.loader import load_agent, render
+from config.schema import Problem
+from engine.connection import task_queue, workspaces_root
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def job_input(
+    agent: str, instructions: str, documents: list[str], items: list[str], settings: list[str]
+) -> dict[str, Any]:
+    """The start input of jobs, checked as far as it can be without a worker.
+
+    Raises:
+        Mistake: unknown agent, a setting that does not exist, a missing document, nothing to do.
+    """
+    text = read_text(instructions)
+    overrides = parse_settings(settings)
+    try:
+        config = load_agent(agent, overrides)
+        whole = render(config.instructions_template, instructions=text).strip()
+    except Problem as problem:
+        raise Mistake(str(problem)) from None
+    if not whole:
+        raise Mistake(f"agent {agent} has no instructions of its own; give --instructions")
+    if config.needs_documents and not documents:
+        raise Mistake(f"agent {agent} works on documents; give at least one --document")
+    made = {
+        "agent": agent,
+        "instructions": text,
+        "documents": stage(documents, workspaces_root()),
+        "items": items,
+        "set": overrides,
+    }
+    return {key: value for key, value in made.items() if value or key == "agent"}
+
+
+def read_text(text: str) -> str:
+    """The text itself, or for `@FILE` the file's."""
+    if not text.startswith("@"):
+        return text
+    path = Path(text[1:]).expanduser()
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise Mistake(f"instructions file {path}: {reason}") from None
+    except UnicodeDecodeError:
+        raise Mistake(f"instructions file {path}: not UTF-8 text") from None
+
+
+def parse_settings(settings: list[str]) -> dict[str, object]:
+    """`key=value` pairs as overrides of the configuration; values are read as YAML."""
+    found: dict[str, object] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise Mistake(f"--set {text}: expected key=value, such as limits.rewinds=3")
+        try:
+            found[key.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise Mistake(f"--set {text}: the value is not valid YAML") from None
+    return found
+
+
+def new_id(agent: str) -> str:
+    """`<agent>-<6 random characters>`."""
+    return f"{agent}-{secrets.token_hex(3)}"
+
+
+def check_id(job_id: str) -> None:
+    """Refuse an id that makes a poor folder name or link."""
+    if not _ID.fullmatch(job_id):
+        raise Mistake(
+            f"--id {job_id}: expected letters, digits and . _ - (at most 100, not starting with "
+            "one of . _ -)"
+        )
+
+
+async def start(client: Client, job_id: str, data: dict[str, Any]) -> None:
+    """Start the job.
+
+    Raises:
+        Mistake: the id is in use, or was used before.
+    """
+    try:
+        await client.start_workflow(
+            JOB,
+            data,
+            id=job_id,
+            task_queue=task_queue(),
+            # A closed job's id stays taken: its workspace and checkpoints carry it.
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+        )
+    except WorkflowAlreadyStartedError:
+        seen = await look(client, job_id, seconds=1)
+        if seen.closed:
+            raise Mistake(
+                f"there was a job {job_id} already ({seen.word}); choose another --id"
+            ) from None
+        raise Mistake(
+            f"job {job_id} is already running; none was started. Watch it with "
+            f"`starter.py watch {job_id}` or choose another --id"
+        ) from None

@@ -1,0 +1,78 @@
+"""Steering a running job: a signal, then a look at what it did."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.jobs import Seen, look
+from cli.output import Mistake
+
+PATIENCE_SECONDS = 10.0
+"""How long to wait for a job to take a signal: it does so between steps."""
+
+Effect = Callable[[Seen, Seen], bool]
+"""Whether the job, seen before and after, shows what the signal asked for."""
+
+
+async def steer(
+    client: Client, job_id: str, signal: str, payload: dict[str, Any], effect: Effect
+) -> tuple[bool, Seen]:
+    """Send a signal and wait for its effect, a visible refusal or the end of patience.
+
+    Returns:
+        Whether the effect was seen, and the job as it was last seen.
+
+    Raises:
+        Mistake: no such job, a closed one, or the job refused the signal.
+    """
+    before = await look(client, job_id)
+    if before.closed:
+        raise Mistake(f"job {job_id} is closed ({before.word}); it takes no signals")
+    try:
+        await client.get_workflow_handle(job_id).signal(signal, payload)
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            raise Mistake(f"job {job_id} closed just now; it takes no signals") from None
+        raise
+    loop = asyncio.get_running_loop()
+    end = loop.time() + (PATIENCE_SECONDS if before.live else 0)
+    while True:
+        seen = await look(client, job_id, seconds=2)
+        if effect(before, seen):
+            return True, seen
+        if seen.live and (refusal := _new_notice(before, seen)):
+            raise Mistake(f"job {job_id} refused: {refusal}")
+        if seen.closed or loop.time() >= end:
+            return False, seen
+        await asyncio.sleep(0.2)
+
+
+def _new_notice(before: Seen, after: Seen) -> str:
+    """The newest notice, if there is one that was not there before."""
+    fresh = after.notices
+    return fresh[-1] if fresh and fresh != before.notices else ""
+
+
+def paused(before: Seen, after: Seen) -> bool:
+    return bool(after.waiting) and (after.waiting or {}).get("reason") == "paused"
+
+
+def resumed(before: Seen, after: Seen) -> bool:
+    return after.live and not after.waiting
+
+
+def cancelled(before: Seen, after: Seen) -> bool:
+    return after.closed
+
+
+def rewound(before: Seen, after: Seen) -> bool:
+    def count(seen: Seen) -> tuple[int, int]:
+        phase = seen.status.get("phase") or {}
+        return int(seen.status.get("rewinds") or 0), int(phase.get("number") or 0)
+
+    return after.live and count(after)[0] > count(before)[0]

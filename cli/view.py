@@ -1,0 +1,182 @@
+"""A job on the screen: pure functions from its status to text."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from cli.output import visible
+
+BOXES = {"done": "☑", "current": "▶", "open": "☐"}
+_DONE = {"done", "completed", "complete"}
+_CURRENT = {"current", "in_progress", "active"}
+_COLOURS = {
+    "running": "green",
+    "waiting": "yellow",
+    "completed": "green",
+    "failed": "red",
+    "cancelled": "red",
+    "terminated": "red",
+}
+Status = dict[str, Any]
+
+
+def todos(status: Status) -> list[tuple[str, str]]:
+    """Box and text of each todo; the first open one is the current one, whoever marks it."""
+    found: list[tuple[str, str]] = []
+    pointed = False
+    for todo in status.get("todos") or []:
+        word = str(todo.get("status", ""))
+        done = word in _DONE or todo.get("done") is True
+        current = not done and not pointed
+        pointed = pointed or current
+        box = BOXES["done" if done else "current" if current else "open"]
+        found.append((box, f"{todo.get('id')}. {todo.get('content', '')}"))
+    return found
+
+
+def progress(status: Status) -> tuple[int, int]:
+    """Todos done and in all."""
+    boxes = [box for box, _ in todos(status)]
+    return boxes.count(BOXES["done"]), len(boxes)
+
+
+def phase(status: Status) -> str:
+    """`phase 2 · tactical · Extraction · plan 1 of 3`."""
+    found = status.get("phase") or {}
+    number = found.get("number")
+    parts = [f"phase {number}" if number else "", found.get("kind"), found.get("name")]
+    plan = status.get("plan") or {}
+    if plan.get("total"):
+        parts.append(f"plan {plan.get('position')} of {plan['total']}")
+    return " · ".join(str(part) for part in parts if part)
+
+
+def usage(status: Status) -> str:
+    """`12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`."""
+    found = status.get("usage") or {}
+    tokens = int(found.get("prompt_tokens") or 0) + int(found.get("completion_tokens") or 0)
+    return (
+        f"{found.get('model_calls') or 0} model calls · {found.get('tool_calls') or 0} tool calls"
+        f" · {tokens:,} tokens · cost {float(found.get('cost') or 0):.4f}"
+    )
+
+
+def waits(waiting: dict[str, str] | None) -> str:
+    """`waiting for credentials: the key was refused. Set OPENAI_API_KEY and resume.`"""
+    if not waiting:
+        return ""
+    told = [waiting.get("message", ""), waiting.get("remedy", "")]
+    text = " ".join(part.strip() for part in told if part.strip())
+    return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
+
+
+def line(status: Status, waiting: dict[str, str] | None) -> str:
+    """The job in one line: printed when it differs from the line before."""
+    done, total = progress(status)
+    current = next((text for box, text in todos(status) if box == BOXES["current"]), "")
+    parts = [
+        str(status.get("status", "running")) if not waiting else waits(waiting),
+        phase(status),
+        f"{done}/{total}" if total else "",
+        current,
+    ]
+    return visible(" · ".join(part for part in parts if part))
+
+
+def elapsed(started: datetime, now: datetime) -> str:
+    """`1:02:03`."""
+    return str(timedelta(seconds=max(0, int((now - started).total_seconds()))))
+
+
+def screen(
+    status: Status,
+    waiting: dict[str, str] | None,
+    *,
+    running_for: str,
+    events: list[tuple[datetime, str]],
+    pending: list[str],
+    live: bool,
+) -> RenderableType:
+    """The live view. Texts of the job are shown as they are, never as markup."""
+    word = str(status.get("status", "running"))
+    head = Text.assemble(
+        (word, f"bold {_COLOURS.get(word, 'white')}"),
+        f"  {status.get('agent', '')}  {status.get('model') or ''}  {running_for}",
+    )
+    parts: list[RenderableType] = [head, Text(visible(phase(status)), style="bold")]
+    done, total = progress(status)
+    if total:
+        bar = Table.grid(padding=(0, 1))
+        bar.add_row(ProgressBar(total=total, completed=done, width=40), f"{done}/{total}")
+        parts.append(bar)
+    for box, text in todos(status):
+        style = {BOXES["current"]: "bold", BOXES["done"]: "dim"}.get(box, "")
+        parts.append(_row(f"{box} {text}", style))
+    if waiting:
+        parts.append(Text(visible(waits(waiting)), style="yellow"))
+    if not live:
+        parts.append(Text("no worker answers: this is the last state on record", style="yellow"))
+    parts.append(Text(usage(status), style="dim"))
+    parts += [_row(f"retrying {text}", "yellow") for text in pending]
+    parts += [_row(f"{at.astimezone():%H:%M:%S} {text}", "dim") for at, text in events]
+    return Panel(Group(*parts), title=Text(visible(_title(status))), title_align="left")
+
+
+def _row(text: str, style: str) -> Text:
+    return Text(visible(f"  {text}"), style, no_wrap=True, overflow="ellipsis")
+
+
+def _title(status: Status) -> str:
+    title = " ".join(str(status.get("title") or "").split())
+    return " · ".join(part for part in (str(status.get("job_id", "")), title[:80]) if part)
+
+
+def outcome(status: Status) -> list[str]:
+    """How a closed job ended, in lines."""
+    result = status.get("result") or {}
+    lines = [f"{status.get('job_id')} {status.get('status')}"]
+    if status.get("error") and status.get("status") != "completed":
+        lines[0] += f": {status['error']}"
+    if result.get("summary"):
+        lines.append(str(result["summary"]))
+    if result.get("confidence") is not None:
+        lines.append(f"confidence {result['confidence']}")
+    if result.get("deliverables"):
+        lines += ["deliverables:", *(f"  {item}" for item in result["deliverables"])]
+    if result.get("unresolved"):
+        lines += ["unresolved:", *(f"  {item}" for item in result["unresolved"])]
+    if result.get("notes"):
+        lines.append(str(result["notes"]))
+    spent = {**status, "usage": result.get("usage") or status.get("usage")}
+    phases = result.get("phases") or (status.get("phase") or {}).get("number") or 0
+    rewinds = result.get("rewinds") or status.get("rewinds") or 0
+    lines.append(f"{phases} phases · {rewinds} rewinds · {usage(spent)}")
+    return lines
+
+
+def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
+    """A running job, in lines."""
+    lines = [
+        _title(status),
+        " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
+        phase(status),
+        *(f"  {box} {text}" for box, text in todos(status)),
+        waits(waiting),
+        usage(status),
+    ]
+    scope = status.get("scope") or {}
+    if scope.get("original") or scope.get("added"):
+        lines.append("scope: " + ", ".join(f"{count} {word}" for word, count in scope.items()))
+    if status.get("checkpoint"):
+        lines.append(f"checkpoint {status['checkpoint']}")
+    lines += [f"notice: {text}" for text in status.get("notices") or []]
+    if status.get("details"):
+        lines.append(str(status["details"]))
+    return [text for text in lines if text]

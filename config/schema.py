@@ -1,0 +1,119 @@
+"""The schema of the configuration: every key, its meaning and its default.
+
+`docs/configuration.md` is generated from this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """Base of all sections: an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ModelConfig(Section):
+    name: str = Field(description="Model name sent to the endpoint; LONGHAUL_MODEL overrides it.")
+    base_url: str | None = Field(
+        None, description="Address of the endpoint; null takes OPENAI_BASE_URL."
+    )
+    api_key_variable: str = Field(
+        "OPENAI_API_KEY", description="Environment variable of the worker that holds the key."
+    )
+    temperature: float | None = Field(
+        0, ge=0, le=2, description="Sampling temperature; null sends none."
+    )
+    reasoning_effort: str | None = Field(
+        None, description="Reasoning effort, for models that have one."
+    )
+    max_output_tokens: int = Field(8000, ge=1, description="Limit of one reply, in tokens.")
+    timeout_seconds: int = Field(
+        600, ge=1, le=86_400, description="Time limit of one model call, in seconds."
+    )
+
+
+class Prompts(Section):
+    strategic: str = Field(description="Template of the system prompt of strategic phases.")
+    tactical: str = Field(description="Template of the system prompt of tactical phases.")
+    orientation: str = Field(description="Template of the first message of a phase.")
+    archive_summary: str = Field(description="Prompt that summarises a phase for its archive page.")
+
+
+class Limits(Section):
+    min_todos: int = Field(5, ge=1, description="Fewest todos a strategic phase may hand over.")
+    max_todos: int = Field(20, ge=1, le=100, description="Most todos a phase may have.")
+    model_calls_per_phase: int = Field(
+        500, ge=1, description="Model calls of one phase before the job waits for a person."
+    )
+    rewinds: int = Field(5, ge=0, description="Rewinds before the job waits for a person.")
+    history_events: int = Field(
+        1000, ge=100, le=10_000, description="Events after which a job continues as new."
+    )
+    tool_attempts: int = Field(4, ge=1, le=20, description="Attempts of a tool that fails.")
+    workspace_tokens: int = Field(
+        4000, ge=100, description="Most tokens of workspace.md in the system prompt."
+    )
+    result_characters: int = Field(
+        20_000, ge=500, description="Longest tool result; the middle of a longer one is cut."
+    )
+    file_bytes: int = Field(50_000_000, ge=1, description="Largest file a checkpoint takes.")
+
+
+class TodoLists(Section):
+    bootstrap: list[str] = Field(min_length=1, description="Todos of the first phase.")
+    transition: list[str] = Field(
+        min_length=1, description="Todos of a strategic phase between two tactical ones."
+    )
+    rewind: list[str] = Field(min_length=1, description="Todos of a phase after a rewind.")
+    final: list[str] = Field(
+        min_length=1, description="Todos of the last phase; job_complete is always the last."
+    )
+
+
+class Settings(Section):
+    """Figures that only some agents use."""
+
+    confidence_threshold: float = Field(
+        0.5, ge=0, le=1, description="Candidates below this confidence are left out."
+    )
+    chunk_tokens: int = Field(1500, ge=50, description="Tokens of one chunk of a document.")
+    chunk_overlap: int = Field(150, ge=0, description="Tokens that neighbouring chunks share.")
+
+
+class AgentFile(Section):
+    """`config/agents/<name>/agent.yaml` merged over what it extends."""
+
+    description: str = Field("", description="One line on what the agent does.")
+    model: ModelConfig
+    prompts: Prompts
+    tools: list[str] = Field(min_length=1, description="Tool groups or single tools.")
+    folders: list[str] = Field(description="Folders made in every workspace of the agent.")
+    needs_documents: bool = Field(False, description="Whether a job must bring documents.")
+    limits: Limits
+    todos: TodoLists
+    settings: Settings = Field(
+        default_factory=lambda: Settings.model_validate({}),
+        description="Figures of the requirement agents.",
+    )
+
+
+class AgentConfig(AgentFile):
+    """An agent as a job pins it: everything resolved, templates included."""
+
+    name: str
+    templates: dict[str, str]
+    """Prompt texts by role (`strategic`, …), front matter removed."""
+    instructions_template: str
+
+
+class Problem(ValueError):
+    """A configuration that cannot be used: one line with file, key, found and expected."""
+
+
+def describe(kind: type[BaseModel]) -> dict[str, Any]:
+    """JSON Schema for editors."""
+    return kind.model_json_schema()

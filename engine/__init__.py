@@ -1,0 +1,1 @@
+"""How Longhaul reaches Temporal: connection, converter, embedded server, worker."""

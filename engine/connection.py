@@ -1,0 +1,123 @@
+"""Where Temporal, the workspaces and the model are, and how to reach them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from temporalio.client import Client
+from temporalio.envconfig import ClientConfig
+
+from engine.converter import DATA_CONVERTER
+
+DEFAULT_ADDRESS = "localhost:7233"
+DEFAULT_UI = "http://localhost:8233"
+CONNECT_SECONDS = 5.0
+_LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
+
+
+class Unreachable(Exception):
+    """Temporal cannot be reached. One line: where, why, what to do."""
+
+
+async def connect(address: str | None = None) -> Client:
+    """A client made from Temporal's own configuration: profile, TOML file, environment.
+
+    Args:
+        address: `host:port`, in place of the configured one.
+
+    Raises:
+        Unreachable: bad configuration, no server within 5 seconds, or it refused us.
+    """
+    options = client_options()
+    if address is not None:
+        options["target_host"] = address
+    where = options["target_host"]
+    try:
+        return await asyncio.wait_for(
+            Client.connect(**options, data_converter=DATA_CONVERTER), CONNECT_SECONDS
+        )
+    except TimeoutError:
+        reason = f"no answer within {CONNECT_SECONDS:.0f} s"
+    except (RuntimeError, ValueError) as error:
+        reason = _reason(str(error))
+    raise Unreachable(
+        f"no Temporal server at {where} ({reason}); start one with "
+        "`make demo` or `temporal server start-dev`, or set TEMPORAL_ADDRESS"
+    )
+
+
+def client_options() -> dict[str, Any]:
+    """Arguments for `Client.connect`; `target_host` and `namespace` are always there.
+
+    Raises:
+        Unreachable: the configuration cannot be read.
+    """
+    try:
+        found: Mapping[str, Any] = ClientConfig.load_client_connect_config(
+            os.environ.get("TEMPORAL_PROFILE")
+        )
+    except (RuntimeError, ValueError, OSError) as error:
+        raise Unreachable(f"Temporal's client configuration: {_one_line(str(error))}") from None
+    return {"target_host": DEFAULT_ADDRESS, "namespace": "default", **found}
+
+
+def task_queue() -> str:
+    """The task queue that starters and workers share."""
+    return os.environ.get("LONGHAUL_TASK_QUEUE") or "longhaul"
+
+
+def workspaces_root() -> Path:
+    """The folder that holds every job's workspace, absolute."""
+    return Path(os.environ.get("LONGHAUL_WORKSPACES") or "workspaces").expanduser().absolute()
+
+
+def ui_address() -> str | None:
+    """Base address of Temporal's Web UI; None where it cannot be known."""
+    if configured := os.environ.get("TEMPORAL_UI_ADDRESS"):
+        return configured.rstrip("/")
+    try:
+        host = str(client_options()["target_host"]).rpartition(":")[0].strip("[]")
+    except Unreachable:
+        return None
+    return DEFAULT_UI if host in _LOCAL_HOSTS else None
+
+
+def ui_link(job_id: str, namespace: str = "default", *, base: str | None = None) -> str | None:
+    """The job's page in the Web UI; None where the UI's address cannot be known."""
+    base = base or ui_address()
+    return f"{base}/namespaces/{namespace}/workflows/{job_id}" if base else None
+
+
+def describe_endpoint() -> str:
+    """Which model endpoint a worker of this environment uses, for messages. Never the key."""
+    if base := os.environ.get("OPENAI_BASE_URL"):
+        parts = urlsplit(base)
+        # Some endpoints take credentials in the address; those are not for messages.
+        netloc = parts.netloc.rpartition("@")[2]
+        return parts._replace(netloc=netloc, query="", fragment="").geturl()
+    if os.environ.get("OPENAI_API_KEY"):
+        return "https://api.openai.com/v1"
+    return "rehearsal model"
+
+
+def _reason(text: str) -> str:
+    """The part of the SDK's connection error that a person can act on."""
+    known = {
+        "Connection refused": "connection refused",
+        "dns error": "the host name cannot be resolved",
+        "404": "something else answers there",
+        "invalid peer certificate": "its certificate is not accepted",
+        "Unauthenticated": "the credentials were refused",
+        "PermissionDenied": "the credentials were refused",
+    }
+    return next((plain for key, plain in known.items() if key in text), _one_line(text))
+
+
+def _one_line(text: str, limit: int = 200) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

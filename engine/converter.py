@@ -1,0 +1,82 @@
+"""The data converter of every client and worker: Pydantic, and never a lost signal.
+
+The SDK drops a signal, and fails the workflow task of a start, when a payload cannot be decoded.
+A person can send any payload with any encoding, so where the receiver asked for no type, what
+cannot be decoded becomes a value that says so, and the workflow refuses it visibly. Where a type
+is asked for (activity requests and results), a payload that does not fit is an error as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from temporalio.api.common.v1 import Payload
+from temporalio.contrib.pydantic import PydanticPayloadConverter, ToJsonOptions
+from temporalio.converter import DataConverter
+
+UNDECODABLE = "undecodable"
+"""Key of the dict that stands for a payload nobody could decode: "<encoding>: <reason>"."""
+
+MAX_DEPTH = 50
+"""Levels of lists and dicts in a value nobody asked a type for. JSON is read to 200 levels, so one
+that is read and then wrapped a few times could be sent but never read again."""
+
+_JSON = (b"json/plain", b"binary/null")
+_ANYTHING: tuple[object, ...] = (None, Any, object)
+
+
+class TolerantPayloadConverter(PydanticPayloadConverter):
+    """Pydantic JSON without unset fields; see the module for what it does with strange input.
+
+    A field that was left at its default and then changed in place (`state.items.append(…)`)
+    counts as unset and is not sent: assign such fields.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(ToJsonOptions(exclude_unset=True))
+
+    def from_payloads(
+        self, payloads: Sequence[Payload], type_hints: list[type] | None = None
+    ) -> list[Any]:
+        hints = type_hints or []
+        padded = [*hints, *[None] * (len(payloads) - len(hints))]
+        return [
+            self._decode_anything(payload) if hint in _ANYTHING else self._decode(payload, hint)
+            for payload, hint in zip(payloads, padded, strict=False)
+        ]
+
+    def _decode(self, payload: Payload, hint: type | None) -> Any:
+        return super().from_payloads([payload], None if hint is None else [hint])[0]
+
+    def _decode_anything(self, payload: Payload) -> Any:
+        encoding = payload.metadata.get("encoding", b"no encoding")
+        try:
+            # Bytes and protocol buffers decode, but cannot be sent on inside other values, which
+            # is what a workflow does with its inbox when it continues as new.
+            if encoding not in _JSON:
+                raise ValueError("only JSON is understood")
+            value = self._decode(payload, None)
+            if _deeper(value, MAX_DEPTH):
+                raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+            return value
+        # Whatever a decoder raises on foreign bytes must not reach the SDK: it would drop the
+        # signal with nothing but a log line on the worker.
+        except Exception as error:
+            return {UNDECODABLE: f"{encoding[:60].decode('utf-8', 'replace')}: {_reason(error)}"}
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(levels == 0 or _deeper(item, levels - 1) for item in below)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return error.errors(include_url=False, include_input=False)[0]["msg"]
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:199]}…"
+
+
+DATA_CONVERTER = DataConverter(payload_converter_class=TolerantPayloadConverter)

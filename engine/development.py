@@ -1,0 +1,155 @@
+"""The embedded Temporal server: the real one in its development mode.
+
+The demo, the tests and the benchmarks use it. A deployment brings its own server.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
+from temporalio.testing import WorkflowEnvironment
+
+from engine.connection import Unreachable
+from engine.converter import DATA_CONVERTER
+
+SEARCH_ATTRIBUTES = ("LonghaulAgent", "LonghaulStatus", "LonghaulPhase", "LonghaulModel")
+"""Search attributes of a job, all of type Keyword."""
+
+FLAGS = (
+    # Out of the box the development server reads its transfer queue 20 times a second, which
+    # more than doubles the time of a step (36 ms becomes 87 ms).
+    *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000"),
+    *("--dynamic-config-value", "history.transferProcessorMaxPollHostRPS=5000"),
+    # Its banner would go to our standard output.
+    *("--output", "none"),
+)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running embedded server."""
+
+    client: Client
+    address: str
+    """`host:port` for clients."""
+    ui: str | None
+    """Address of the Web UI."""
+    environment: WorkflowEnvironment
+
+    async def stop(self) -> None:
+        """Stop the server; its database file stays."""
+        await self.environment.shutdown()
+
+
+def find_binary() -> Path:
+    """The Temporal binary of this Python environment, else of PATH.
+
+    Raises:
+        Unreachable: there is none.
+    """
+    # Not resolved: the interpreter of a virtual environment is a link out of it.
+    beside = Path(sys.executable).parent / "temporal"
+    if beside.is_file():
+        return beside
+    if found := shutil.which("temporal"):
+        return Path(found)
+    raise Unreachable(
+        f"the temporal binary is neither in {beside.parent} nor on PATH; run `make setup`"
+    )
+
+
+async def start_server(
+    *,
+    port: int | None = None,
+    ui_port: int | None = None,
+    ui: bool = True,
+    database: Path | None = None,
+    flags: tuple[str, ...] = FLAGS,
+) -> Server:
+    """Start an embedded server, with our search attributes and the namespace `default`.
+
+    Args:
+        port: Wanted port of the server; another one is chosen when it is taken. None: any.
+        ui_port: The same for the Web UI.
+        ui: Whether to serve the Web UI.
+        database: SQLite file that outlives the server. None: in memory.
+        flags: Further arguments of `temporal server start-dev`.
+
+    Raises:
+        Unreachable: no binary, or the server did not come up.
+    """
+    binary = find_binary()
+    port = _free_port(port)
+    ui_port = _free_port(ui_port, avoid=port) if ui else None
+    if database is not None:
+        database.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        environment = await WorkflowEnvironment.start_local(
+            data_converter=DATA_CONVERTER,
+            port=port,
+            ui=ui,
+            ui_port=ui_port,
+            search_attributes=[SearchAttributeKey.for_keyword(name) for name in SEARCH_ATTRIBUTES],
+            dev_server_existing_path=str(binary),
+            dev_server_database_filename=str(database) if database else None,
+            dev_server_log_level="error",
+            dev_server_extra_args=flags,
+        )
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:300]
+        raise Unreachable(f"the embedded Temporal server did not start: {reason}") from None
+    address = f"127.0.0.1:{port}"
+    return Server(
+        # The environment's own client turns an AssertionError in workflow code into a failed
+        # workflow; nobody else's client does.
+        client=await Client.connect(address, data_converter=DATA_CONVERTER),
+        address=address,
+        ui=f"http://localhost:{ui_port}" if ui else None,
+        environment=environment,
+    )
+
+
+@asynccontextmanager
+async def server(
+    *,
+    port: int | None = None,
+    ui_port: int | None = None,
+    ui: bool = True,
+    database: Path | None = None,
+) -> AsyncIterator[Server]:
+    """`start_server` as a context that stops it."""
+    running = await start_server(port=port, ui_port=ui_port, ui=ui, database=database)
+    try:
+        yield running
+    finally:
+        await running.stop()
+
+
+def _free_port(wanted: int | None, *, avoid: int | None = None) -> int:
+    if wanted is not None and wanted != avoid and _is_free(wanted):
+        return wanted
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port != avoid:
+            return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # As the server does: a port whose last connections are still closing can be taken.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

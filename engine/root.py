@@ -1,0 +1,48 @@
+"""Opening the workspaces root, with a message a person can act on."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from activities.checkpoints import Root
+
+
+class RootUnusable(Exception):
+    """The workspaces root cannot be used. One line: which folder, why, what to do."""
+
+
+def open_root(folder: Path) -> Root:
+    """The root at this folder, made when it is missing.
+
+    Raises:
+        RootUnusable: it cannot be made or written to.
+    """
+    from activities.checkpoints import Root  # noqa: PLC0415 - loads libgit2: only for workers
+    from activities.checkpoints.errors import RootError  # noqa: PLC0415
+
+    check_writable(folder)
+    try:
+        return Root.open(folder, create=True)
+    except RootError as error:
+        raise RootUnusable(str(error)) from None
+
+
+def check_writable(folder: Path) -> None:
+    """Make the folder if it is missing, and write to it.
+
+    Raises:
+        RootUnusable: that failed.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"writable")
+    except OSError as error:
+        raise RootUnusable(
+            f"the workspaces root {folder} cannot be written "
+            f"({(error.strerror or str(error)).lower()}); "
+            "set LONGHAUL_WORKSPACES to a folder that can"
+        ) from None

@@ -1,0 +1,96 @@
+"""The worker: which workflows and activities it serves, and with which limits."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from engine.connection import task_queue as default_task_queue
+
+if TYPE_CHECKING:
+    from activities.checkpoints import Root
+
+GRACE = timedelta(seconds=10)
+"""How long running steps may take to end once a shutdown began."""
+
+THREADS = 64
+"""Steps that one worker runs at a time; each regular or local activity holds a thread."""
+
+PASSTHROUGH = ("protocol",)
+"""Modules that every workflow shares instead of importing them again for itself: data types only.
+
+`workflows` is not among them: its code is what the sandbox checks.
+"""
+
+
+def build_worker(
+    client: Client,
+    *,
+    root: Root | None = None,
+    task_queue: str | None = None,
+    workflows: Sequence[type] | None = None,
+    activities: Sequence[Callable[..., Any]] | None = None,
+    max_cached_workflows: int = 1000,
+    threads: int = THREADS,
+    grace: timedelta = GRACE,
+) -> Worker:
+    """A worker that serves jobs. Run it with `async with` or `await worker.run()`.
+
+    Args:
+        client: With the data converter of `engine.converter`.
+        root: The workspaces root; needed unless `activities` are given.
+        task_queue: None takes LONGHAUL_TASK_QUEUE.
+        workflows: None takes the job.
+        activities: None takes all of ours.
+        max_cached_workflows: Should exceed the jobs in flight on this worker: an evicted job is
+            replayed at its next step, which costs 7 to 9 times as much.
+        threads: How many steps run at a time.
+        grace: How long running steps may take to end once a shutdown began.
+    """
+    if activities is None:
+        if root is None:
+            raise ValueError("build_worker needs a root or activities")
+        activities = job_activities(root)
+    return Worker(
+        client,
+        task_queue=task_queue or default_task_queue(),
+        workflows=job_workflows() if workflows is None else workflows,
+        activities=activities,
+        activity_executor=ThreadPoolExecutor(threads, thread_name_prefix="step"),
+        max_concurrent_activities=threads,
+        max_concurrent_local_activities=threads,
+        workflow_runner=runner(),
+        max_cached_workflows=max_cached_workflows,
+        # After a kill, a job's next workflow task waits this long for the dead worker.
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=3),
+        # A cancellation reaches an activity with the answer to a heartbeat, so none is held back
+        # longer than this.
+        max_heartbeat_throttle_interval=timedelta(seconds=1),
+        default_heartbeat_throttle_interval=timedelta(seconds=1),
+        graceful_shutdown_timeout=grace,
+    )
+
+
+def runner() -> SandboxedWorkflowRunner:
+    """The sandbox, told which modules need no second import."""
+    return SandboxedWorkflowRunner(
+        restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSTHROUGH)
+    )
+
+
+def job_workflows() -> list[type]:
+    """The workflow types of this worker."""
+    # Imported by name and late: what only talks to Temporal does not load the workflows.
+    return [importlib.import_module("workflows.job").Job]
+
+
+def job_activities(root: Root) -> list[Callable[..., Any]]:
+    """Every activity, bound to the workspaces root."""
+    return list(importlib.import_module("activities").all_activities(root))

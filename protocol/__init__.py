@@ -1,0 +1,1 @@
+"""What workflows and activities share: data types, and nothing that touches I/O."""

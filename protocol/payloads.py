@@ -1,0 +1,94 @@
+"""What people send: the start of a job and its signals, as plain JSON objects.
+
+Unknown keys are refused with a message, absent optional ones are fine.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from protocol.state import Data
+
+D = TypeVar("D", bound=Data)
+
+
+class Start(Data):
+    """Input of the workflow `Job`."""
+
+    agent: str = Field(min_length=1)
+    instructions: str = Field("", max_length=200_000)
+    documents: list[str] = Field(default_factory=list, max_length=1000)
+    items: list[str] = Field(default_factory=list, max_length=2000)
+    set: dict[str, Any] = Field(default_factory=dict)
+
+
+class Signal(Data):
+    """Base of signal payloads."""
+
+    model_config = ConfigDict(extra="forbid", str_max_length=20_000)
+
+
+class Rewind(Signal):
+    issue: str = Field(min_length=1)
+    phase: int | None = Field(None, ge=1)
+    restore_files: bool = True
+
+
+class Cancel(Signal):
+    reason: str = ""
+
+
+class Pause(Signal):
+    pass
+
+
+class Resume(Signal):
+    pass
+
+
+SIGNALS: dict[str, type[Signal]] = {
+    "rewind": Rewind,
+    "cancel": Cancel,
+    "pause": Pause,
+    "resume": Resume,
+}
+
+
+class Refused(ValueError):
+    """What somebody sent cannot be used; one line that says why and what is expected."""
+
+
+def read_start(values: tuple[Any, ...]) -> Start:
+    """The start input. Raises Refused."""
+    if len(values) != 1:
+        raise Refused(
+            f"a job starts with one JSON object, found {len(values)} values; "
+            'expected {"agent": "…", "instructions": "…"}'
+        )
+    return _read(Start, values[0], "start")
+
+
+def read_signal(name: str, values: Any) -> Signal:
+    """A signal's payload. Raises Refused."""
+    kind = SIGNALS.get(name)
+    if kind is None:
+        raise Refused(f"signal {name!r} is not known; the signals are {', '.join(SIGNALS)}")
+    if len(values) > 1:
+        raise Refused(f"signal {name}: expected one JSON object, found {len(values)} values")
+    return _read(kind, values[0] if values and values[0] is not None else {}, f"signal {name}")
+
+
+def _read(kind: type[D], value: Any, what: str) -> D:
+    if not isinstance(value, dict):
+        raise Refused(f"{what}: expected a JSON object, found {str(value)[:100]!r}")
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, item['loc']))}: {item['msg'].lower()}"
+            for item in error.errors()[:5]
+        )
+        known = ", ".join(kind.model_fields)
+        raise Refused(f"{what}: {problems}; its keys are: {known or 'none'}") from None

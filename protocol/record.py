@@ -1,0 +1,95 @@
+"""What workflow code remembers of a job: carried whole when it continues as new."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from protocol.requests import Call, JobLimits, JobResult, Usage
+from protocol.state import Data, JobState
+from protocol.tools import ToolRoute
+
+Status = Literal["running", "waiting", "completed", "failed", "cancelled"]
+WaitReason = Literal[
+    "clarification",
+    "approval",
+    "review",
+    "stuck",
+    "rewinds",
+    "budget",
+    "credentials",
+    "endpoint",
+    "tool",
+    "storage",
+    "dependency",
+    "paused",
+]
+RECENT_CHECKPOINTS = 20
+
+
+class Waiting(Data):
+    """Why a job stands still, and what a person does about it, in one sentence."""
+
+    reason: WaitReason
+    message: str
+    remedy: str
+
+
+class Letter(Data):
+    """A signal as it came in; opened when the job next attends to its inbox."""
+
+    signal: str
+    payload: dict[str, Any] = Field(default_factory=dict)
+
+
+class JobRecord(Data):
+    """Everything that survives continue-as-new, beside what checkpoints hold."""
+
+    agent: str
+    model: str
+    title: str
+    root: str
+    commit: str
+    at: int
+    tree: str = ""
+    state: JobState
+    step: int = 0
+    """Model calls begun; unlike the state's count it is never put back."""
+    last_phase: int = 1
+    """Highest phase number given; no number is used twice."""
+    rewinds: int = 0
+    refusals: int = 0
+    calls_in_phase: int = 0
+    tools: list[ToolRoute]
+    limits: JobLimits
+    search_attributes: list[str] = Field(default_factory=list)
+    usage: Usage = Field(default_factory=Usage)
+    phases: dict[int, str] = Field(default_factory=dict)
+    """Start checkpoint of each phase."""
+    recent: list[str] = Field(default_factory=list)
+    """The newest checkpoints, oldest first: where to go back to when one is lost."""
+    calls: list[Call] = Field(default_factory=list)
+    """Tool calls of the newest reply."""
+    next_call: int = 0
+    correction: str | None = None
+    waiting: Waiting | None = None
+    inbox: list[Letter] = Field(default_factory=list)
+    notices: list[str] = Field(default_factory=list)
+    result: JobResult | None = None
+
+    @property
+    def status(self) -> Status:
+        if self.result:
+            return "completed"
+        return "waiting" if self.waiting else "running"
+
+    def route(self, tool: str) -> ToolRoute | None:
+        """How calls of a tool are run; None when the agent has no such tool."""
+        return next((route for route in self.tools if route.name == tool), None)
+
+    def move_to(self, commit: str) -> None:
+        """Stand on a new checkpoint."""
+        if commit != self.commit:
+            self.commit = commit
+            self.recent = [*self.recent, commit][-RECENT_CHECKPOINTS:]

@@ -1,0 +1,225 @@
+"""Requests and results of the activities.
+
+Every request names the checkpoint it starts from and every result the one it made. Field
+names are short because each is written into Temporal's history once a step.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from protocol.state import Data, JobState, Purpose
+from protocol.tools import ToolRoute
+
+
+class Usage(Data):
+    """Tokens and money of model calls; cost in the price table's currency."""
+
+    model_calls: int = 0
+    tool_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float = 0.0
+
+    def add(self, other: Usage) -> None:
+        for name in Usage.model_fields:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class At(Data):
+    """A place in a job: where an activity starts from."""
+
+    root: str
+    """Id of the workspaces root the job lives on."""
+    commit: str
+    at: int
+    """Date of the commit to make: epoch seconds of the last regular activity."""
+    step: int
+
+
+class Moved(Data):
+    """The checkpoint an activity made."""
+
+    commit: str
+    at: int = 0
+    """Epoch seconds at which the server scheduled this activity (regular activities only)."""
+
+
+class ModelRequest(At):
+    correction: str | None = None
+    """What was wrong with the reply before; shown to the model once, never kept."""
+
+
+class Call(Data):
+    """One tool call of a reply. Its arguments are in the checkpoint's conversation."""
+
+    tool: str
+    path: str | None = None
+
+
+class ModelReply(Moved):
+    finish: str
+    calls: list[Call] = Field(default_factory=list)
+    usage: Usage
+
+
+class ToolRequest(At):
+    call: int
+    """Place of the call in the reply, from 0."""
+    refusal: str | None = None
+    """Set when a gate or phase rule refused the call: recorded as its result, not run."""
+    completes: int | None = None
+    """The todo that an accepted `todo_complete` closes."""
+    skip: int = 0
+    """How many calls after this one are answered "not run"."""
+
+
+class ToolReply(Moved):
+    ok: bool
+    error: str | None = None
+    """First line of what went wrong, bounded."""
+
+
+class FoundTodo(Data):
+    """An entry of `todos.yaml` as it was found; checked by the gate."""
+
+    id: int | None = None
+    content: str | None = None
+    items: list[str] = Field(default_factory=list)
+
+
+class GateFacts(Data):
+    """What the gates need to know of a workspace, bounded whatever its files hold."""
+
+    todos_file: Literal["missing", "invalid", "read"] = "missing"
+    todos_error: str = ""
+    todos_count: int = 0
+    todos: list[FoundTodo] = Field(default_factory=list)
+    """The first entries only; `todos_count` says how many there are."""
+    plan_phases: int = 0
+    plan_open: int = 0
+    workspace_tokens: int = 0
+    missing_deliverables: list[str] = Field(default_factory=list)
+    arguments_error: str | None = None
+
+
+class FactsRequest(At):
+    call: int
+
+
+class Facts(Moved):
+    facts: GateFacts
+
+
+class TransitionRequest(At):
+    number: int
+    """Number of the phase that begins."""
+    purpose: Purpose
+    outcome: Literal["completed", "rewound"] = "completed"
+    call: int | None = None
+    completes: int | None = None
+    issue: str = ""
+    restore: str | None = None
+    """Start of the phase to go back to, for a rewind by phase number."""
+    restore_files: bool = True
+    rewinds: int = 0
+
+
+class Transitioned(Moved):
+    state: JobState
+    usage: Usage = Field(default_factory=Usage)
+    moved_aside: list[str] = Field(default_factory=list)
+    """Files of a person that were in the projection's way, now in lost+found."""
+
+
+class CloseRequest(At):
+    status: Literal["completed", "cancelled", "failed"]
+    reason: str = ""
+    call: int | None = None
+    phases: int = 0
+    rewinds: int = 0
+    usage: Usage = Field(default_factory=Usage)
+    request_cancel: bool = False
+    """Ask the server to cancel the workflow once everything is written."""
+
+
+class JobResult(Data):
+    """The result of a job; the same but for ids is `output/completion.json`."""
+
+    status: str
+    summary: str = ""
+    deliverables: list[str] = Field(default_factory=list)
+    confidence: float | None = None
+    notes: str = ""
+    unresolved: list[str] = Field(default_factory=list)
+    phases: int = 0
+    rewinds: int = 0
+    usage: Usage = Field(default_factory=Usage)
+    checkpoint: str = ""
+    tree: str = ""
+
+
+class Closed(Moved):
+    result: JobResult
+
+
+class RecoverRequest(Data):
+    root: str
+    candidates: list[str]
+    """Commit ids, newest first."""
+
+
+class Recovered(Moved):
+    state: JobState
+
+
+class ErrorNote(At):
+    """What went wrong in the machinery, for `errors/`."""
+
+    text: str
+
+
+class Imported(Moved):
+    """What a person's edits of a paused job became."""
+
+    changed: int = 0
+    notes: list[str] = Field(default_factory=list)
+
+
+class PrepareRequest(Data):
+    agent: str
+    instructions: str = ""
+    documents: list[str] = Field(default_factory=list)
+    items: list[str] = Field(default_factory=list)
+    set: dict[str, object] = Field(default_factory=dict)
+    chain: str = ""
+    """First run id of the workflow: tells a retry or a reset from another job of the same id."""
+
+
+class JobLimits(Data):
+    """Figures of the agent's configuration that workflow code enforces."""
+
+    min_todos: int = 5
+    max_todos: int = 20
+    model_calls_per_phase: int = 500
+    rewinds: int = 5
+    history_events: int = 1000
+    tool_attempts: int = 4
+    model_seconds: int = 600
+    workspace_tokens: int = 4000
+
+
+class Prepared(Moved):
+    root: str
+    agent: str
+    model: str
+    title: str
+    tree: str
+    state: JobState
+    tools: list[ToolRoute]
+    limits: JobLimits
+    search_attributes: list[str] = Field(default_factory=list)
+    """Names of ours that the server has registered; only those may be set."""

@@ -1,0 +1,18 @@
+"""What workflow code knows of a tool: enough to route a call, nothing of what it does."""
+
+from __future__ import annotations
+
+from protocol.state import Data, PhaseKind
+
+
+class ToolRoute(Data):
+    """How calls of one tool are run. Made from the registry and pinned when a job starts."""
+
+    name: str
+    phases: list[PhaseKind]
+    local: bool
+    """Run as a local activity: for bounded work on the checkpoint alone."""
+    seconds: int
+    """Time limit of one attempt."""
+    ends_reply: bool = False
+    """Calls that follow it in the same reply are not run."""

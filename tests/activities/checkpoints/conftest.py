@@ -1,0 +1,48 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pygit2
+import pytest
+
+from activities.checkpoints import Checkpoints, Root, open_checkpoints
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    return Root.open(tmp_path / "workspaces", create=True)
+
+
+@pytest.fixture
+def checkpoints(root: Root) -> Checkpoints:
+    return open_checkpoints(root, "job", create=True)
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> pygit2.Repository:
+    """One repository for a module's tests: they only add objects."""
+    return pygit2.init_repository(str(tmp_path_factory.mktemp("repo")), bare=True)
+
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start() -> Start:
+    """Starts a Python program that prints a line when it is ready; returns then."""
+
+    def started(code: str, *arguments: str) -> "subprocess.Popen[str]":
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        return child
+
+    return started

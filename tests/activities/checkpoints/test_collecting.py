@@ -1,0 +1,129 @@
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Checkpoints, Files, Root, collect, mend, project
+
+
+@pytest.fixture
+def files(checkpoints: Checkpoints) -> Files:
+    return (
+        Files.empty(checkpoints.repo)
+        .write("notes/a.md", b"a")
+        .write("gone/b.md", b"b")
+        .write("c.md", b"c")
+    )
+
+
+@pytest.fixture
+def folder(checkpoints: Checkpoints, root: Root, files: Files) -> Path:
+    project(checkpoints, root, "job", files, 1)
+    return root.workspace("job")
+
+
+def test_a_folder_nobody_touched_is_the_same_tree(
+    checkpoints: Checkpoints, root: Root, files: Files, folder: Path
+) -> None:
+    assert collect(checkpoints, root, "job", files) == (files, [])
+
+
+def test_everything_a_person_can_leave_comes_back(
+    checkpoints: Checkpoints, root: Root, files: Files, folder: Path
+) -> None:
+    (folder / "notes" / "a.md").write_text("edited")
+    shutil.rmtree(folder / "gone")
+    (folder / "empty" / "inner").mkdir(parents=True)
+    (folder / "tool").write_text("#!")
+    (folder / "tool").chmod(0o755)
+    (folder / "out").symlink_to("/etc/passwd")
+    (folder / "loop").symlink_to(".")
+    os.mkdir(os.fsencode(folder) + b"/\xff\xfe")  # noqa: PTH102
+    (folder / "new\nline").write_text("x")
+    (folder / "errors").mkdir()
+    (folder / "errors" / "trace").write_text("left out")
+    subprocess.run(["git", "init", "-q", "repo"], cwd=folder, check=True)
+    (folder / "repo" / "x").write_text("1")
+    subprocess.run(["git", "add", "x"], cwd=folder / "repo", check=True)
+
+    taken, notes = collect(checkpoints, root, "job", files)
+
+    assert notes == []
+    assert taken.read("notes/a.md") == b"edited"
+    assert taken.entry("gone") is None
+    assert taken.entry("errors") is None
+    kinds = {entry.path: (entry.kind, entry.executable) for entry in taken.walk()}
+    assert kinds["empty/inner"] == ("folder", False)
+    assert kinds["tool"] == ("file", True)
+    assert kinds["out"] == ("link", False)
+    assert kinds["loop"] == ("link", False)
+    assert kinds["\udcff\udcfe"] == ("folder", False)
+    assert kinds["new\nline"] == ("file", False)
+    assert "repo/.git/HEAD" in kinds
+
+    shutil.rmtree(folder)
+    assert mend(checkpoints, root, "job", taken, 2) == []
+    assert collect(checkpoints, root, "job", taken) == (taken, [])
+    status = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=folder / "repo", capture_output=True, check=True
+    )
+    assert status.stdout == b"A  x\n"
+
+
+def test_what_no_tree_can_hold_is_left_out_and_named(
+    checkpoints: Checkpoints, root: Root, files: Files, folder: Path
+) -> None:
+    os.mkfifo(folder / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "s"))
+        (folder / "c.md").write_bytes(b"x" * 11)
+        deep = folder / "/".join(["d"] * 201)
+        deep.parent.mkdir(parents=True)
+        deep.write_text("")
+        base = Files(files.repo, files.id, limit=10)
+        taken, notes = collect(checkpoints, root, "job", base)
+    assert len(notes) == 4
+    assert all(note.isprintable() and note.startswith("Left out '") for note in notes)
+    assert [word for word in ("pipe", "'s'", "c.md", "deep") if word not in str(notes)] == []
+    assert taken.read("c.md") == b"c"
+
+
+def test_a_folder_that_lags_takes_nothing_back(
+    checkpoints: Checkpoints, root: Root, files: Files, folder: Path
+) -> None:
+    newest = (
+        files.write("notes/a.md", b"newer").write("made.md", b"m").delete("c.md").delete("gone")
+    )
+    assert collect(checkpoints, root, "job", newest) == (newest, [])
+    (folder / "notes" / "b.md").write_text("mine")
+    (folder / "c.md").write_text("edited")
+    taken, _ = collect(checkpoints, root, "job", newest)
+    assert taken == newest.write("notes/b.md", b"mine").write("c.md", b"edited")
+
+
+def test_a_deletion_in_a_folder_that_lags_counts(
+    checkpoints: Checkpoints, root: Root, files: Files, folder: Path
+) -> None:
+    shutil.rmtree(folder / "gone")
+    (folder / "notes" / "a.md").unlink()
+    (folder / "notes").rmdir()
+    (folder / "notes").write_text("a file now")
+    newest = files.write("made/x", b"m")
+    taken, _ = collect(checkpoints, root, "job", newest)
+    assert {entry.path for entry in taken.walk()} == {"c.md", "made/x", "notes"}
+
+
+def test_without_a_record_nothing_counts_as_deleted(
+    checkpoints: Checkpoints, root: Root, files: Files, folder: Path
+) -> None:
+    (checkpoints.path / "projected.json").unlink()
+    (folder / "c.md").unlink()
+    (folder / "d.md").write_text("d")
+    assert collect(checkpoints, root, "job", files)[0] == files.write("d.md", b"d")
+    shutil.rmtree(folder)
+    taken, [note] = collect(checkpoints, root, "job", files)
+    assert taken == files
+    assert "no folder" in note

@@ -1,0 +1,76 @@
+import pygit2
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from activities.checkpoints import Change, Files, diff
+from activities.checkpoints.folders import FILE, FOLDER, Raw, build
+
+PATHS = ["a", "a/b", "a/b/c", "a/d", "a.x", "e/f", "e", ".git/x", "g/h/i/j", "\udcff"]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["write", "run", "folder", "delete", "link"]), st.sampled_from(PATHS)
+    ),
+    max_size=15,
+)
+
+
+def applied(files: Files, steps: list[tuple[str, str]]) -> Files:
+    for verb, path in steps:
+        try:
+            if verb == "folder":
+                files = files.make_folder(path)
+            elif verb == "delete":
+                files = files.delete(path)
+            elif verb == "link":
+                files = files.link(path, "a")
+            else:
+                files = files.write(path, verb.encode(), executable=verb == "run")
+        except ValueError:
+            continue
+    return files
+
+
+def brute_force(old: Files | None, new: Files) -> list[Change]:
+    """Every leaf of both sides; a folder that stays a folder is no change."""
+    before = {entry.path: entry for entry in old.walk()} if old else {}
+    after = {entry.path: entry for entry in new.walk()}
+
+    def stays_folder(path: str) -> bool:
+        sides = [side.raw(tuple(path.split("/"))) if side else None for side in (old, new)]
+        return all(side is not None and side.mode == FOLDER for side in sides)
+
+    paths = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    order = sorted(
+        (path for path in paths if not stays_folder(path)),
+        key=lambda path: path.encode("utf-8", "surrogateescape").split(b"/"),
+    )
+    return [Change(path, before.get(path), after.get(path)) for path in order]
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS, STEPS, st.booleans())
+def test_it_finds_what_brute_force_finds(
+    repo: pygit2.Repository,
+    one: list[tuple[str, str]],
+    other: list[tuple[str, str]],
+    related: bool,
+) -> None:
+    old = applied(Files.empty(repo), one)
+    new = applied(old if related else Files.empty(repo), other)
+    assert list(diff(old, new)) == brute_force(old, new)
+    assert list(diff(None, new)) == brute_force(None, new)
+    assert list(diff(new, new)) == []
+
+
+def test_it_crosses_the_sharding_limit(repo: pygit2.Repository) -> None:
+    blob = repo.create_blob(b"x").raw
+
+    def folder(count: int) -> Files:
+        raw = Raw(FOLDER, build(repo, {b"f%03d" % at: Raw(FILE, blob) for at in range(count)}))
+        return Files.empty(repo).with_raw(("big",), raw)
+
+    sharded, flat = folder(300), folder(250)
+    gone = [change.path for change in diff(sharded, flat)]
+    assert gone == [f"big/f{at:03}" for at in range(250, 300)]
+    changed = sharded.write("big/f100", b"new")
+    assert [change.path for change in diff(sharded, changed)] == ["big/f100"]

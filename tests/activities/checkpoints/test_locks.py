@@ -1,0 +1,47 @@
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints.locks import locked
+
+HOLDER = """
+import pathlib, sys, time
+from activities.checkpoints.locks import locked
+with locked(pathlib.Path(sys.argv[1]), seconds=1):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_lock_dies_with_its_holder(
+    tmp_path: Path, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    path = tmp_path / "lock"
+    child = start(HOLDER, str(path))
+    with pytest.raises(TimeoutError, match="has been locked"), locked(path, seconds=0.05):
+        pass
+    child.kill()
+    child.wait()
+    with locked(path, seconds=5):
+        pass
+
+
+def test_threads_take_turns(tmp_path: Path) -> None:
+    counted = [0]
+
+    def count() -> None:
+        for _ in range(20):
+            with locked(tmp_path / "lock", seconds=20):
+                seen = counted[0]
+                threading.Event().wait(0.0002)
+                counted[0] = seen + 1
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counted == [80]

@@ -1,0 +1,58 @@
+import re
+import subprocess
+
+import pygit2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from activities.checkpoints import Files, escape, unescape
+
+LOOK_ALIKES = [
+    ".git", ".GIT", ".Git", "git~1", "GIT~1", ".g\u200cit", "\u200d.git", ".git\u200f", ".git ",
+    ".git.", ".git::$INDEX_ALLOCATION", ".gitmodules", "gitmod~1", "gi7eba~1", ".gitattributes",
+    "a\\b", "C:", "%", "%2E", "%s0", "%n257", "tab\there", "\x7f", "\ufeffbom", "\udcff\udc80",
+    "\x85", "con", "trailing ", "trailing.", "…", "é", "e\u0301",
+]  # fmt: skip
+
+
+@given(st.binary(min_size=1, max_size=60).filter(lambda raw: not {0, 47} & set(raw)))
+def test_any_file_name_comes_back(raw: bytes) -> None:
+    name = raw.decode("utf-8", "surrogateescape")
+    if name in {".", ".."}:
+        return
+    entry = escape(name)
+    assert unescape(entry) == name
+    entry.encode()  # valid UTF-8
+    assert re.fullmatch(r"(?:[^%]|%[0-9A-F]{2})*", entry, re.DOTALL)
+
+
+@given(st.lists(st.binary(min_size=1, max_size=4), unique=True, max_size=30))
+def test_different_names_have_different_entries(raws: list[bytes]) -> None:
+    names = {raw.decode("utf-8", "surrogateescape") for raw in raws}
+    assert len({escape(name) for name in names}) == len(names)
+
+
+def test_two_spellings_of_the_same_bytes_are_one_entry() -> None:
+    assert escape("\udcc3\udca9") == escape("é")
+
+
+@pytest.mark.parametrize("entry", ["..", "%2E%2E", "a/b", "%2Fetc", "", ".", "a%00"])
+def test_an_entry_that_is_no_file_name_is_refused(entry: str) -> None:
+    with pytest.raises(ValueError, match="not a file name"):
+        unescape(entry)
+
+
+def test_git_accepts_every_look_alike(repo: pygit2.Repository) -> None:
+    files = Files.empty(repo)
+    for at, name in enumerate(LOOK_ALIKES):
+        files = files.with_raw((name, name), files.write("x", b"%d" % at).raw(("x",)))
+    author = pygit2.Signature("a", "a@b", 1, 0)
+    commit = repo.create_commit("refs/heads/checked", author, author, "m", files.id, [])
+    checked = subprocess.run(
+        ["git", "-c", "core.protectHFS=true", "-c", "core.protectNTFS=true", "-C", repo.path,
+         "fsck", "--strict", "--no-dangling", str(commit)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (checked.returncode, "error" in checked.stderr) == (0, False), checked.stderr
+    assert {entry.path for entry in files.walk()} == {f"{name}/{name}" for name in LOOK_ALIKES}

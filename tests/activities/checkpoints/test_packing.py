@@ -1,0 +1,131 @@
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Checkpoints, Files, Root
+from activities.checkpoints.packing import pack
+
+PACKER = """
+import pathlib, sys
+from activities.checkpoints.packing import pack
+print("ready", flush=True)
+while True:
+    pack(pathlib.Path(sys.argv[1]), max_packs=3)
+"""
+
+
+def written(checkpoints: Checkpoints, numbers: range) -> Files:
+    files = Files.empty(checkpoints.repo)
+    for number in numbers:
+        files = files.write(f"f{number}", b"%d" % number * 50)
+    return files
+
+
+def loose(checkpoints: Checkpoints) -> list[Path]:
+    return list((checkpoints.path / "objects").glob("[0-9a-f][0-9a-f]/*"))
+
+
+def packs(checkpoints: Checkpoints) -> list[Path]:
+    return list((checkpoints.path / "objects" / "pack").glob("pack-*.pack"))
+
+
+def content(path: Path, tree: str) -> dict[str, bytes]:
+    """Everything in a tree, read through a fresh handle."""
+    files = Checkpoints(path).files(tree)
+    return {entry.path: files.read(entry.path) for entry in files.walk()}
+
+
+def is_sound(checkpoints: Checkpoints) -> bool:
+    checked = subprocess.run(
+        ["git", "-C", str(checkpoints.path), "fsck", "--full", "--strict"],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    return checked.returncode == 0
+
+
+def test_packing_moves_everything_into_one_pack(checkpoints: Checkpoints) -> None:
+    files = written(checkpoints, range(50))
+    before = content(checkpoints.path, files.id)
+    checkpoints.pack()
+    assert (loose(checkpoints), len(packs(checkpoints))) == ([], 1)
+    assert content(checkpoints.path, files.id) == before
+    assert files.read("f49") == b"49" * 50  # and the handle that was open finds it
+    checkpoints.pack()
+    assert len(packs(checkpoints)) == 1
+
+
+def test_what_is_packed_already_is_only_dropped(checkpoints: Checkpoints) -> None:
+    written(checkpoints, range(20))
+    kept = {path: path.read_bytes() for path in loose(checkpoints)}
+    checkpoints.pack()
+    for path, stored in kept.items():
+        path.write_bytes(stored)
+    checkpoints.pack()
+    assert (loose(checkpoints), len(packs(checkpoints))) == ([], 1)
+
+
+def test_many_packs_become_one_under_an_open_handle(checkpoints: Checkpoints) -> None:
+    trees = []
+    for number in range(22):
+        trees.append(written(Checkpoints(checkpoints.path), range(number, number + 3)).id)
+        checkpoints.files(trees[-1]).read(f"f{number}")
+        pack(checkpoints.path)
+    assert len(packs(checkpoints)) <= 2
+    for number, tree in enumerate(trees):
+        assert checkpoints.files(tree).read(f"f{number}") == b"%d" % number * 50
+        assert content(checkpoints.path, tree)
+
+
+def test_a_damaged_loose_object_does_not_stop_it(checkpoints: Checkpoints) -> None:
+    files = written(checkpoints, range(20))
+    victim = loose(checkpoints)[0]
+    victim.chmod(0o600)
+    victim.write_bytes(b"garbage")
+    checkpoints.pack()
+    assert loose(checkpoints) == []
+    assert written(checkpoints, range(20)) == files
+    assert content(checkpoints.path, files.id)
+
+
+def test_what_killed_packers_left_is_swept(checkpoints: Checkpoints) -> None:
+    files = written(checkpoints, range(20))
+    place = checkpoints.path / "objects" / "pack"
+    place.mkdir(exist_ok=True)
+    (place / "pack-00.pack").write_bytes(b"half")
+    (checkpoints.path / "packing" / "pack").mkdir(parents=True)
+    (checkpoints.path / "packing" / "pack" / "pack-00.idx").write_bytes(b"half")
+    checkpoints.pack()
+    assert not (place / "pack-00.pack").exists()
+    assert not (checkpoints.path / "packing").exists()
+    assert content(checkpoints.path, files.id)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_is_lost_when_a_packer_is_killed_beside_a_writer(
+    root: Root, seed: int, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    checkpoints = Checkpoints.create(root, f"kill {seed}")
+    dice = random.Random(seed)
+    trees = [written(checkpoints, range(5)).id]
+    child = start(PACKER, str(checkpoints.path))
+    until = time.monotonic() + dice.uniform(0.05, 0.4)
+    number = 0
+    while time.monotonic() < until:
+        # New objects and, again and again, the same ones that are being packed meanwhile.
+        trees.append(written(checkpoints, range(number % 7, number % 7 + 5)).id)
+        trees.append(checkpoints.files(trees[-1]).write("new", b"%d" % number).id)
+        number += 1
+    child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL
+    for tree in set(trees):
+        assert content(checkpoints.path, tree)
+    checkpoints.pack()
+    assert loose(checkpoints) == []
+    for tree in set(trees):
+        assert content(checkpoints.path, tree)
+    assert is_sound(checkpoints)

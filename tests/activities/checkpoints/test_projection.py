@@ -1,0 +1,294 @@
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root, mend, project
+from activities.checkpoints.folders import FILE, Raw
+
+
+@pytest.fixture
+def files(checkpoints: Checkpoints) -> Files:
+    return (
+        Files.empty(checkpoints.repo)
+        .write("notes/a.md", b"a")
+        .write("notes/b.md", b"b")
+        .write("run.sh", b"#!/bin/sh", executable=True)
+        .write(".git/HEAD", b"ref")
+        .write("\udcff", b"bytes")
+        .link("link", "notes/a.md")
+        .link("out", "/etc/passwd")
+        .make_folder("empty/inner")
+    )
+
+
+@pytest.fixture
+def folder(root: Root) -> Path:
+    return root.workspace("job")
+
+
+def on_disk(folder: Path) -> dict[str, object]:
+    """Everything in a folder: content, link target or None; a mark for executable files."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = ("link", str(path.readlink()))
+        elif path.is_dir():
+            found[name] = None
+        else:
+            found[name] = (path.read_bytes(), bool(path.stat().st_mode & 0o100))
+    return found
+
+
+def in_tree(files: Files) -> dict[str, object]:
+    found: dict[str, object] = {}
+    todo = [""]
+    while todo:
+        for entry in files.children(todo.pop()):
+            if entry.kind == "folder":
+                found[entry.path] = None
+                todo.append(entry.path)
+            elif entry.kind == "link":
+                blob = files.repo[entry.id]
+                found[entry.path] = ("link", bytes(blob.data).decode())  # type: ignore[attr-defined]
+            else:
+                found[entry.path] = (files.read(entry.path), entry.executable)
+    return found
+
+
+class Job:
+    """The calls, with what stays the same left out."""
+
+    def __init__(self, checkpoints: Checkpoints, root: Root) -> None:
+        self.checkpoints, self.root, self.order = checkpoints, root, 0
+
+    def project(self, files: Files, order: int | None = None) -> list[str]:
+        self.order += 1
+        return project(self.checkpoints, self.root, "job", files, order or self.order)
+
+    def mend(self, files: Files) -> list[str]:
+        self.order += 1
+        return mend(self.checkpoints, self.root, "job", files, self.order)
+
+
+@pytest.fixture
+def job(checkpoints: Checkpoints, root: Root) -> Job:
+    return Job(checkpoints, root)
+
+
+def test_the_folder_shows_the_tree_and_follows_it(job: Job, folder: Path, files: Files) -> None:
+    assert job.project(files) == []
+    assert on_disk(folder) == in_tree(files)
+    steps = [
+        files.write("notes/a.md", b"longer").delete("empty"),
+        files.delete("notes").write("notes", b"a file now"),
+        files,
+        files.write("run.sh", b"#!/bin/sh", executable=False),
+        files.delete("link").write("link/below", b"x").delete("out").write("out", b"x"),
+        files.move("notes", "moved/notes"),
+        Files.empty(files.repo),
+    ]
+    for step in steps:
+        assert job.project(step) == []
+        assert on_disk(folder) == in_tree(step)
+        assert job.mend(step) == []
+        assert on_disk(folder) == in_tree(step)
+
+
+def test_what_a_person_edited_is_kept_beside_it(
+    job: Job, root: Root, folder: Path, files: Files
+) -> None:
+    job.project(files)
+    (folder / "notes" / "a.md").write_text("mine")
+    (folder / "notes" / "b.md").write_text("also mine")
+    found = job.project(files.write("notes/a.md", b"theirs").delete("notes/b.md"))
+    assert found == ["lost+found/job/0001/notes/a.md", "lost+found/job/0001/notes/b.md"]
+    assert (root.path / found[0]).read_text() == "mine"
+    assert (folder / "notes" / "a.md").read_text() == "theirs"
+
+
+def test_an_edit_that_agrees_with_the_tree_is_no_stray(
+    job: Job, folder: Path, files: Files
+) -> None:
+    job.project(files)
+    (folder / "notes" / "a.md").write_text("new")
+    (folder / "made").write_text("x")
+    (folder / "made").chmod(0o600)
+    assert job.project(files.write("notes/a.md", b"new").write("made", b"x", executable=True)) == []
+    assert os.access(folder / "made", os.X_OK)
+
+
+def test_strays_in_the_way_are_moved(job: Job, root: Root, folder: Path, files: Files) -> None:
+    job.project(files)
+    (folder / "new.md").mkdir()
+    (folder / "new.md" / "precious").write_text("1")
+    (folder / "deep").write_text("2")
+    (folder / "notes" / "stray").write_text("3")
+    os.mkfifo(folder / "pipe")
+    changed = files.write("new.md", b"x").write("deep/er", b"x").write("pipe", b"").delete("notes")
+    found = job.project(changed)
+    assert on_disk(folder) == in_tree(changed)
+    kept = {str(path.relative_to(root.lost_found("job") / "0001")) for path in
+            (root.lost_found("job") / "0001").rglob("*")}  # fmt: skip
+    assert kept == {"new.md", "new.md/precious", "deep", "notes", "notes/stray", "pipe"}
+    assert sorted(found) == [
+        f"lost+found/job/0001/{name}" for name in ["deep", "new.md", "notes/stray", "pipe"]
+    ]
+
+
+def test_each_pass_has_its_own_place_in_lost_and_found(
+    job: Job, root: Root, folder: Path, files: Files
+) -> None:
+    for number in (1, 2):
+        job.project(files)
+        (folder / "notes" / "a.md").write_text(f"edit {number}")
+        assert job.project(files.delete("notes/a.md")) == [f"lost+found/job/000{number}/notes/a.md"]
+    assert (root.lost_found("job") / "0001/notes/a.md").read_text() == "edit 1"
+
+
+def test_a_link_swapped_in_is_never_followed_out(
+    job: Job, root: Root, folder: Path, files: Files, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.md").write_text("not yours")
+    job.project(files)
+    shutil.rmtree(folder / "notes")
+    (folder / "notes").symlink_to(outside)
+    (folder / "run.sh").unlink()
+    (folder / "run.sh").symlink_to(outside / "a.md")
+    changed = files.write("notes/a.md", b"new").write("run.sh", b"new")
+    found = job.project(changed)
+    assert on_disk(folder) == in_tree(changed)  # notes/b.md too, which did not change
+    assert on_disk(outside) == {"a.md": (b"not yours", False)}
+    assert sorted(found) == ["lost+found/job/0001/notes", "lost+found/job/0001/run.sh"]
+    assert (root.path / "lost+found/job/0001/notes").is_symlink()
+
+
+def test_a_workspace_that_is_a_link_is_not_written_through(
+    job: Job, folder: Path, files: Files, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    folder.symlink_to(tmp_path / "outside")
+    with pytest.raises(OSError, match=r"directory|symbolic"):
+        job.project(files)
+    assert on_disk(tmp_path / "outside") == {}
+
+
+def test_who_was_scheduled_earlier_cannot_put_the_folder_back(
+    job: Job, folder: Path, files: Files
+) -> None:
+    newer = files.write("notes/a.md", b"newer")
+    job.project(newer, order=200)
+    assert job.project(files, order=199) == []
+    assert (folder / "notes" / "a.md").read_bytes() == b"newer"
+    job.project(files, order=200)
+    assert (folder / "notes" / "a.md").read_bytes() == b"a"
+
+
+def test_a_pass_that_broke_off_is_mended_by_the_next(
+    job: Job, root: Root, folder: Path, files: Files
+) -> None:
+    job.project(files)
+    (folder / "notes" / "a.md").write_text("mine")
+    half = files.write("a-new.md", b"half").write("notes/a.md", b"half").write("zz", b"half")
+    (root.path / "lost+found").write_text("in the way")
+    with pytest.raises(OSError, match="lost"):
+        job.project(half)
+    assert (folder / "a-new.md").exists()
+    assert not (folder / "zz").exists()
+    (root.path / "lost+found").unlink()
+    (folder / "run.sh").unlink()  # only a full scan finds this
+    # What the broken pass had put there is known to be ours and is not kept; the edit is.
+    assert job.project(files) == ["lost+found/job/0001/notes/a.md"]
+    assert on_disk(folder) == in_tree(files)
+
+
+def test_what_a_broken_pass_moved_is_named_by_the_next(
+    job: Job, root: Root, folder: Path, files: Files
+) -> None:
+    job.project(files)
+    (folder / "notes" / "a.md").write_text("mine")
+    lost = "00" * 19 + "01"
+    broken = files.write("notes/a.md", b"new").with_raw(("zz",), Raw(FILE, bytes.fromhex(lost)))
+    with pytest.raises(CheckpointMissing):
+        job.project(broken)
+    assert (root.path / "lost+found/job/0001/notes/a.md").read_text() == "mine"
+    assert job.project(files) == ["lost+found/job/0001"]
+    assert on_disk(folder) == in_tree(files)
+
+
+def test_killed_at_random_it_ends_where_it_should(
+    job: Job,
+    root: Root,
+    folder: Path,
+    checkpoints: Checkpoints,
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    trees = []
+    for version in range(2):
+        files = Files.empty(checkpoints.repo)
+        for number in range(150):
+            files = files.write(f"d{number % 7}/f{number}", b"%d" % (version * number))
+        trees.append(files.id)
+    code = (
+        "import pathlib, sys\n"
+        "from activities.checkpoints import Files, Root, open_checkpoints, project\n"
+        "root = Root.open(pathlib.Path(sys.argv[1]), create=False)\n"
+        "c = open_checkpoints(root, 'job')\n"
+        "print('ready', flush=True)\n"
+        "while True:\n"
+        "    for tree in sys.argv[2:]:\n"
+        "        assert project(c, root, 'job', Files(c.repo, tree), 1) == []\n"
+    )
+    for pause in (0.0, 0.01, 0.03, 0.07):
+        child = start(code, str(root.path), *trees)
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(pause + 0.001)
+        child.kill()
+        child.wait()
+    assert job.project(Files(checkpoints.repo, trees[0])) == []
+    assert on_disk(folder) == in_tree(Files(checkpoints.repo, trees[0]))
+    assert not root.lost_found("job").exists()
+
+
+def test_mending_restores_and_clears_everything_but_errors(
+    job: Job, root: Root, folder: Path, files: Files
+) -> None:
+    job.project(files)
+    (folder / "errors").mkdir()
+    (folder / "errors" / "trace.txt").write_text("kept")
+    (folder / "notes" / "a.md").unlink()
+    (folder / "notes" / "b.md").write_text("edited")
+    (folder / "run.sh").chmod(0o644)
+    (folder / "stray").mkdir()
+    shutil.rmtree(folder / "empty")
+    found = job.mend(files)
+    expected = in_tree(files) | {"errors": None, "errors/trace.txt": (b"kept", False)}
+    assert on_disk(folder) == expected
+    assert found == ["lost+found/job/0001/notes/b.md", "lost+found/job/0001/stray"]
+    (job.checkpoints.path / "projected.json").unlink()
+    (folder / "notes" / "b.md").unlink()
+    assert job.project(files) == []
+    assert on_disk(folder) == expected
+
+
+def test_a_lost_earlier_tree_does_not_stop_it(job: Job, folder: Path, files: Files) -> None:
+    record = job.checkpoints.path / "projected.json"
+    lost = "00" * 19 + "01"
+    record.write_text(f'{{"order": 1, "tree": "{lost}", "started": [], "reported": 0}}')
+    folder.mkdir()
+    (folder / "old").write_text("whose?")
+    assert job.project(files) == ["lost+found/job/0001/old"]
+    assert on_disk(folder) == in_tree(files)
+
+
+def test_a_folder_that_was_deleted_comes_back(job: Job, folder: Path, files: Files) -> None:
+    job.project(files)
+    shutil.rmtree(folder)
+    assert job.project(files) == []
+    assert on_disk(folder) == in_tree(files)

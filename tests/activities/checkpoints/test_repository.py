@@ -1,0 +1,161 @@
+import shutil
+import subprocess
+import threading
+
+import pygit2
+import pytest
+
+from activities.checkpoints import (
+    CheckpointMissing,
+    Checkpoints,
+    Files,
+    LogEntry,
+    Root,
+    open_checkpoints,
+)
+
+LOST = "00" * 19 + "01"
+
+
+def story(checkpoints: Checkpoints, steps: int) -> list[str]:
+    """Commit ids of a chain, the newest last."""
+    commits: list[str] = []
+    for step in range(steps):
+        files = Files.empty(checkpoints.repo).write("a.md", b"%d" % step)
+        commits.append(checkpoints.commit(files.id, commits[-1:], f"step {step}", 1000 + step))
+    return commits
+
+
+def test_a_commit_is_a_function_of_its_arguments_and_moves_no_ref(checkpoints: Checkpoints) -> None:
+    commits = story(checkpoints, 3)
+    assert story(checkpoints, 3) == commits
+    assert list(checkpoints.repo.references) == []
+    assert checkpoints.files(checkpoints.tree_of(commits[1])).read("a.md") == b"1"
+
+
+def test_the_log_goes_back_along_first_parents(checkpoints: Checkpoints) -> None:
+    commits = story(checkpoints, 4)
+    log = checkpoints.log(commits[-1], 2)
+    assert log == [
+        LogEntry(commits[3], 1003, "step 3", checkpoints.tree_of(commits[3])),
+        LogEntry(commits[2], 1002, "step 2", checkpoints.tree_of(commits[2])),
+    ]
+    assert [entry.id for entry in checkpoints.log(commits[-1], 99)] == commits[::-1]
+
+
+def test_git_itself_reads_the_story(checkpoints: Checkpoints) -> None:
+    commits = story(checkpoints, 2)
+    shown = subprocess.run(
+        ["git", "-C", str(checkpoints.path), "log", "--format=%s %ae %at %ct", commits[-1]],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert shown.stdout.splitlines() == [
+        "step 1 longhaul@localhost 1001 1001",
+        "step 0 longhaul@localhost 1000 1000",
+    ]
+
+
+def test_a_message_may_hold_anything(checkpoints: Checkpoints) -> None:
+    tree = Files.empty(checkpoints.repo).id
+    commit = checkpoints.commit(tree, [], "write \udcff\0 ü\n\nmore", 1)
+    assert checkpoints.log(commit, 1)[0].message == "write \\udcff\\0 ü\n\nmore"
+
+
+@pytest.mark.parametrize("commit", [LOST, "no id", ""])
+def test_a_commit_that_is_lost_is_a_typed_failure(checkpoints: Checkpoints, commit: str) -> None:
+    for attempt in (
+        lambda: checkpoints.tree_of(commit),
+        lambda: checkpoints.log(commit, 1),
+        lambda: checkpoints.tag("t", commit),
+    ):
+        with pytest.raises(CheckpointMissing) as missing:
+            attempt()
+        assert missing.value.commit == commit
+
+
+def test_a_lost_object_is_a_typed_failure_everywhere(checkpoints: Checkpoints) -> None:
+    empty = Files.empty(checkpoints.repo)
+    for attempt in (
+        lambda: checkpoints.commit(LOST, [], "m", 1),
+        lambda: checkpoints.commit(empty.id, [LOST], "m", 1),
+        lambda: checkpoints.files(LOST).children(),
+        lambda: checkpoints.files(LOST).read("a"),
+    ):
+        with pytest.raises(CheckpointMissing) as missing:
+            attempt()
+        assert missing.value.commit == LOST
+
+
+def test_a_repository_that_is_lost_is_a_typed_failure(root: Root, checkpoints: Checkpoints) -> None:
+    with pytest.raises(CheckpointMissing):
+        open_checkpoints(root, "other")
+    [commit] = story(checkpoints, 1)
+    shutil.rmtree(checkpoints.path)
+    with pytest.raises(CheckpointMissing):
+        open_checkpoints(root, "job")
+    with pytest.raises(CheckpointMissing):
+        open_checkpoints(root, "job", create=True).tree_of(commit)
+
+
+def test_a_damaged_object_is_made_anew(checkpoints: Checkpoints) -> None:
+    [commit] = story(checkpoints, 1)
+    loose = checkpoints.path / "objects" / commit[:2] / commit[2:]
+    loose.chmod(0o600)
+    loose.write_bytes(b"")
+    with pytest.raises(CheckpointMissing):
+        Checkpoints(checkpoints.path).tree_of(commit)
+    story(checkpoints, 1)
+    assert Checkpoints(checkpoints.path).tree_of(commit)
+
+
+def test_a_large_file_is_stored_as_git_would(checkpoints: Checkpoints) -> None:
+    data = b"line of text\n" * 200_000
+    files = Files.empty(checkpoints.repo).write("large", data)
+    assert files.children()[0].id == str(pygit2.hash(data))
+    for _ in range(2):
+        assert files.write("large", data) == files
+        assert Checkpoints(checkpoints.path).files(files.id).read("large") == data
+        checkpoints.pack()
+    checked = subprocess.run(
+        ["git", "-C", str(checkpoints.path), "fsck", "--full"], capture_output=True, check=False
+    )
+    assert checked.returncode == 0
+
+
+def test_a_checkpoint_is_whole_or_not(checkpoints: Checkpoints) -> None:
+    first, second = story(checkpoints, 2)
+    blob = checkpoints.files(checkpoints.tree_of(first)).children()[0].id
+    (checkpoints.path / "objects" / blob[:2] / blob[2:]).unlink()
+    fresh = Checkpoints(checkpoints.path)
+    assert (fresh.is_whole(first), fresh.is_whole(second), fresh.is_whole(LOST)) == (
+        False, True, False
+    )  # fmt: skip
+
+
+def test_tags_replace_and_survive_what_a_killed_writer_left(checkpoints: Checkpoints) -> None:
+    first, second = story(checkpoints, 2)
+    checkpoints.tag("phase-001", first)
+    (checkpoints.path / "refs" / "tags" / "phase-001.lock").write_text("half")
+    (checkpoints.path / "refs" / "tags" / "phase-002.lock").write_text("half")
+    assert checkpoints.tags() == {"phase-001": first}
+    checkpoints.tag("phase-001", second)
+    checkpoints.tag("phase-002", first)
+    assert checkpoints.tags() == {"phase-001": second, "phase-002": first}
+    assert not list((checkpoints.path / "refs").rglob("*.lock"))
+    (checkpoints.path / "refs" / "tags" / "phase-003").write_text("")
+    assert list(checkpoints.tags()) == ["phase-001", "phase-002"]
+    with pytest.raises(ValueError, match="name of a tag"):
+        checkpoints.tag("../x", first)
+
+
+def test_a_handle_belongs_to_its_thread_and_few_are_kept(root: Root) -> None:
+    mine = open_checkpoints(root, "job", create=True)
+    assert open_checkpoints(root, "job") is mine
+    others: list[Checkpoints] = []
+    thread = threading.Thread(target=lambda: others.append(open_checkpoints(root, "job")))
+    thread.start()
+    thread.join()
+    assert others[0] is not mine
+    for number in range(64):
+        open_checkpoints(root, f"job {number}", create=True)
+    assert open_checkpoints(root, "job") is not mine

@@ -1,0 +1,116 @@
+"""A document may hang, crash or flood its parser; the process that asked lives on."""
+
+import os
+import time
+import zlib
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import docx
+import pytest
+
+from activities.documents import DocumentError, extract, extract_bounded
+
+
+def _pdf(content: bytes) -> bytes:
+    """A PDF of one page whose content stream, of any size, is compressed to almost nothing."""
+    packed = zlib.compress(content)
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R"
+        b"/Resources<</Font<</F<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>",
+        b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(packed), packed),
+    ]
+    out = bytearray(b"%PDF-1.4\n")
+    places = []
+    for number, body in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = len(out)
+    out += b"xref\n0 5\n0000000000 65535 f \n"
+    out += b"".join(b"%010d 00000 n \n" % place for place in places)
+    out += b"trailer\n<</Size 5/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % table
+    return bytes(out)
+
+
+@pytest.fixture(scope="module")
+def endless():
+    """Hundreds of times what a parser gets through in the seconds given here."""
+    return _pdf(b"BT /F 9 Tf (abc) Tj ET\n" * 3_000_000)
+
+
+def _children():
+    own = Path(f"/proc/{os.getpid()}/task")
+    return {pid for task in own.iterdir() for pid in (task / "children").read_text().split()}
+
+
+def test_same_pages_as_in_process(real):
+    data = real("pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf")
+    assert extract_bounded("a.pdf", data) == extract("a.pdf", data)
+
+
+def test_any_current_directory(real, tmp_path, monkeypatch):
+    data = real("python_docx-1.2.0/features/steps/test_files/doc-add-section.docx")
+    (tmp_path / "docx.py").write_text("raise SystemExit('not the library')")
+    monkeypatch.chdir(tmp_path)
+    pages = extract_bounded("-odd name; $(x).docx", data)
+    assert [page.text for page in pages] == ["First page", "Second page", "Third page"]
+
+
+def test_error_of_the_child_is_the_error_here(real):
+    with pytest.raises(DocumentError, match=r"^a\.pdf: the PDF is encrypted"):
+        extract_bounded("a.pdf", real("pypdf-7.1.0/resources/encryption/r2-user-password.pdf"))
+
+
+def test_hanging_parse_is_stopped(endless):
+    beats = []
+    started = time.monotonic()
+    with pytest.raises(DocumentError, match=r"^a\.pdf: .* more than 1\.5 s"):
+        extract_bounded("a.pdf", endless, seconds=1.5, heartbeat=lambda: beats.append(1))
+    assert time.monotonic() - started < 3
+    assert 3 <= len(beats) <= 7
+    assert not _children()
+
+
+def test_parse_that_eats_memory_is_stopped(endless):
+    with pytest.raises(DocumentError, match=r"^a\.pdf: .* more than 200 MB of memory"):
+        extract_bounded("a.pdf", endless, seconds=60, memory_mb=200)
+
+
+def test_word_document_that_unpacks_to_gigabytes():
+    plain, packed = BytesIO(), BytesIO()
+    docx.Document().save(plain)
+    with ZipFile(plain) as good, ZipFile(packed, "w", ZIP_DEFLATED, compresslevel=1) as bomb:
+        for member in good.namelist():
+            if member != "word/document.xml":
+                bomb.writestr(member, good.read(member))
+        with bomb.open("word/document.xml", "w", force_zip64=True) as body:
+            for _ in range(300):
+                body.write(b" " * 1_000_000)
+    with pytest.raises(DocumentError, match=r"^a\.docx: .* more than 256 MB of memory"):
+        extract_bounded("a.docx", packed.getvalue(), memory_mb=256)
+
+
+class Interrupted(BaseException):
+    """As what Temporal raises in the thread of a cancelled activity."""
+
+
+def test_interruption_kills_the_child(endless):
+    def interrupt():
+        assert _children()
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        extract_bounded("a.pdf", endless, heartbeat=interrupt)
+    assert not _children()
+
+
+def test_small_text_needs_no_process():
+    def forbidden():
+        raise AssertionError
+
+    started = time.monotonic()
+    assert extract_bounded("a.md", b"# Title\ntext", heartbeat=forbidden)[0].number == 1
+    assert time.monotonic() - started < 0.1

@@ -1,0 +1,182 @@
+"""Requirement candidates: found, told apart, and citable where they are said to stand."""
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from activities.documents import Page, contains_quote, extract, identify, page_of
+from activities.documents.indicators import shipped
+
+POLICY = Path(__file__).parents[3] / "examples/documents/records-policy.md"
+HYDRO = "pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf"
+
+
+def one(text):
+    [candidate] = identify([Page(1, text)])
+    return candidate
+
+
+@pytest.fixture(scope="module")
+def policy():
+    pages = extract(POLICY.name, POLICY.read_bytes())
+    return pages, identify(pages)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "modality"),
+    [
+        ("Invoices must be kept for ten years.", "en", "obligation"),
+        ("The supplier has to confirm the order.", "en", "obligation"),
+        ("Every user is required to sign in.", "en", "obligation"),
+        ("The system must have a backup.", "en", "obligation"),
+        ("Records must not only be kept but also be readable.", "en", "obligation"),
+        ("Records must not be altered after filing.", "en", "prohibition"),
+        ("Access to the vault is prohibited.", "en", "prohibition"),
+        ("Employees may not share passwords.", "en", "prohibition"),
+        ("The report should name its sources.", "en", "recommendation"),
+        ("Employees may read their own records.", "en", "permission"),
+        ("Departments need not keep a copy.", "en", "permission"),
+        ("Die Belege müssen vollständig sein.", "de", "obligation"),
+        ("Der Verantwortliche hat die Daten unverzüglich zu löschen.", "de", "obligation"),
+        ("Rechnungen sind zehn Jahre aufzubewahren.", "de", "obligation"),
+        ("Die Leitung ist verpflichtet, den Vorfall zu melden.", "de", "obligation"),
+        ("Die Daten müssen nicht nur lesbar, sondern auch auswertbar sein.", "de", "obligation"),
+        ("Buchungen dürfen im Nachhinein nicht verändert werden.", "de", "prohibition"),
+        ("Ohne Freigabe dürfen keine Belege gelöscht werden.", "de", "prohibition"),
+        ("Die Weitergabe an Dritte ist untersagt.", "de", "prohibition"),
+        ("Kasseneinnahmen sollen täglich erfasst werden.", "de", "recommendation"),
+        ("Der Bericht sollte Quellen nennen.", "de", "recommendation"),
+        ("Beschäftigte dürfen eigene Akten einsehen.", "de", "permission"),
+    ],
+)
+def test_modality(text, language, modality):
+    candidate = one(text)
+    assert (candidate.text, candidate.language, candidate.modality) == (text, language, modality)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The file must have been lost in the move.",
+        "The audit takes place in May 2024 in both offices.",
+        "Should you have questions, the service desk will help.",
+        "A good backup is a must-have of any archive.",
+        "It grew mustard and shallots for years.",
+        "Die Sitzungen sind zu allen Themen offen.",
+        "Der Ordner muss damals schon leer gewesen sein.",
+        "# What every employee must know",
+        "Example:\n\n```\nthe value must be set here\n```\n\nEnd of example.",
+    ],
+)
+def test_what_only_looks_like_a_requirement(text):
+    assert identify([Page(1, text)]) == []
+
+
+def test_regulations_and_indicators():
+    candidate = one("Personal data must be erased under Art. 17 GDPR as soon as possible.")
+    assert candidate.regulation == ["GDPR"]
+    assert candidate.indicators == ["must", "Personal data", "GDPR"]
+    candidate = one("Die Nachvollziehbarkeit der Belege ist nach GoBD sicherzustellen.")
+    assert candidate.regulation == ["GoBD"]
+    assert candidate.indicators[0] == "ist \u2026 sicherzustellen"
+
+
+def test_abbreviations_do_not_end_sentences():
+    text = (
+        "Daten sind gem. Art. 17 Abs. 1 DSGVO, d. h. sofort, zu löschen. Das gilt ab dem 1. Mai. "
+        "Belege müssen z. B. Rechnungen i. S. d. UStG sein."
+    )
+    assert [c.text for c in identify([Page(1, text)])] == [
+        "Daten sind gem. Art. 17 Abs. 1 DSGVO, d. h. sofort, zu löschen.",
+        "Belege müssen z. B. Rechnungen i. S. d. UStG sein.",
+    ]
+    text = "Tools (e.g. Scanners by Acme Inc. or others) must follow Sec. 5. They are listed."
+    assert one(text).text.endswith("must follow Sec. 5.")
+
+
+def test_list_items_take_the_demand_of_the_sentence_before():
+    text = (
+        "The log must contain:\n- the time of the entry;\n- the user who made it.\n\n"
+        "Logs are short."
+    )
+    lead, *items = identify([Page(1, text)])
+    assert [item.text for item in items] == ["the time of the entry;", "the user who made it."]
+    assert {item.modality for item in items} == {"obligation"}
+    assert all(item.confidence < lead.confidence for item in items)
+
+
+def test_sentence_over_a_page_end_belongs_to_its_first_page():
+    pages = [
+        Page(1, "Manual of Filing\nEvery record of the company that is older than ten\n1"),
+        Page(2, "Manual of Filing\nyears must be reviewed. It may be destroyed.\n2"),
+        Page(3, "Manual of Filing\nThe end of it.\n3"),
+    ]
+    first, second = identify(pages)
+    assert (first.page, first.text) == (1, "Every record of the company that is older than ten")
+    assert first.modality == "obligation"
+    assert (second.page, second.text) == (2, "It may be destroyed.")
+
+
+def test_long_sentence_is_cut_between_words():
+    candidate = one("Each of them must be kept, " + "and checked again, " * 60 + "for ever.")
+    assert 580 < len(candidate.text) <= 600
+    assert candidate.text.endswith(("checked", "again,", "and"))
+
+
+def test_pdf_manual_by_others(real):
+    pages = extract("hydro.pdf", real(HYDRO))
+    found = identify(pages)
+    assert [(c.page, c.modality, c.text) for c in found[:2]] == [
+        (6, "obligation", "The data model can (and must) extend beyond the smallest common "
+         "denominator obtained with the partners."),
+        (6, "obligation", "The model must therefore contain two levels of information: mandatory "
+         "data (black boxes) and optional data (grey boxes)."),
+    ]  # fmt: skip
+    assert all(contains_quote(page_of(pages, c.page).text, c.text) for c in found)
+
+
+def test_html_manual_by_others_is_citable(real):
+    pages = extract("caching.html", real("mako-1.4.3/doc/caching.html"))
+    found = identify(pages)
+    assert "To use dogpile.cache, the cache_impl argument must be set" in " ".join(
+        c.text for c in found
+    )
+    assert all(contains_quote(page_of(pages, c.page).text, c.text) for c in found)
+
+
+def test_policy_of_the_demo(policy):
+    pages, found = policy
+    assert len(pages) == 12
+    assert all(contains_quote(page_of(pages, c.page).text, c.text) for c in found)
+    assert Counter(c.language for c in found)["de"] == 9
+    kinds = Counter(c.modality for c in found)
+    assert kinds["obligation"] >= 60
+    assert kinds["prohibition"] >= 14
+    assert [c.id for c in found[:2]] == ["C-001", "C-002"]
+    assert not [c for c in found if "telephone directory" in c.text]
+    [crossing] = [c for c in found if c.text.startswith("A record whose checksum")]
+    assert crossing.page == 6
+
+
+def test_same_pages_give_the_same_candidates(policy):
+    pages, found = policy
+    assert identify(pages) == found
+
+
+def test_three_hundred_pages_take_less_than_two_seconds(policy):
+    pages, _ = policy
+    many = [Page(number, pages[number % 12].text + f"\n\nNo. {number}") for number in range(300)]
+    started = time.process_time()
+    assert len(identify(many)) > 2000
+    assert time.process_time() - started < 2
+
+
+def test_every_shipped_phrase_finds_itself():
+    for language in shipped().data.languages.values():
+        for modality, phrases in language.modality.items():
+            for phrase in phrases:
+                if not set(phrase) & set("(|*+"):
+                    text = f"x {phrase.removeprefix('=').replace('...', 'y')} z"
+                    assert modality in {hit.modality for hit in shipped().find(text)}, phrase

@@ -1,0 +1,206 @@
+"""Text with true page numbers, from documents that nobody here wrote.
+
+What stands on which page was looked up with pdftotext, and in the case of the DOCX files is said
+by their own text.
+"""
+
+from io import BytesIO
+from zipfile import ZipFile
+
+import docx
+import pytest
+from docx.enum.text import WD_BREAK
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
+
+from activities.documents import DocumentError, contains_quote, extract, pages_with_quote
+
+HYDRO = "pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf"
+SIEGE = "pypdf-7.1.0/resources/Seige_of_Vicksburg_Sample_OCR-crazyones-merged.pdf"
+ENCRYPTION = "pypdf-7.1.0/resources/encryption/"
+DOCX = "python_docx-1.2.0/features/steps/test_files/"
+
+
+@pytest.mark.parametrize(
+    ("document", "count", "page", "sentence"),
+    [
+        (HYDRO, 19, 6, "The data model can (and must) extend beyond the smallest common "
+         "denominator obtained with the partners."),
+        (HYDRO, 19, 7, "The portion of toponymy associated to Hydro feature data is part of the "
+         "National Toponymy Model."),
+        (HYDRO, 19, 8, "relationships between classes belonging to different packages and the "
+         "toponymy external package."),
+        (SIEGE, 7, 1, "A report creeps into camp that Johnston is coming with fifty thousand men"),
+        (SIEGE, 7, 5, "Why don't Grant move? If we had all those grumblers in Vicksburg"),
+        (SIEGE, 7, 7, "Not a breeze stirred the foliage, except as fanned by the whirling shells."),
+    ],
+)  # fmt: skip
+def test_sentence_of_a_pdf_is_on_the_page_pdftotext_finds_it_on(
+    real, document, count, page, sentence
+):
+    pages = extract("a.pdf", real(document))
+    assert [found.number for found in pages] == list(range(1, count + 1))
+    assert pages_with_quote(pages, sentence) == [page]
+
+
+def test_docx_that_names_its_own_pages(real):
+    pages = extract("a.docx", real(DOCX + "sct-first-page-hdrftr.docx"))
+    assert [page.text for page in pages] == [
+        "First page.",
+        "Second (even) page.",
+        "Third (odd) page.",
+        "Page 4, First Page of second section.",
+        "",
+        "Page 6, Third page of section 2.",
+    ]
+
+
+def test_docx_with_traces_of_its_last_layout(real):
+    pages = extract("a.docx", real(DOCX + "par-rendered-page-breaks.docx"))
+    assert [page.text for page in pages] == [
+        "No page breaks\n\nPage break here>>",
+        "<<followed by more text.\n\nPage break in>>",
+        "<<this hyperlink and another one here>>",
+        "<<with text following\n\nTwo page>>",
+        "<<breaks>>",
+        "<<in one run.",
+    ]
+
+
+def test_docx_tables_stand_between_their_paragraphs(real):
+    pages = extract("a.docx", real(DOCX + "sct-inner-content.docx"))
+    assert [page.text.split() for page in pages] == [
+        ["P1", "T2", "P3"],
+        ["T4", "P5", "P6"],
+        ["P7", "P8", "P9"],
+    ]
+
+
+def test_docx_breaks_that_stand_together_make_one_page(tmp_path):
+    document = docx.Document()
+    document.add_paragraph("one")
+    document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
+    heading = document.add_paragraph("two")
+    heading.paragraph_format.page_break_before = True
+    heading.runs[0]._r.insert(0, parse_xml(f"<w:lastRenderedPageBreak {nsdecls('w')}/>"))
+    document.add_section()
+    document.add_paragraph("three").paragraph_format.page_break_before = True
+    styled = document.styles.add_style("Chapter", 1)
+    styled.paragraph_format.page_break_before = True
+    document.add_paragraph("four", style="Chapter")
+    saved = BytesIO()
+    document.save(saved)
+    texts = [page.text for page in extract("a.docx", saved.getvalue())]
+    assert texts == ["one", "two", "three", "four"]
+
+
+def test_docx_row_cut_by_a_page_end_counts_once():
+    document = docx.Document()
+    trace = f"<w:lastRenderedPageBreak {nsdecls('w')}/>"
+    row = document.add_table(rows=1, cols=2).rows[0]
+    for cell in row.cells:
+        paragraph = cell.paragraphs[0]
+        paragraph.add_run("upper")
+        paragraph.add_run(" lower")._r.insert(0, parse_xml(trace))
+    document.add_paragraph("after")
+    saved = BytesIO()
+    document.save(saved)
+    first, second = extract("a.docx", saved.getvalue())
+    assert first.text == "upper lower | upper lower"
+    assert second.text == "after"
+
+
+def test_html_manual_without_scripts_and_navigation(real):
+    [page] = extract("usage.html", real("mako-1.4.3/doc/usage.html"))
+    assert contains_quote(
+        page.text,
+        "The most basic way to create a template and render it is through the Template class:",
+    )
+    assert "mytemplate = Template(" in page.text
+    assert "text/javascript" not in page.text
+    assert "DOCUMENTATION_OPTIONS" not in page.text
+
+
+def test_html_table_and_dropped_parts():
+    html = b"""<!doctype html><title>t</title><nav>menu</nav><script>x()</script><style>p{}</style>
+    <p>One&nbsp;<b>bold</b> word.</p><table><tr><th>A<td>B<tr><td>C<td>D</table>caf\xc3\xa9"""
+    assert extract("no-extension", html)[0].text == (
+        "One bold word.\n\nA | B\n\nC | D\n\ncafé"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "texts"),
+    [
+        ("one\n\ftwo\f\fvier ä".encode(), ["one", "two", "", "vier ä"]),
+        (b"\xef\xbb\xbfmarked", ["marked"]),
+        ("Fälschung \u201eneu\u201c".encode("cp1252"), ["Fälschung \u201eneu\u201c"]),
+        ("zwei Byte".encode("utf-16"), ["zwei Byte"]),
+        (b"a\r\nb\rc", ["a\nb\nc"]),
+    ],
+)
+def test_plain_text_pages_and_encodings(data, texts):
+    assert [page.text for page in extract("notes.txt", data)] == texts
+
+
+def test_content_goes_before_extension(real):
+    assert len(extract("wrong.txt", real(HYDRO))) == 19
+    assert extract("wrong.pdf", real(DOCX + "doc-add-section.docx"))[2].text == "Third page"
+
+
+def test_pdf_that_opens_without_a_password(real):
+    [page] = extract("a.pdf", real(ENCRYPTION + "r3-empty-password.pdf"))
+    assert page.text
+
+
+@pytest.mark.parametrize("name", ["r2-user-password.pdf", "r6-user-password.pdf"])
+def test_encrypted_pdf(real, name):
+    with pytest.raises(DocumentError, match=r"^a\.pdf: the PDF is encrypted; .*password$"):
+        extract("a.pdf", real(ENCRYPTION + name))
+
+
+def test_scan_without_text(real):
+    with pytest.raises(DocumentError, match=r"^scan\.pdf: no text in it .*OCR"):
+        extract("scan.pdf", real("pypdf-7.1.0/resources/jpeg.pdf"))
+
+
+def _zip(member: str, data: bytes) -> bytes:
+    packed = BytesIO()
+    with ZipFile(packed, "w") as archive:
+        archive.writestr(member, data)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.pdf", b"", "no text in it"),
+        ("a.pdf", b"  \n", "no text in it"),
+        ("a.md", b"\f\n\f", "no text in it"),
+        ("a.html", b" ", "no text in it"),
+        ("a.pdf", b"%PDF-1.7\nhalf of a file", "broken"),
+        ("a.pdf", b"plain words", "broken"),
+        ("a.docx", b"PK\x03\x04 half of a file", "broken"),
+        ("a.docx", _zip("word/document.xml", b"<broken"), "broken"),
+        ("a.xlsx", _zip("xl/workbook.xml", b"<a/>"), "unknown type"),
+        ("a.bin", b"\x00\x01\x02", "unknown type"),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1", "save it as unprotected .docx"),
+        ("a.rtf", b"{\\rtf1 x}", "RTF"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_one_line(name, data, said):
+    with pytest.raises(DocumentError) as raised:
+        extract(name, data)
+    message = str(raised.value)
+    assert message.startswith(f"{name}: ")
+    assert said in message
+    assert "\n" not in message
+
+
+def test_every_truncation_of_a_pdf_is_a_document_error_or_pages(real):
+    data = real(SIEGE)
+    for size in range(1, len(data), len(data) // 12):
+        try:
+            assert extract("a.pdf", data[:size])
+        except DocumentError as error:
+            assert "\n" not in str(error)

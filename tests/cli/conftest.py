@@ -1,0 +1,125 @@
+"""A real Temporal server and a worker that serves the stand-in job, for the whole session."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from stand_in import Other, StandIn
+from temporalio.client import Client
+
+from cli.app import main
+from engine.development import server
+from engine.service import build_worker
+
+T = TypeVar("T")
+
+
+@dataclass
+class Engine:
+    """The server, and its client on the loop that it belongs to."""
+
+    address: str
+    client: Client
+    loop: asyncio.AbstractEventLoop
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+
+    def job(self, job_id: str, instructions: str = "Read the law", **data: Any) -> str:
+        """A job that runs, its first workflow task done."""
+        given = {"agent": "generalist", "instructions": instructions, **data}
+        queue = data.pop("queue", "longhaul")
+        start = self.client.start_workflow("Job", given, id=job_id, task_queue=queue)
+        self.do(start)
+        return job_id
+
+    def signal(self, job_id: str, name: str) -> None:
+        self.do(self.client.get_workflow_handle(job_id).signal(name))
+
+    def status(self, job_id: str) -> dict[str, Any]:
+        return dict(self.do(self.client.get_workflow_handle(job_id).query("status")))
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Engine]:
+    """On a thread of its own: commands run loops of their own in the test's."""
+    found: list[Engine] = []
+    ready, stop = threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with (
+            server(ui=False) as running,
+            build_worker(
+                running.client,
+                task_queue="longhaul",
+                workflows=[StandIn, Other],
+                activities=[],
+            ),
+        ):
+            found.append(Engine(running.address, running.client, asyncio.get_running_loop()))
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(30)
+    yield found[0]
+    found[0].loop.call_soon_threadsafe(stop.set)
+    thread.join(30)
+
+
+@dataclass
+class Ran:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The one line of a mistake."""
+        lines = self.err.splitlines()
+        assert self.code == 2, self
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("error: ")
+        return lines[0].removeprefix("error: ")
+
+
+Starter = Callable[..., Ran]
+
+
+@pytest.fixture
+def workspaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The workspaces root of this test."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "TEMPORAL_UI_ADDRESS", "LONGHAUL_TASK_QUEUE"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "workspaces"
+    monkeypatch.setenv("LONGHAUL_WORKSPACES", str(folder))
+    return folder
+
+
+@pytest.fixture
+def offline(
+    workspaces: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Starter:
+    """`starter.py` where no server is."""
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "localhost:1")
+
+    def run(*arguments: str) -> Ran:
+        capsys.readouterr()
+        code = main(arguments)
+        return Ran(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def starter(engine: Engine, offline: Starter, monkeypatch: pytest.MonkeyPatch) -> Starter:
+    """`starter.py` with the session's server."""
+    monkeypatch.setenv("TEMPORAL_ADDRESS", engine.address)
+    return offline

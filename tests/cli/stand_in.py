@@ -1,0 +1,101 @@
+"""A workflow of type `Job` that answers and takes signals like the real one, and does nothing."""
+
+import asyncio
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError
+
+
+@workflow.defn(name="Job")
+class StandIn:
+    def __init__(self) -> None:
+        self.data: dict[str, Any] = {}
+        self.signals: list[list[Any]] = []
+        self.notices: list[str] = []
+        self.waiting: dict[str, str] | None = None
+        self.rewinds = 0
+        self.done = 0
+        self.end = ""
+
+    @workflow.run
+    async def run(self, *start: Any) -> dict[str, Any]:
+        self.data = start[0]
+        title = self.data.get("instructions", "")
+        workflow.upsert_memo({"title": title, "agent": self.data["agent"], "state": self.status()})
+        if title == "bad start":
+            raise ApplicationError("agent 'x' is not known", type="BadStart", non_retryable=True)
+        if title == "bug":
+            raise RuntimeError("a programming error")
+        summary = "phase 2 · todo 1 · read_file a.md"
+        await workflow.sleep(0.001, summary=summary)
+        await workflow.wait_condition(lambda: bool(self.end))
+        return {
+            "status": self.end,
+            "summary": "All is done.",
+            "deliverables": ["output/summary.md"],
+            "confidence": 0.9,
+            "checkpoint": (self.data.get("set") or {}).get("checkpoint", ""),
+        }
+
+    @workflow.query
+    def status(self) -> dict[str, Any]:
+        settings = self.data.get("set") or {}
+        return {
+            "job_id": workflow.info().workflow_id,
+            "title": self.data.get("instructions", ""),
+            "agent": self.data.get("agent"),
+            "model": "stand-in",
+            "status": "waiting" if self.waiting else "running",
+            "waiting": self.waiting,
+            "waiting_for": (self.waiting or {}).get("reason"),
+            "phase": {"number": 2 + self.rewinds, "kind": "tactical", "name": "Extraction"},
+            "plan": {"position": 1, "total": 3},
+            "todos": [
+                {"id": n, "content": f"Step {n}", "status": "done" if n <= self.done else "open"}
+                for n in range(1, 6)
+            ],
+            "usage": {"model_calls": 12, "tool_calls": 30, "prompt_tokens": 45_000,
+                      "completion_tokens": 678, "cost": 0.5},
+            "rewinds": self.rewinds,
+            "notices": self.notices,
+            "checkpoint": settings.get("checkpoint"),
+            "checkpoints": settings.get("checkpoints") or [],
+            "signals": self.signals,
+            "input": self.data,
+        }  # fmt: skip
+
+    @workflow.signal
+    def pause(self, *payload: Any) -> None:
+        self.signals.append(["pause", *payload])
+        self.waiting = {"reason": "paused", "message": "Paused by a person.", "remedy": "Resume."}
+
+    @workflow.signal
+    def resume(self, *payload: Any) -> None:
+        self.signals.append(["resume", *payload])
+        self.waiting = None
+
+    @workflow.signal
+    def rewind(self, *payload: Any) -> None:
+        self.signals.append(["rewind", *payload])
+        if payload[0].get("phase", 1) > 2:
+            self.notices.append("rewind: there is no phase 9")
+        else:
+            self.rewinds += 1
+
+    @workflow.signal
+    def cancel(self, *payload: Any) -> None:
+        self.signals.append(["cancel", *payload])
+        self.end = "cancelled"
+
+    @workflow.signal
+    def finish(self, *payload: Any) -> None:
+        self.done = 5
+        self.end = "completed"
+
+
+@workflow.defn(name="Other")
+class Other:
+    @workflow.run
+    async def run(self) -> None:
+        await asyncio.sleep(3600)

@@ -1,0 +1,49 @@
+"""`doctor`: one line a check, with what to do."""
+
+import json
+import time
+
+
+def checks(ran):
+    return {check["name"]: check for check in json.loads(ran.out)}
+
+
+def test_without_a_server_it_says_what_to_do(offline):
+    ran = offline("doctor")
+    assert ran.code == 1
+    assert "✗ server: no Temporal server at localhost:1" in ran.out
+    assert "✓ temporal binary" in ran.out
+
+
+def test_with_server_and_worker_all_is_well_but_for_jobs_with_a_bug(engine, starter):
+    found = checks(starter("doctor", "--json"))
+    for name in ("server", "namespace", "search attributes", "worker", "token vocabulary",
+                 "model endpoint", "configuration", "workspaces"):  # fmt: skip
+        assert found[name]["ok"], found[name]
+    engine.job("buggy", "bug")
+    try:
+        for _ in range(50):
+            stuck = checks(starter("doctor", "--json"))["workflow tasks"]
+            if not stuck["ok"]:
+                break
+            time.sleep(0.2)
+        assert "buggy" in stuck["found"]
+        assert "a programming error" in stuck["found"]
+    finally:
+        engine.do(engine.client.get_workflow_handle("buggy").terminate())
+
+
+def test_no_worker_on_the_task_queue_is_found(starter, monkeypatch):
+    monkeypatch.setenv("LONGHAUL_TASK_QUEUE", "nobody-polls-this")
+    worker = checks(starter("doctor", "--json"))["worker"]
+    assert not worker["ok"]
+    assert "worker.py" in worker["remedy"]
+
+
+def test_an_endpoint_that_is_not_there_is_found(offline, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://user:secret@localhost:1/v1?key=secret")
+    ran = offline("doctor", "--json")
+    model = checks(ran)["model endpoint"]
+    assert not model["ok"]
+    assert "localhost:1" in model["found"]
+    assert "secret" not in ran.out

@@ -1,0 +1,164 @@
+"""`list`, `show`, `watch`, `files` and `log`."""
+
+import json
+import threading
+from io import StringIO
+
+import pytest
+from rich.console import Console
+from temporalio.client import WorkflowFailureError
+
+from activities.checkpoints import Checkpoints, Root
+from activities.snapshot import Snapshot
+from cli.app import main
+from cli.watch import follow_on
+from config.loader import load_agent
+from protocol.state import JobState, Phase, Todo
+
+
+def test_list_shows_each_job_and_needs_no_worker(engine, starter):
+    engine.job("listed-here", "Read this")
+    engine.status("listed-here")  # its memo is written
+    for _ in range(50):  # visibility follows a little later
+        found = {job["job_id"]: job for job in json.loads(starter("list", "--json").out)}
+        if "listed-here" in found and found["listed-here"]["title"]:
+            break
+    job = found["listed-here"]
+    assert (job["agent"], job["status"], job["title"]) == ("generalist", "running", "Read this")
+    assert "listed-here" in starter("list").out
+
+
+def test_show_tells_phase_todos_and_usage(engine, starter):
+    engine.job("shown")
+    ran = starter("show", "shown")
+    assert ran.code == 0
+    for part in (
+        "shown · Read the law",
+        "phase 2 · tactical · Extraction · plan 1 of 3",
+        "▶ 1. Step 1",
+        "☐ 2. Step 2",
+        "12 model calls · 30 tool calls · 45,678 tokens · cost 0.5000",
+    ):
+        assert part in ran.out
+    told = json.loads(starter("show", "shown", "--json").out)
+    assert told["live"] is True
+    assert told["phase"]["number"] == 2
+
+
+def test_show_without_a_worker_tells_the_last_state_on_record(engine, starter):
+    memo = {"title": "Left alone", "agent": "creator", "state": {"phase": {"number": 4}}}
+    start = engine.client.start_workflow(
+        "Job", {}, id="orphan", task_queue="nobody-polls", memo=memo
+    )
+    engine.do(start)
+    ran = starter("show", "orphan")
+    assert ran.code == 0
+    assert "no worker answers" in ran.err
+    assert "orphan · Left alone" in ran.out
+    assert "phase 4" in ran.out
+
+
+def test_show_of_a_failed_job_says_why(engine, starter):
+    handle = engine.client.get_workflow_handle(engine.job("failed", "bad start"))
+    with pytest.raises(WorkflowFailureError):
+        engine.do(handle.result())
+    told = json.loads(starter("show", "failed", "--json").out)
+    assert told["status"] == "failed"
+    assert told["error"] == "agent 'x' is not known"
+
+
+def test_show_knows_how_temporal_ended_a_job(engine, starter):
+    for how in ("cancel", "terminate"):
+        handle = engine.client.get_workflow_handle(engine.job(f"ended-by-{how}"))
+        engine.do(getattr(handle, how)())
+        for _ in range(50):
+            told = json.loads(starter("show", handle.id, "--json").out)
+            if told["status"] != "running":
+                break
+        assert told["status"] == {"cancel": "cancelled", "terminate": "terminated"}[how]
+
+
+def test_watch_prints_a_line_per_change_and_the_result(engine, starter):
+    engine.job("watched")
+    threading.Timer(0.7, engine.signal, ("watched", "pause")).start()
+    threading.Timer(1.5, engine.signal, ("watched", "finish")).start()
+    ran = starter("watch", "watched")
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("running · phase 2")
+    assert lines[0].endswith("0/5 · 1. Step 1")
+    assert any("waiting (paused): Paused by a person. Resume." in line for line in lines)
+    assert "All is done." in lines
+
+
+def test_watch_as_json_is_an_object_per_change(engine, starter):
+    engine.job("watched-json")
+    threading.Timer(0.7, engine.signal, ("watched-json", "cancel")).start()
+    ran = starter("watch", "watched-json", "--json")
+    assert ran.code == 1
+    states = [json.loads(line)["status"] for line in ran.out.splitlines()]
+    assert states[0] == "running"
+    assert states[-1] == "cancelled"
+
+
+def test_on_a_terminal_watch_paints_steps_and_todos(engine, workspaces):
+    engine.job("painted")
+    threading.Timer(1.2, engine.signal, ("painted", "finish")).start()
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, width=100, color_system=None)
+    seen = engine.do(follow_on(console, engine.client, "painted"))
+    assert seen.word == "completed"
+    for part in ("▶ 1. Step 1", "☑ 5. Step 5", "5/5", "phase 2 · todo 1 · read_file a.md"):
+        assert part in out.getvalue()
+
+
+@pytest.fixture
+def kept(engine, workspaces):
+    """A job with two checkpoints, the first of which starts phase 1."""
+    root = Root.open(workspaces, create=True)
+    job = f"kept-{workspaces.parent.name}"
+    store = Checkpoints.create(root, job)
+    todos = [Todo(id=1, content="Read")]
+    phase = Phase(number=1, kind="strategic", purpose="bootstrap", name="Start", todos=todos)
+    snapshot = Snapshot.start(store, load_agent("generalist"), JobState(phase=phase))
+    snapshot.files = snapshot.files.write("notes/a.md", b"before\n")
+    first = snapshot.save("phase 1 · start", 1_700_000_000)
+    snapshot.files = snapshot.files.write("notes/a.md", b"after\n").write("plan.md", b"# Plan\n")
+    second = snapshot.save("phase 1 · todo 1 · write_file notes/a.md", 1_700_000_060)
+    known = {"checkpoint": second, "checkpoints": [{"phase": 1, "id": first}]}
+    return engine.job(job, set=known)
+
+
+def test_files_lists_and_prints_any_checkpoint(kept, starter):
+    listed = starter("files", kept).out.split()
+    assert listed == ["6", "notes/a.md", "7", "plan.md"]
+    assert starter("files", kept, "--at", "1").out.split() == ["7", "notes/a.md"]
+    assert "notes/a.md" in starter("files", kept, "notes").out
+    told = json.loads(starter("files", kept, "notes/a.md", "--json").out)
+    assert told["content"] == "after\n"
+    told = json.loads(starter("files", kept, "notes/a.md", "--at", "1", "--json").out)
+    assert told["content"] == "before\n"
+    assert "no file 'nothing'" in starter("files", kept, "nothing").error
+    assert "phases: 1" in starter("files", kept, "--at", "7").error
+    assert ".." in starter("files", kept, "../x").error
+
+
+def test_a_file_is_printed_byte_for_byte(engine, kept, monkeypatch, capsysbinary):
+    monkeypatch.setenv("TEMPORAL_ADDRESS", engine.address)
+    assert main(["files", kept, "notes/a.md"]) == 0
+    assert capsysbinary.readouterr().out == b"after\n"
+
+
+def test_log_tells_the_steps(kept, starter):
+    lines = starter("log", kept).out.splitlines()
+    assert [line.split("  ")[2] for line in lines] == [
+        "phase 1 · start",
+        "phase 1 · todo 1 · write_file notes/a.md",
+    ]
+    assert len(json.loads(starter("log", kept, "--json").out)) == 2
+
+
+def test_a_job_without_checkpoints_here_says_so(engine, starter, workspaces):
+    engine.job("elsewhere")
+    Root.open(workspaces, create=True)
+    assert "no checkpoints" in starter("files", "elsewhere").error

@@ -1,0 +1,60 @@
+"""Signals carry the payloads of the contract, and commands report what they did."""
+
+import json
+
+import pytest
+
+
+def test_pause_and_resume_report_the_effect(engine, starter):
+    engine.job("paused")
+    ran = starter("pause", "paused")
+    assert ran.code == 0
+    assert "paused paused: waiting (paused)" in ran.out
+    ran = starter("resume", "paused", "--json")
+    told = json.loads(ran.out)
+    assert told["applied"] is True
+    assert told["status"] == "running"
+    assert engine.status("paused")["signals"] == [["pause", {}], ["resume", {}]]
+
+
+@pytest.mark.parametrize(
+    ("options", "payload"),
+    [
+        ([], {"issue": "wrong law"}),
+        (["--phase", "1"], {"issue": "wrong law", "phase": 1, "restore_files": True}),
+        (
+            ["--phase", "2", "--keep-files"],
+            {"issue": "wrong law", "phase": 2, "restore_files": False},
+        ),
+    ],
+)
+def test_rewind_sends_what_was_asked(engine, starter, options, payload):
+    job = engine.job(f"rewound-{len(options)}")
+    ran = starter("rewind", job, "--issue", "wrong law", *options)
+    assert ran.code == 0
+    assert f"{job} rewound" in ran.out
+    assert engine.status(job)["signals"] == [["rewind", payload]]
+
+
+def test_a_refusal_of_the_job_is_shown(engine, starter):
+    engine.job("refusing")
+    error = starter("rewind", "refusing", "--issue", "x", "--phase", "9").error
+    assert error == "job refusing refused: rewind: there is no phase 9"
+
+
+def test_cancel_ends_the_job(engine, starter):
+    engine.job("ended")
+    ran = starter("cancel", "ended", "--reason", "not needed")
+    assert ran.code == 0
+    assert "ended cancelled" in ran.out
+    assert engine.status("ended")["signals"] == [["cancel", {"reason": "not needed"}]]
+
+
+def test_a_closed_job_takes_no_signals(engine, starter):
+    engine.job("closed")
+    engine.signal("closed", "finish")
+    engine.do(engine.client.get_workflow_handle("closed").result())
+    for command in ("pause", "resume", "cancel"):
+        assert starter(command, "closed").error == (
+            "job closed is closed (completed); it takes no signals"
+        )

@@ -1,0 +1,73 @@
+"""What a person sees, from the status alone."""
+
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+
+from rich.console import Console
+
+from cli import view
+from cli.output import visible
+
+STATUS = {
+    "job_id": "creator-1",
+    "title": "Read the [bold]law",
+    "agent": "creator",
+    "status": "running",
+    "phase": {"number": 3, "kind": "tactical", "name": "Extraction"},
+    "plan": {"position": 2, "total": 4},
+    "todos": [
+        {"id": 1, "content": "First", "status": "done"},
+        {"id": 2, "content": "Second", "status": "open"},
+        {"id": 3, "content": "Third", "status": "open"},
+    ],
+}
+
+
+def painted(status, waiting=None, live=True):
+    out = StringIO()
+    console = Console(file=out, width=100, force_terminal=False)
+    events = [(datetime(2026, 1, 1, tzinfo=UTC), "phase 3 · todo 2 · write_file [red]x")]
+    console.print(
+        view.screen(status, waiting, running_for="0:00:05", events=events, pending=[], live=live)
+    )
+    return out.getvalue()
+
+
+def test_the_first_open_todo_is_the_current_one():
+    assert [box for box, _ in view.todos(STATUS)] == ["☑", "▶", "☐"]
+    assert view.progress(STATUS) == (1, 3)
+
+
+def test_the_line_names_state_phase_progress_and_step():
+    assert view.line(STATUS, None) == (
+        "running · phase 3 · tactical · Extraction · plan 2 of 4 · 1/3 · 2. Second"
+    )
+
+
+def test_the_screen_shows_texts_as_they_are():
+    shown = painted(STATUS)
+    assert "Read the [bold]law" in shown
+    assert "write_file [red]x" in shown
+    assert "▶ 2. Second" in shown
+    assert "1/3" in shown
+
+
+def test_waiting_comes_with_the_remedy():
+    waiting = {"reason": "credentials", "message": "The key was refused.", "remedy": "Set one."}
+    assert "waiting (credentials): The key was refused. Set one." in painted(STATUS, waiting)
+
+
+def test_an_empty_status_is_shown_too():
+    assert view.line({}, None) == "running"
+    assert "no worker answers" in painted({}, live=False)
+    assert view.outcome({"job_id": "x", "status": "failed", "error": "why"})[0] == "x failed: why"
+
+
+def test_elapsed_never_goes_below_zero():
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert view.elapsed(now, now + timedelta(hours=1, seconds=2)) == "1:00:02"
+    assert view.elapsed(now, now - timedelta(seconds=3)) == "0:00:00"
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    assert visible("a\x1b[2Jb\nc") == "a\\x1b[2Jb\nc"

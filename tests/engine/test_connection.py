@@ -1,0 +1,75 @@
+"""Finding Temporal, the workspaces and the model endpoint from the environment."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from engine import connection
+from engine.connection import Unreachable, connect, describe_endpoint, ui_link
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch):
+    for name in (
+        "TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "TEMPORAL_PROFILE", "TEMPORAL_UI_ADDRESS",
+        "OPENAI_BASE_URL", "OPENAI_API_KEY", "LONGHAUL_TASK_QUEUE", "LONGHAUL_WORKSPACES",
+    ):  # fmt: skip
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("address", ["localhost:1", "no-such-host.invalid:7233", "nonsense"])
+async def test_no_server_is_one_line_that_names_it(address):
+    with pytest.raises(Unreachable) as raised:
+        await connect(address)
+    assert address in str(raised.value)
+    assert "make demo" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+async def test_a_server_that_never_answers_is_given_up():
+    async def silent(reader, writer):
+        await reader.read()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    began = time.monotonic()
+    with pytest.raises(Unreachable, match="no answer"):
+        await connect(f"127.0.0.1:{port}")
+    assert time.monotonic() - began < connection.CONNECT_SECONDS + 1
+    server.close()
+
+
+def test_temporals_own_configuration_is_used(monkeypatch, tmp_path):
+    file = tmp_path / "temporal.toml"
+    file.write_text('[profile.other]\naddress = "far:7233"\nnamespace = "mine"\n')
+    monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(file))
+    monkeypatch.setenv("TEMPORAL_PROFILE", "other")
+    options = connection.client_options()
+    assert (options["target_host"], options["namespace"]) == ("far:7233", "mine")
+    assert ui_link("job") is None
+    monkeypatch.setenv("TEMPORAL_PROFILE", "absent")
+    with pytest.raises(Unreachable, match="configuration"):
+        connection.client_options()
+
+
+def test_defaults():
+    assert connection.client_options()["target_host"] == "localhost:7233"
+    assert connection.task_queue() == "longhaul"
+    assert connection.workspaces_root() == Path.cwd() / "workspaces"
+    assert ui_link("job") == "http://localhost:8233/namespaces/default/workflows/job"
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({}, "rehearsal model"),
+        ({"OPENAI_API_KEY": "sk-secret"}, "https://api.openai.com/v1"),
+        ({"OPENAI_BASE_URL": "http://u:secret@host:1/v1?k=secret"}, "http://host:1/v1"),
+    ],
+)
+def test_the_endpoint_is_told_without_secrets(monkeypatch, variables, told):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert describe_endpoint() == told

@@ -1,0 +1,62 @@
+"""`worker.py` as a process: ready, drains, leaves with the right code."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.development import server
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def environment(address: str, root: Path) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "LONGHAUL_"))}
+    return {**kept, "TEMPORAL_ADDRESS": address, "LONGHAUL_WORKSPACES": str(root)}
+
+
+def run(address: str, root: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "worker.py"], cwd=REPOSITORY, env=environment(address, root),
+        capture_output=True, text=True, timeout=20, check=False,
+    )  # fmt: skip
+
+
+def test_without_a_server_one_line_and_code_2(tmp_path):
+    ended = run("localhost:1", tmp_path)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: no Temporal server at localhost:1")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_with_a_root_that_cannot_be_written_one_line_and_code_2(tmp_path):
+    (tmp_path / "file").write_text("")
+    ended = run("localhost:1", tmp_path / "file" / "root")
+    assert ended.returncode == 2
+    assert str(tmp_path / "file" / "root") in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_drains_and_ends_it(tmp_path, number):
+    async with server(ui=False) as running:
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "worker.py", cwd=REPOSITORY,
+            env=environment(running.address, tmp_path), stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert worker.stdout
+        ready = (await asyncio.wait_for(worker.stdout.readline(), 20)).decode()
+        assert ready.startswith("worker ready: task queue longhaul, workspaces ")
+        assert str(tmp_path) in ready
+        assert "rehearsal model" in ready
+        began = time.monotonic()
+        worker.send_signal(number)
+        rest, _ = await asyncio.wait_for(worker.communicate(), 15)
+        assert worker.returncode == 0
+        assert b"draining" in rest
+        assert time.monotonic() - began < 5

@@ -1,0 +1,1 @@
+"""Deterministic code only: when things happen. What happens is in `activities`."""

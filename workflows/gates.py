@@ -1,0 +1,122 @@
+"""Gates: may this phase, or this job, end? Pure functions of the job's state and of facts.
+
+A gate answers with a `Refusal`, whose reason says what to fix, or with what comes next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protocol.requests import GateFacts, JobLimits
+from protocol.state import JobState, PhaseKind, Purpose
+from protocol.tools import ToolRoute
+
+PLAN_FORM = """\
+## Phase 1: name
+Objective in a sentence.
+- [ ] first step
+- [ ] second step"""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    reason: str
+
+
+@dataclass(frozen=True)
+class Next:
+    """The gate passed; a phase of this purpose follows."""
+
+    purpose: Purpose
+
+
+def unknown_tool(tool: str, offered: list[str]) -> str:
+    """What a call to a tool that does not exist is answered."""
+    return f"There is no tool {tool!r}. The tools are: {', '.join(offered)}."
+
+
+def phase_rule(route: ToolRoute, kind: PhaseKind) -> str | None:
+    """Why a tool may not be called in this kind of phase, or None."""
+    if kind in route.phases:
+        return None
+    return (
+        f"{route.name} belongs to {' and '.join(route.phases)} phases; this is a {kind} one. "
+        "Do the current todo with the tools at hand."
+    )
+
+
+def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | Next:
+    """Whether the phase may end on the completion of its last todo, and what follows it."""
+    phase = state.phase
+    if facts.arguments_error:
+        return Refusal(facts.arguments_error)
+    if phase.kind == "tactical":
+        return Next("transition")
+    if phase.purpose == "final":
+        return Refusal("This todo is done by calling job_complete, which ends the job.")
+    if facts.workspace_tokens > limits.workspace_tokens:
+        return Refusal(
+            f"workspace.md has {facts.workspace_tokens:,} tokens; shorten it to at most "
+            f"{limits.workspace_tokens:,} and move details into notes/."
+        )
+    if facts.plan_phases == 0:
+        return Refusal(
+            "plan.md has no phase in it. Write plan.md with a part of this form for each:\n"
+            + PLAN_FORM
+        )
+    if facts.todos_file == "missing" and facts.plan_open == 0 and phase.purpose != "bootstrap":
+        return Next("final")
+    return _todos(facts, limits, {item.id for item in state.scope}) or Next("work")
+
+
+def completion_gate(facts: GateFacts) -> Refusal | None:
+    """Whether the job may end."""
+    if facts.arguments_error:
+        return Refusal(facts.arguments_error)
+    if facts.missing_deliverables:
+        listed = "; ".join(facts.missing_deliverables)
+        return Refusal(
+            f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
+        )
+    if facts.plan_open:
+        return Refusal(
+            f"plan.md has {facts.plan_open} open phase{'s' if facts.plan_open > 1 else ''}. Do the "
+            "work, or tick the boxes of what is done, then call job_complete again."
+        )
+    return None
+
+
+def _todos(facts: GateFacts, limits: JobLimits, items: set[str]) -> Refusal | None:
+    """What is wrong with the list handed over in `todos.yaml`."""
+    if facts.todos_file == "missing":
+        return Refusal(
+            "todos.yaml does not exist. Hand over the next phase with todo_write "
+            f"({limits.min_todos} to {limits.max_todos} todos)."
+        )
+    if facts.todos_file == "invalid":
+        return Refusal(f"todos.yaml cannot be used: {facts.todos_error}. Write it with todo_write.")
+    if facts.todos_count < limits.min_todos:
+        return Refusal(
+            f"todos.yaml holds {facts.todos_count} todos, at least {limits.min_todos} are needed. "
+            "Merge the phase with the next one, or split its todos into smaller steps."
+        )
+    if facts.todos_count > limits.max_todos:
+        return Refusal(
+            f"todos.yaml holds {facts.todos_count} todos, at most {limits.max_todos} may be in a "
+            "phase. Split the phase in two and hand over the first."
+        )
+    seen: set[int] = set()
+    for place, todo in enumerate(facts.todos, 1):
+        if todo.id is None:
+            return Refusal(f"todos.yaml: the id of entry {place} is not a whole number.")
+        if todo.id in seen:
+            return Refusal(f"todos.yaml: the id {todo.id} is used twice. Give each todo its own.")
+        seen.add(todo.id)
+        if todo.content is None:
+            return Refusal(f"todos.yaml: the content of todo {todo.id} is not a text with words.")
+        if unknown := [item for item in todo.items if item not in items]:
+            return Refusal(
+                f"todos.yaml: todo {todo.id} names items that do not exist: {', '.join(unknown)}. "
+                f"The items are: {', '.join(sorted(items)) or 'none'}."
+            )
+    return None

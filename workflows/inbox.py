@@ -1,0 +1,50 @@
+"""The inbox: signals as they come in, checked, kept in order, carried over continue-as-new."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from protocol.payloads import Refused, read_signal
+from protocol.record import Letter
+
+MAX_NOTICES = 20
+MAX_LETTERS = 1000
+MAX_CHARACTERS = 500_000
+"""Of all unopened letters together: they must fit into one payload when carried over."""
+
+
+@dataclass
+class Inbox:
+    """Handlers only put in; the job takes out when it attends."""
+
+    letters: list[Letter] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    """What was refused or went otherwise than asked, newest last, for people."""
+    refused: int = 0
+
+    def put(self, signal: str, values: tuple[Any, ...]) -> None:
+        """Take a signal in. One that cannot be used becomes a visible refusal."""
+        try:
+            payload = read_signal(signal, values).model_dump(exclude_unset=True)
+        except Refused as refusal:
+            self.refuse(str(refusal))
+            return
+        letter = Letter(signal=signal, payload=payload)
+        held = sum(len(str(other.payload)) for other in self.letters)
+        if len(self.letters) >= MAX_LETTERS or held + len(str(payload)) > MAX_CHARACTERS:
+            self.refuse(f"signal {signal}: too many signals are waiting; send it again later")
+            return
+        self.letters.append(letter)
+
+    def refuse(self, why: str) -> None:
+        self.refused += 1
+        self.notice(f"refused: {why}")
+
+    def notice(self, text: str) -> None:
+        self.notices = [*self.notices, text[:500]][-MAX_NOTICES:]
+
+    @property
+    def urgent(self) -> bool:
+        """Whether a letter must not wait for the step in flight."""
+        return any(letter.signal in ("rewind", "cancel") for letter in self.letters)

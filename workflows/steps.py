@@ -1,0 +1,213 @@
+"""How activities are called: time limits, retries, summaries. Nothing here decides anything."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError
+from temporalio.workflow import ActivityCancellationType
+
+from protocol.record import JobRecord, Waiting
+from protocol.requests import (
+    At,
+    Call,
+    Closed,
+    CloseRequest,
+    ErrorNote,
+    Facts,
+    FactsRequest,
+    Imported,
+    ModelReply,
+    ModelRequest,
+    Prepared,
+    PrepareRequest,
+    Recovered,
+    RecoverRequest,
+    ToolReply,
+    ToolRequest,
+    Transitioned,
+    TransitionRequest,
+)
+from protocol.state import Data
+from protocol.tools import ToolRoute
+
+HEARTBEAT = timedelta(seconds=5)
+"""Also how soon a lost worker, or a cancelled call, is noticed."""
+UNTIL_IT_WORKS = RetryPolicy(
+    initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=60)
+)
+TEN_MINUTES = 10 * 60
+R = TypeVar("R", bound=Data)
+
+
+class Steps:
+    """The activities of one job, as coroutines of checkpoint to checkpoint."""
+
+    def __init__(self) -> None:
+        self.may_continue_as_new = False
+        """Whether the present workflow task has run no local activity.
+
+        One that continues as new must not: a signal that arrives meanwhile makes the server
+        throw the task away, and its local activities would run a second time.
+        """
+
+    def at(self, job: JobRecord) -> dict[str, object]:
+        """The fields of a request that say where the job stands."""
+        return {"root": job.root, "commit": job.commit, "at": job.at, "step": job.step}
+
+    async def prepare(self, request: PrepareRequest) -> Prepared:
+        return await self._regular(
+            "prepare", request, Prepared, f"start {request.agent}", seconds=TEN_MINUTES, attempts=4
+        )
+
+    async def model_call(self, job: JobRecord) -> ModelReply:
+        request = ModelRequest(**{**self.at(job), "step": job.step + 1})
+        if job.correction:
+            request.correction = job.correction
+        return await self._regular(
+            "model_call",
+            request,
+            ModelReply,
+            story(job, "model call"),
+            seconds=job.limits.model_seconds + 30,
+            attempts=0,
+        )
+
+    async def tool(
+        self, job: JobRecord, call: Call, route: ToolRoute, refusal: str | None = None
+    ) -> ToolReply:
+        """One tool call, or the record of its refusal."""
+        request = self._tool_request(job, refusal)
+        if route.ends_reply and (rest := len(job.calls) - job.next_call - 1):
+            request.skip = rest
+        what = f"{call.tool} {call.path}" if call.path else call.tool
+        summary = story(job, f"{what} refused" if refusal else what)
+        attempts = job.limits.tool_attempts
+        if route.local or refusal:
+            return await self._local(call.tool, request, summary, route.seconds, attempts)
+        return await self._regular(
+            call.tool, request, ToolReply, summary, seconds=route.seconds, attempts=attempts
+        )
+
+    async def deny(self, job: JobRecord, call: Call, refusal: str) -> ToolReply:
+        """Answer a call that no activity may be run for."""
+        request = self._tool_request(job, refusal)
+        summary = story(job, f"{call.tool[:60]} denied")
+        return await self._local("deny_call", request, summary, 10, job.limits.tool_attempts)
+
+    async def facts(self, job: JobRecord) -> Facts:
+        request = FactsRequest(**self.at(job), call=job.next_call)
+        return await self._regular(
+            "gate_facts", request, Facts, story(job, "gate"), seconds=60, attempts=4
+        )
+
+    async def transition(self, job: JobRecord, request: TransitionRequest) -> Transitioned:
+        summary = story(
+            job, f"{request.outcome}; phase {request.number} ({request.purpose}) begins"
+        )
+        return await self._regular(
+            "transition", request, Transitioned, summary, seconds=TEN_MINUTES, attempts=4
+        )
+
+    async def close(self, job: JobRecord, request: CloseRequest) -> Closed:
+        summary = story(job, f"job {request.status}")
+        return await self._regular(
+            "close_job", request, Closed, summary, seconds=TEN_MINUTES, attempts=4
+        )
+
+    async def find_checkpoint(self, job: JobRecord) -> Recovered:
+        candidates = [*job.recent[::-1], *list(job.phases.values())[::-1]]
+        request = RecoverRequest(root=job.root, candidates=candidates)
+        return await self._regular(
+            "find_checkpoint",
+            request,
+            Recovered,
+            "look for a checkpoint",
+            seconds=TEN_MINUTES,
+            attempts=2,
+        )
+
+    async def show_folder(self, job: JobRecord) -> Imported:
+        return await self._regular(
+            "show_folder", At(**self.at(job)), Imported, "show the folder", seconds=60, attempts=2
+        )
+
+    async def take_folder(self, job: JobRecord) -> Imported:
+        return await self._regular(
+            "take_folder",
+            At(**self.at(job)),
+            Imported,
+            "take the folder",
+            seconds=TEN_MINUTES,
+            attempts=4,
+        )
+
+    async def write_error(self, job: JobRecord, waiting: Waiting) -> None:
+        """Leave details in `errors/`, where people look; not worth failing over."""
+        request = ErrorNote(**self.at(job), text=f"{waiting.message}\n\n{waiting.remedy}\n")
+        with suppress(ActivityError):
+            await self._regular(
+                "write_error",
+                request,
+                Imported,
+                story(job, "note the error"),
+                seconds=20,
+                attempts=1,
+            )
+
+    def _tool_request(self, job: JobRecord, refusal: str | None) -> ToolRequest:
+        request = ToolRequest(**self.at(job), call=job.next_call)
+        if refusal:
+            request.refusal = refusal[:2000]
+        return request
+
+    async def _regular(
+        self,
+        name: str,
+        request: Data,
+        result: type[R],
+        summary: str,
+        *,
+        seconds: int,
+        attempts: int,
+    ) -> R:
+        try:
+            reply: R = await workflow.execute_activity(
+                name,
+                request,
+                result_type=result,
+                start_to_close_timeout=timedelta(seconds=seconds),
+                heartbeat_timeout=HEARTBEAT,
+                retry_policy=RetryPolicy(maximum_attempts=attempts) if attempts else UNTIL_IT_WORKS,
+                cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+                summary=summary,
+            )
+            return reply
+        finally:
+            self.may_continue_as_new = True
+
+    async def _local(
+        self, name: str, request: ToolRequest, summary: str, seconds: int, attempts: int
+    ) -> ToolReply:
+        self.may_continue_as_new = False
+        reply: ToolReply = await workflow.execute_local_activity(
+            name,
+            request,
+            result_type=ToolReply,
+            start_to_close_timeout=timedelta(seconds=seconds),
+            retry_policy=RetryPolicy(maximum_attempts=attempts),
+            cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+            summary=summary,
+        )
+        return reply
+
+
+def story(job: JobRecord, what: str) -> str:
+    """A line for Temporal Web: `phase 2 · todo 3 · write_file notes/a.md`."""
+    phase = job.state.phase
+    todo = f" · todo {phase.current.id}" if phase.current else ""
+    return f"phase {phase.number}{todo} · {what}"[:180]
