@@ -34,8 +34,9 @@ from engine.connection import (
     task_queue,
     workspaces_root,
 )
-from engine.development import SEARCH_ATTRIBUTES, find_binary
+from engine.development import find_binary
 from engine.root import RootUnusable, open_root
+from protocol.search_attributes import NAMES
 
 LIMIT = timedelta(seconds=5)
 RECENT_SECONDS = 90
@@ -165,9 +166,9 @@ async def _attributes(client: Client) -> Check:
         found = await client.operator_service.list_search_attributes(request, timeout=LIMIT)
     except RPCError as error:
         return Check(name, True, f"not checked, the server does not tell ({error.message})")
-    missing = [each for each in SEARCH_ATTRIBUTES if each not in found.custom_attributes]
+    missing = [each for each in NAMES if each not in found.custom_attributes]
     if not missing:
-        return Check(name, True, ", ".join(SEARCH_ATTRIBUTES))
+        return Check(name, True, ", ".join(NAMES))
     flags = " ".join(f"--name {each} --type Keyword" for each in missing)
     return Check(
         name,

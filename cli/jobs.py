@@ -10,13 +10,11 @@ from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import (
     Client,
-    WorkflowExecution,
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowQueryFailedError,
 )
-from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import CancelledError, FailureError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -134,16 +132,14 @@ async def ask(client: Client, job_id: str, seconds: float) -> dict[str, Any] | N
 
 def remembered(memo: dict[str, Any]) -> dict[str, Any]:
     """What a job's memo tells, in the form of its `status` answer as far as it goes."""
-    state = memo.get("state")
-    found: dict[str, Any] = dict(state) if isinstance(state, dict) else {}
-    if state is not None and not isinstance(state, dict):
-        found["details"] = str(state)
-    for key in ("title", "agent", "status", "model", "root"):
-        if memo.get(key) is not None:
-            found[key] = memo[key]
-    if "phase" in memo and not isinstance(found.get("phase"), dict):
-        phase = memo["phase"]
-        found["phase"] = phase if isinstance(phase, dict) else {"name": str(phase)}
+    found = {key: memo[key] for key in ("title", "agent") if memo.get(key)}
+    if memo.get("state"):
+        found["details"] = str(memo["state"])
+    word, _, reason = str(memo.get("status") or "running").partition(": ")
+    found |= {"status": word, "waiting_for": reason or None}
+    number, _, kind = str(memo.get("phase") or "").partition(" ")
+    if number.isdecimal():
+        found["phase"] = {"number": int(number), "kind": kind}
     return found
 
 
@@ -223,22 +219,16 @@ async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
     """The newest jobs as Temporal's visibility has them; no worker is needed."""
     jobs = []
     async for found in client.list_workflows(f"WorkflowType = '{JOB}'", limit=limit):
-        memo = remembered(dict(await found.memo()))
+        memo = dict(await found.memo())
         outcome = _CLOSED.get(found.status or WorkflowExecutionStatus.RUNNING)
-        phase = memo.get("phase") or {}
         jobs.append(
             {
                 "job_id": found.id,
-                "agent": memo.get("agent") or _attribute(found, "LonghaulAgent"),
+                "agent": memo.get("agent"),
                 "status": outcome or memo.get("status") or "running",
-                "phase": phase.get("number") or phase.get("name")
-                or _attribute(found, "LonghaulPhase"),
+                "phase": memo.get("phase"),
                 "title": memo.get("title"),
                 "started": f"{found.start_time.astimezone():%Y-%m-%d %H:%M:%S}",
             }
-        )  # fmt: skip
+        )
     return jobs
-
-
-def _attribute(found: WorkflowExecution, name: str) -> str | None:
-    return found.typed_search_attributes.get(SearchAttributeKey.for_keyword(name))

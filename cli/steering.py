@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,9 @@ from cli.output import Mistake
 
 PATIENCE_SECONDS = 10.0
 """How long to wait for a job to take a signal: it does so between steps."""
+
+REFUSED = "refused: "
+"""How a job's notice of a signal it did not take begins."""
 
 Effect = Callable[[Seen, Seen], bool]
 """Whether the job, seen before and after, shows what the signal asked for."""
@@ -45,17 +49,17 @@ async def steer(
         seen = await look(client, job_id, seconds=2)
         if effect(before, seen):
             return True, seen
-        if seen.live and (refusal := _new_notice(before, seen)):
-            raise Mistake(f"job {job_id} refused: {refusal}")
+        refused = [text for text in fresh_notices(before, seen) if text.startswith(REFUSED)]
+        if refused:
+            raise Mistake(f"job {job_id} {refused[-1]}")
         if seen.closed or loop.time() >= end:
             return False, seen
         await asyncio.sleep(0.2)
 
 
-def _new_notice(before: Seen, after: Seen) -> str:
-    """The newest notice, if there is one that was not there before."""
-    fresh = after.notices
-    return fresh[-1] if fresh and fresh != before.notices else ""
+def fresh_notices(before: Seen, after: Seen) -> list[str]:
+    """Notices that were not there before. The job keeps the newest only, so no index helps."""
+    return list((Counter(after.notices) - Counter(before.notices)).elements())
 
 
 def paused(before: Seen, after: Seen) -> bool:

@@ -19,9 +19,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from engine.connection import Unreachable
 from engine.converter import DATA_CONVERTER
-
-SEARCH_ATTRIBUTES = ("LonghaulAgent", "LonghaulStatus", "LonghaulPhase", "LonghaulModel")
-"""Search attributes of a job, all of type Keyword."""
+from protocol.search_attributes import NAMES
 
 FLAGS = (
     # Out of the box the development server reads its transfer queue 20 times a second, which
@@ -97,7 +95,7 @@ async def start_server(
             port=port,
             ui=ui,
             ui_port=ui_port,
-            search_attributes=[SearchAttributeKey.for_keyword(name) for name in SEARCH_ATTRIBUTES],
+            search_attributes=[SearchAttributeKey.for_keyword(name) for name in NAMES],
             dev_server_existing_path=str(binary),
             dev_server_database_filename=str(database) if database else None,
             dev_server_log_level="error",

@@ -16,7 +16,7 @@ from engine.connection import (
     task_queue,
     workspaces_root,
 )
-from engine.root import RootUnusable, open_root
+from engine.root import RootUnusable, check_writable, open_root
 from engine.service import build_worker
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -60,8 +60,10 @@ async def serve() -> None:
         Unreachable: no Temporal server.
         RootUnusable: the workspaces root cannot be written.
     """
-    root = open_root(workspaces_root())
+    check_writable(workspaces_root())
     client = await connect()
+    # Late: it loads all activities, which takes seconds that a missing server need not cost.
+    root = open_root(workspaces_root())
     worker = build_worker(client, root=root)
     stop = asyncio.Event()
     _listen(stop)

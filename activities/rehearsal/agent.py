@@ -41,10 +41,10 @@ def summarise(request: Request) -> str:
     errors = len(_REFUSED.findall(told))
     named = ", ".join(f"`{path}`" for path in changed[:MAX_NAMED]) or "none"
     more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
-    lines = [f"{calls} tool calls were made. Files changed: {named}{more}."]
+    lines = [f"Tool calls made: {calls}. Files changed: {named}{more}."]
     if notes:
         lines += ["", "What came of the todos:", "", *(f"- {note}" for note in notes[-MAX_NOTES:])]
-    lines += ["", f"{errors} calls were refused." if errors else "No call was refused."]
+    lines += ["", f"Calls refused: {errors}." if errors else "No call was refused."]
     return "\n".join(lines)
 
 

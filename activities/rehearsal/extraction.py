@@ -8,7 +8,7 @@ from collections.abc import Generator
 from itertools import groupby
 
 from activities.rehearsal.candidates import Candidate, parse_lines
-from activities.rehearsal.plans import Plan, PlanPhase
+from activities.rehearsal.plans import Plan, PlanPhase, counted
 from activities.rehearsal.reading import MAX_PAGES, documents_of, list_paths, read_all, read_page
 from activities.rehearsal.replay import Call, Steps, insist
 
@@ -70,7 +70,7 @@ def plan(documents: list[str]) -> Plan:
     )
     head = (
         "# Plan\n\n"
-        f"Find every requirement in {len(documents)} document{'' if len(documents) == 1 else 's'} "
+        f"Find every requirement in {counted(len(documents), 'document')} "
         "and tie each to the page it comes from.\n\n"
         "Two approaches were weighed: document by document to the end, and stage by stage over all "
         "documents.\nThe second is chosen: what is found twice shows before it is formulated twice."
@@ -127,15 +127,15 @@ def report() -> Steps:
         found.group(1) for line in register if (found := re.match(r"REQ-\S+ · \S+ · (\w+)", line))
     )
     total = sum(types.values())
+    sources = counted(len(documents), "document")
     left = [f"- {line[:300]}" for line in register if line.startswith("left out")]
     decided = [line for line in left if line.endswith(NOT_RELEVANT)]
     open_ = [line for line in left if line not in decided]
     done = (
-        f"{len(candidates)} candidates were found in {_documents(documents)}; "
-        f"{total} became requirements with a citation."
+        f"Of {counted(len(candidates), 'candidate')} found in {sources}, {total} became "
+        f"{'a requirement' if total == 1 else 'requirements'} with a citation."
         if candidates
-        else f"No requirement candidates were found in {_documents(documents)}, "
-        "so there are no requirements."
+        else f"No requirement candidates were found in {sources}, so there are no requirements."
     )
     counts = [f"- {name}: {count}" for name, count in sorted(types.items())]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Sources", ""]
@@ -144,10 +144,6 @@ def report() -> Steps:
     lines += ["", "## Left open", "", *(open_ or ["Nothing."]), ""]
     yield from insist("write_file", path="output/summary.md", content="\n".join(lines))
     return done
-
-
-def _documents(documents: list[str]) -> str:
-    return f"{len(documents)} document{'' if len(documents) == 1 else 's'}"
 
 
 def read_list() -> Generator[list[Call], list[str], list[Listed]]:

@@ -18,6 +18,7 @@ from activities.rehearsal.extraction import (
     read_list,
     report,
 )
+from activities.rehearsal.plans import counted
 from activities.rehearsal.reading import MAX_PAGES, read_all, read_page
 from activities.rehearsal.replay import Call, Steps, insist, once
 from activities.rehearsal.seen import failed
@@ -87,11 +88,11 @@ def identify(document: str) -> Steps:
         or (count and int(count.group(1)) == len(shown) and complete)
     ):
         yield from _append(shown)
-        return f"{len(shown)} candidates in {document}."
+        return f"{counted(len(shown), 'candidate')} in {document}."
     listed = yield from _copy(file.group(0))
     if not listed:
         yield from _append(shown)
-    return f"{listed or len(shown)} candidates in {document}."
+    return f"{counted(listed or len(shown), 'candidate')} in {document}."
 
 
 def index() -> Steps:
@@ -102,7 +103,7 @@ def index() -> Steps:
     for at in range(0, len(entries), LINES):
         yield from insist("append_file", path=INDEX, content=_rows(entries[at : at + LINES], at))
     yield from insist("append_file", path=INDEX, content="\n]\n")
-    return f"{len(entries)} candidates in {INDEX}."
+    return f"{counted(len(entries), 'candidate')} in {INDEX}."
 
 
 def formulate(document: str, first: int, last: int, *, again: bool = False) -> Steps:
@@ -129,7 +130,7 @@ def formulate(document: str, first: int, last: int, *, again: bool = False) -> S
         entries += yield from _add_pair(document, accepted[at : at + PAIR])
     yield from insist("append_file", path=REGISTER, content="\n".join(entries) + "\n")
     added = sum(entry.startswith("REQ") for entry in entries)
-    return f"{added} of {len(candidates)} candidates became requirements."
+    return f"{counted(added, 'requirement')} from {counted(len(candidates), 'candidate')}."
 
 
 def collect() -> Steps:
@@ -148,7 +149,11 @@ def collect() -> Steps:
             break
         offset = page.after
     yield from insist("append_file", path=RESULT, content="\n]\n")
-    return f"{total} requirements in {RESULT}." if total else "There are no requirements to list."
+    return (
+        f"{counted(total, 'requirement')} in {RESULT}."
+        if total
+        else "There are no requirements to list."
+    )
 
 
 def open_questions() -> Steps:
@@ -156,7 +161,7 @@ def open_questions() -> Steps:
     left = [f"- {line}" for line in register if line.startswith("left out")]
     lines = ["# Open questions", "", *(left or ["Every candidate found was formulated."]), ""]
     yield from insist("write_file", path="notes/open_questions.md", content="\n".join(lines))
-    return f"{len(left)} candidates were left out."
+    return f"Left out: {counted(len(left), 'candidate')}."
 
 
 def _copy(file: str) -> Generator[list[Call], list[str], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from activities.rehearsal.plans import Plan, PlanPhase, slug_of
+from activities.rehearsal.plans import Plan, PlanPhase, counted, slug_of
 from activities.rehearsal.reading import list_paths, read_all
 from activities.rehearsal.replay import Steps, insist, once
 from activities.rehearsal.seen import View, failed
@@ -94,8 +94,8 @@ def report() -> Steps:
         "",
         "## What was done",
         "",
-        f"The plan was carried out: {len(outputs)} results in output/, "
-        f"{len(notes)} pages of notes.",
+        f"The plan was carried out: {counted(len(outputs), 'result')} in output/, "
+        f"{counted(len(notes), 'page')} of notes.",
         "",
         "## Results",
         "",
@@ -107,7 +107,7 @@ def report() -> Steps:
         "",
     ]
     yield from insist("write_file", path="output/summary.md", content="\n".join(lines))
-    return f"Wrote output/summary.md over {len(outputs)} results."
+    return f"Wrote output/summary.md over {counted(len(outputs), 'result')}."
 
 
 def _write(path: str, text: str) -> Steps:
@@ -129,7 +129,7 @@ def _write(path: str, text: str) -> Steps:
     if failed(result):
         path = f"notes/{slug_of(path)}.md"
         yield from insist("write_file", path=path, content=_content(path, text, facts))
-    return f"Wrote {path} from {len(facts)} passages found."
+    return f"Wrote {path} from {counted(len(facts), 'passage')} found."
 
 
 def _content(path: str, text: str, facts: list[str]) -> str:
@@ -145,7 +145,7 @@ def _content(path: str, text: str, facts: list[str]) -> str:
         return f'"""{task.replace(chr(34), chr(39))}"""\n'
     found = facts or ["Nothing beyond the instructions themselves."]
     result = (
-        f"This page answers the step with {len(facts)} passages of the workspace."
+        f"This page answers the step with {counted(len(facts), 'passage')} of the workspace."
         if facts
         else "This page rests on the instructions alone."
     )

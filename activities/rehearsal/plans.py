@@ -90,3 +90,8 @@ def slug_of(text: str, words: int = 5) -> str:
     """A file name's worth of a text."""
     found = re.findall(r"[a-z0-9]+", text.lower())
     return "_".join(found[:words])[:40] or "part"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, in the plural where it is due."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

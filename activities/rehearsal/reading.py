@@ -11,6 +11,8 @@ from activities.rehearsal.seen import failed
 
 _NUMBERED = re.compile(r"^ *(\d+)\t(.*)$")
 _TOTAL = re.compile(r"lines \d+-\d+ of (\d+)")
+_FINAL = re.compile(r"does not exist|no such|no file|past its end|not offered", re.IGNORECASE)
+ATTEMPTS = 3
 PAGE = 200
 MAX_PAGES = 30
 _ORIGINAL = (".pdf", ".docx", ".html", ".htm")
@@ -51,7 +53,11 @@ def read_page(
     path: str, offset: int = 1, limit: int = PAGE
 ) -> Generator[list[Call], list[str], Page]:
     """One page of a file; empty when it cannot be read."""
-    result = yield from once("read_file", path=path, offset=offset, limit=limit)
+    result = ""
+    for _ in range(ATTEMPTS):
+        result = yield from once("read_file", path=path, offset=offset, limit=limit)
+        if not failed(result) or _FINAL.search(result):
+            break
     return parse_page(result, limit)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from activities.rehearsal import extraction, generalist, plans
+from activities.rehearsal.plans import counted
 from activities.rehearsal.reading import documents_of, list_paths, parse_listing, read_all
 from activities.rehearsal.replay import Steps, insist, once
 from activities.rehearsal.seen import View, failed
@@ -77,7 +78,7 @@ def survey(view: View) -> Steps:
     ]
     yield from insist("write_file", path="workspace.md", content="\n".join(lines) + "\n")
     return (
-        f"Surveyed the workspace: {_count(len(documents), 'document')}, {len(heads)} looked into."
+        f"Surveyed the workspace: {counted(len(documents), 'document')}, {len(heads)} looked into."
     )
 
 
@@ -87,14 +88,14 @@ def write_plan(view: View) -> Steps:
     text = "\n".join(instructions) or view.opening
     plan = extraction.plan(list(documents)) if extracts(view) else generalist.plan(text, documents)
     yield from insist("write_file", path="plan.md", content=plan.text)
-    return f"Wrote plan.md with {_count(len(plan.phases), 'phase')}."
+    return f"Wrote plan.md with {counted(len(plan.phases), 'phase')}."
 
 
 def check_plan() -> Steps:
     plan = plans.parse((yield from read_all("plan.md")))
     steps = ", ".join(str(len(phase.steps)) for phase in plan.phases)
     return (
-        f"The plan has {_count(len(plan.phases), 'phase')} with {steps or 'no'} steps; it stands."
+        f"The plan has {counted(len(plan.phases), 'phase')} with {steps or 'no'} steps; it stands."
     )
 
 
@@ -114,7 +115,7 @@ def mark_progress(view: View) -> Steps:
     if failed(result):
         yield from insist("write_file", path="plan.md", content=plan.text)
     ahead = sum(not phase.done for phase in plan.phases)
-    return f"Ticked {finished.name!r} in plan.md; {_count(ahead, 'phase')} ahead."
+    return f"Ticked {finished.name!r} in plan.md; {counted(ahead, 'phase')} ahead."
 
 
 def revise_plan(view: View) -> Steps:
@@ -141,7 +142,7 @@ def hand_over(view: View) -> Steps:
     yield from insist(
         "todo_write", phase=phase.name, description=phase.objective[:1000], todos=todos
     )
-    return f"Handed over {phase.name!r} with {_count(len(todos), 'todo')}."
+    return f"Handed over {phase.name!r} with {counted(len(todos), 'todo')}."
 
 
 def update_workspace(view: View) -> Steps:
@@ -180,7 +181,7 @@ def verify() -> Steps:
     for path in paths[:5]:
         result = yield from once("read_file", path=path, offset=1, limit=60)
         seen += not failed(result)
-    return f"Read {seen} of {_count(len(paths), 'file')} in output/; each has content."
+    return f"Read {seen} of {counted(len(paths), 'file')} in output/; each has content."
 
 
 def finish(view: View) -> Steps:
@@ -230,7 +231,3 @@ def _section(lines: list[str], heading: str) -> list[str]:
 
 def _note_path(number: int) -> str:
     return f"notes/phase_{number:03d}.md"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -128,11 +128,12 @@ def usage(incoming: Incoming, reply: Reply) -> dict[str, Any]:
     """Token counts at four characters a token.
 
     `cached_tokens` is what a perfect prefix cache would have: all but the last exchange and the
-    todo list. It is an estimate made without memory of earlier requests.
+    todo list; nothing of a first request. It is an estimate without memory of earlier ones.
     """
     prompt = incoming.size // 4
     messages = incoming.request["messages"]
     fresh = sum(len(str(message)) for message in messages[-3:]) // 4
+    cached = max(0, prompt - fresh) if len(messages) > 3 else 0
     written = len(reply.content or "") + sum(
         len(name) + len(_arguments(arguments)) for name, arguments in reply.calls
     )
@@ -141,7 +142,7 @@ def usage(incoming: Incoming, reply: Reply) -> dict[str, Any]:
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
-        "prompt_tokens_details": {"cached_tokens": max(0, prompt - fresh)},
+        "prompt_tokens_details": {"cached_tokens": cached},
     }
 
 

@@ -22,7 +22,7 @@ class StandIn:
     async def run(self, *start: Any) -> dict[str, Any]:
         self.data = start[0]
         title = self.data.get("instructions", "")
-        workflow.upsert_memo({"title": title, "agent": self.data["agent"], "state": self.status()})
+        workflow.upsert_memo({"title": title, "agent": self.data["agent"], "status": "running"})
         if title == "bad start":
             raise ApplicationError("agent 'x' is not known", type="BadStart", non_retryable=True)
         if title == "bug":
@@ -79,7 +79,7 @@ class StandIn:
     def rewind(self, *payload: Any) -> None:
         self.signals.append(["rewind", *payload])
         if payload[0].get("phase", 1) > 2:
-            self.notices.append("rewind: there is no phase 9")
+            self.notices.append("refused: signal rewind: there is no phase 9")
         else:
             self.rewinds += 1
 

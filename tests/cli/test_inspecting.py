@@ -46,7 +46,8 @@ def test_show_tells_phase_todos_and_usage(engine, starter):
 
 
 def test_show_without_a_worker_tells_the_last_state_on_record(engine, starter):
-    memo = {"title": "Left alone", "agent": "creator", "state": {"phase": {"number": 4}}}
+    memo = {"title": "Left alone", "agent": "creator", "phase": "4 tactical",
+            "status": "waiting: budget", "state": "phase 4 (tactical) Reading, 1/5 todos"}  # fmt: skip
     start = engine.client.start_workflow(
         "Job", {}, id="orphan", task_queue="nobody-polls", memo=memo
     )
@@ -55,7 +56,9 @@ def test_show_without_a_worker_tells_the_last_state_on_record(engine, starter):
     assert ran.code == 0
     assert "no worker answers" in ran.err
     assert "orphan · Left alone" in ran.out
-    assert "phase 4" in ran.out
+    assert "phase 4 · tactical" in ran.out
+    assert "waiting (budget)" in ran.out
+    assert "1/5 todos" in ran.out
 
 
 def test_show_of_a_failed_job_says_why(engine, starter):

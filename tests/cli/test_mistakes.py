@@ -1,8 +1,8 @@
 """A user's mistake is one line on standard error and exit code 2, never a stack trace."""
 
-from pathlib import Path
-
 import pytest
+
+from cli.demo import DOCUMENT
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,18 @@ def test_a_root_that_cannot_be_written_is_named(starter, monkeypatch, tmp_path):
     assert str(root) in starter("demo").error
 
 
-def test_the_endpoint_of_an_example_that_ships_is_there():
-    from cli.demo import DOCUMENT
+COMMANDS = (
+    "demo", "start", "list", "show", "watch", "rewind", "cancel", "pause", "resume", "files",
+    "log", "doctor",
+)  # fmt: skip
 
-    assert DOCUMENT.parent == Path(__file__).parents[2] / "examples" / "documents"
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(offline, command):
+    ran = offline(command, "--help")
+    assert ran.code == 0
+    assert "Usage" in ran.out
 
 
-def test_help_is_printed_for_every_command(offline):
-    for command in "demo start list show watch rewind cancel pause resume files log doctor".split():
-        ran = offline(command, "--help")
-        assert ran.code == 0
-        assert "Usage" in ran.out
+def test_the_document_of_the_demo_ships():
+    assert DOCUMENT.is_file()

@@ -39,7 +39,7 @@ def test_rewind_sends_what_was_asked(engine, starter, options, payload):
 def test_a_refusal_of_the_job_is_shown(engine, starter):
     engine.job("refusing")
     error = starter("rewind", "refusing", "--issue", "x", "--phase", "9").error
-    assert error == "job refusing refused: rewind: there is no phase 9"
+    assert error == "job refusing refused: signal rewind: there is no phase 9"
 
 
 def test_cancel_ends_the_job(engine, starter):

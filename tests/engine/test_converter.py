@@ -65,10 +65,6 @@ def test_the_other_payloads_of_a_signal_are_read():
     assert read(payload(b"1"), payload(b"?", b"odd"))[0] == 1
 
 
-def test_fewer_hints_than_payloads_are_no_error():
-    assert read(payload(b"1"), payload(b"2"), hints=[int]) == [1, 2]
-
-
 def test_with_a_type_a_bad_payload_is_an_error_as_usual():
     assert read(payload(b'{"step": 1}'), hints=[Request]) == [Request(step=1)]
     for bad in (payload(b'{"step": "x"}'), payload(b'{"step": 1, "odd": 2}'), payload(b"{nope")):

@@ -6,8 +6,9 @@ from temporalio import workflow
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 
 from engine.connection import connect
-from engine.development import SEARCH_ATTRIBUTES, find_binary, server
+from engine.development import find_binary, server
 from engine.service import build_worker
+from protocol.search_attributes import NAMES
 
 
 @workflow.defn(name="Job")
@@ -35,7 +36,7 @@ async def test_search_attributes_are_registered_and_data_outlives_the_server(tmp
         found = await first.client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace="default")
         )
-        assert set(SEARCH_ATTRIBUTES) <= set(found.custom_attributes)
+        assert set(NAMES) <= set(found.custom_attributes)
         await first.client.start_workflow("Job", id="kept", task_queue="longhaul")
     async with server(ui=False, database=database) as second:
         again = await connect(second.address)

@@ -48,8 +48,12 @@ def test_the_order_of_steps_across_the_limit_does_not_matter(
     for number in come:
         folder = store.put(repo, folder, b"f%d" % number, blob)
     assert folder == filled(repo, list(range(275)))
+    numbers = set(range(275))
     for number in go:
         folder = store.put(repo, folder, b"f%d" % number, None)
+        numbers.discard(number)
+        if len(numbers) in {256, 257}:
+            assert folder == filled(repo, list(numbers))
     assert folder == few
 
 
@@ -78,11 +82,11 @@ def test_ten_thousand_files_in_one_folder_are_not_felt(tmp_path: Path) -> None:
     folder = filled(repo, list(range(10_000)))
     files = Files.empty(repo).with_raw(("big",), Raw(store.FOLDER, folder))
     before = stored(tmp_path)
-    took = []
+    took = []  # processor time: a busy machine is not what is measured
     for number in range(30):
-        start = time.perf_counter()
+        start = time.thread_time()
         changed = files.write(f"big/new{number}", b"some text")
-        took.append(time.perf_counter() - start)
+        took.append(time.thread_time() - start)
     assert sorted(took)[15] < 0.005
     assert (stored(tmp_path) - before) / 30 < 8 * 1024
     assert len(changed.children("big")) == 10_001

@@ -1,9 +1,14 @@
+import os
 import random
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -105,7 +110,52 @@ def test_what_killed_packers_left_is_swept(checkpoints: Checkpoints) -> None:
     assert content(checkpoints.path, files.id)
 
 
-@pytest.mark.parametrize("seed", range(6))
+def killed_at(line: int, path: Path) -> bool:
+    """Packs in a child that kills itself before the given executed line of the packing module;
+    whether it got that far."""
+    child = os.fork()
+    if child == 0:
+        left = [line]
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            if frame.f_code.co_filename != pack.__code__.co_filename:
+                return None
+            if event == "line":
+                left[0] -= 1
+                if left[0] == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return trace
+
+        sys.settrace(trace)
+        pack(path, max_packs=2)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def test_nothing_is_lost_at_whatever_line_a_packer_is_killed(
+    checkpoints: Checkpoints, tmp_path: Path
+) -> None:
+    trees = []
+    for number in range(4):
+        trees.append(written(Checkpoints(checkpoints.path), range(number, number + 1)).id)
+        if number < 3:
+            pack(checkpoints.path, max_packs=99)
+    line = 0
+    copy = tmp_path / "copy"
+    reached = True
+    while reached:
+        line += 2
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(checkpoints.path, copy)
+        reached = killed_at(line, copy)
+        for _ in range(2):
+            assert all(content(copy, tree) for tree in trees), line
+            pack(copy)
+    assert line > 50
+    assert packs(Checkpoints(copy))
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_lost_when_a_packer_is_killed_beside_a_writer(
     root: Root, seed: int, start: Callable[..., subprocess.Popen[str]]
 ) -> None:

@@ -150,35 +150,6 @@ def test_each_pass_has_its_own_place_in_lost_and_found(
     assert (root.lost_found("job") / "0001/notes/a.md").read_text() == "edit 1"
 
 
-def test_a_link_swapped_in_is_never_followed_out(
-    job: Job, root: Root, folder: Path, files: Files, tmp_path: Path
-) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "a.md").write_text("not yours")
-    job.project(files)
-    shutil.rmtree(folder / "notes")
-    (folder / "notes").symlink_to(outside)
-    (folder / "run.sh").unlink()
-    (folder / "run.sh").symlink_to(outside / "a.md")
-    changed = files.write("notes/a.md", b"new").write("run.sh", b"new")
-    found = job.project(changed)
-    assert on_disk(folder) == in_tree(changed)  # notes/b.md too, which did not change
-    assert on_disk(outside) == {"a.md": (b"not yours", False)}
-    assert sorted(found) == ["lost+found/job/0001/notes", "lost+found/job/0001/run.sh"]
-    assert (root.path / "lost+found/job/0001/notes").is_symlink()
-
-
-def test_a_workspace_that_is_a_link_is_not_written_through(
-    job: Job, folder: Path, files: Files, tmp_path: Path
-) -> None:
-    (tmp_path / "outside").mkdir()
-    folder.symlink_to(tmp_path / "outside")
-    with pytest.raises(OSError, match=r"directory|symbolic"):
-        job.project(files)
-    assert on_disk(tmp_path / "outside") == {}
-
-
 def test_who_was_scheduled_earlier_cannot_put_the_folder_back(
     job: Job, folder: Path, files: Files
 ) -> None:

@@ -1,6 +1,7 @@
 """A document may hang, crash or flood its parser; the process that asked lives on."""
 
 import os
+import signal
 import time
 import zlib
 from io import BytesIO
@@ -47,7 +48,7 @@ def _children():
 
 
 def test_same_pages_as_in_process(real):
-    data = real("pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf")
+    data = real("pypdf-7.1.0/resources/pdflatex-outline.pdf")
     assert extract_bounded("a.pdf", data) == extract("a.pdf", data)
 
 
@@ -69,17 +70,17 @@ def test_hanging_parse_is_stopped(endless):
     started = time.monotonic()
     with pytest.raises(DocumentError, match=r"^a\.pdf: .* more than 1\.5 s"):
         extract_bounded("a.pdf", endless, seconds=1.5, heartbeat=lambda: beats.append(1))
-    assert time.monotonic() - started < 3
-    assert 3 <= len(beats) <= 7
+    assert time.monotonic() - started < 6
+    assert 2 <= len(beats) <= 7
     assert not _children()
 
 
 def test_parse_that_eats_memory_is_stopped(endless):
-    with pytest.raises(DocumentError, match=r"^a\.pdf: .* more than 200 MB of memory"):
-        extract_bounded("a.pdf", endless, seconds=60, memory_mb=200)
+    with pytest.raises(DocumentError, match=r"^a\.pdf: .* more than 140 MB of memory"):
+        extract_bounded("a.pdf", endless, seconds=60, memory_mb=140)
 
 
-def test_word_document_that_unpacks_to_gigabytes():
+def test_word_document_that_unpacks_to_far_more():
     plain, packed = BytesIO(), BytesIO()
     docx.Document().save(plain)
     with ZipFile(plain) as good, ZipFile(packed, "w", ZIP_DEFLATED, compresslevel=1) as bomb:
@@ -87,10 +88,10 @@ def test_word_document_that_unpacks_to_gigabytes():
             if member != "word/document.xml":
                 bomb.writestr(member, good.read(member))
         with bomb.open("word/document.xml", "w", force_zip64=True) as body:
-            for _ in range(300):
+            for _ in range(150):
                 body.write(b" " * 1_000_000)
-    with pytest.raises(DocumentError, match=r"^a\.docx: .* more than 256 MB of memory"):
-        extract_bounded("a.docx", packed.getvalue(), memory_mb=256)
+    with pytest.raises(DocumentError, match=r"^a\.docx: .* more than 160 MB of memory"):
+        extract_bounded("a.docx", packed.getvalue(), memory_mb=160)
 
 
 class Interrupted(BaseException):
@@ -107,10 +108,18 @@ def test_interruption_kills_the_child(endless):
     assert not _children()
 
 
-def test_small_text_needs_no_process():
-    def forbidden():
-        raise AssertionError
+@pytest.mark.parametrize(
+    ("with_signal", "said"), [(signal.SIGSEGV, "crashed the parser"), (signal.SIGKILL, "memory")]
+)
+def test_crash_of_the_child_is_told(endless, with_signal, said):
+    def crash():
+        for pid in _children():
+            os.kill(int(pid), with_signal)
 
-    started = time.monotonic()
-    assert extract_bounded("a.md", b"# Title\ntext", heartbeat=forbidden)[0].number == 1
-    assert time.monotonic() - started < 0.1
+    with pytest.raises(DocumentError, match=rf"^a\.pdf: .*{said}"):
+        extract_bounded("a.pdf", endless, heartbeat=crash)
+
+
+def test_small_text_needs_no_process():
+    # No process could have answered in no time.
+    assert extract_bounded("a.md", b"# Title\ntext", seconds=0)[0].text == "# Title\ntext"

@@ -12,7 +12,7 @@ INSTRUCTIONS = [
     "Compare three storage engines. Put it in output/comparison.md. Say which fits small teams.",
     "# Task\n\n"
     + "".join(f"{n}. Describe part number {n} of the ordinance in detail\n" for n in range(1, 15)),
-    "# Scope\n\n- write `output/data.json` with the deadlines\n- [ ] explain them in notes/why.md\n",
+    "# Scope\n\n- write `output/data.json` with deadlines\n- [ ] explain them in notes/why.md\n",
     "go",
 ]
 
@@ -160,9 +160,9 @@ def test_summaries_are_made_of_messages_and_of_transcripts() -> None:
     told += 'assistant:  todo_complete({"notes": "It is \\"done\\"'
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": told}]
     text = rehearse({"messages": messages}).content or ""
-    assert "2 tool calls were made. Files changed: `a.md`." in text
+    assert "Tool calls made: 2. Files changed: `a.md`." in text
     assert '- It is "done"' in text
-    assert "1 calls were refused" in text
+    assert "Calls refused: 1." in text
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,9 @@ def test_failures_carry_their_status_and_headers() -> None:
 @pytest.mark.parametrize(
     ("model", "error"),
     [
-        (lambda request: Cut(Reply("x" * 500)), httpx2.RemoteProtocolError),
-        (lambda request: Hang(), httpx2.ReadTimeout),
-        (lambda request: Stall(Reply("x" * 500)), httpx2.ReadTimeout),
+        (lambda request: Cut(Reply("x" * 500)), openai.APIConnectionError),
+        (lambda request: Hang(), openai.APITimeoutError),
+        (lambda request: Stall(Reply("x" * 500)), openai.APITimeoutError),
     ],
 )
 def test_broken_bodies(model: Model, error: type[Exception]) -> None:

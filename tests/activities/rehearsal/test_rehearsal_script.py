@@ -30,7 +30,7 @@ def test_an_unexpected_request_is_refused_and_remembered() -> None:
     answer = script(request("more please"))
     assert isinstance(answer, Failure)
     assert answer.code == "unexpected_request"
-    with pytest.raises(AssertionError, match="unexpected request 2.*more please"):
+    with pytest.raises(AssertionError, match=r"unexpected request 2.*more please"):
         script.verify()
 
 
@@ -55,7 +55,7 @@ def test_an_assertion_in_a_function_reaches_the_test() -> None:
 def test_replies_left_unused_fail() -> None:
     script = Script(Reply("one"), Reply("two"), Reply("three"))
     script(request())
-    with pytest.raises(AssertionError, match="2 of 3 replies unused, next: .*two"):
+    with pytest.raises(AssertionError, match=r"2 of 3 replies unused, next: .*two"):
         script.verify()
 
 

@@ -31,12 +31,12 @@ MIXED = Reply(
 )
 
 
-def client(model: Model, timeout: float = 5.0) -> AsyncOpenAI:
+def client(model: Model, patience: float = 5.0) -> AsyncOpenAI:
     return AsyncOpenAI(
         base_url="http://rehearsal/v1",
         api_key="rehearsal",
         max_retries=0,
-        timeout=timeout,
+        timeout=patience,
         http_client=httpx2.AsyncClient(transport=RehearsalTransport(model)),
     )
 
@@ -45,10 +45,10 @@ def always(answer: Answer) -> Model:
     return lambda request: answer
 
 
-async def streamed(model: Model, timeout: float = 5.0) -> dict[str, Any]:
+async def streamed(model: Model, patience: float = 5.0) -> dict[str, Any]:
     """Content, calls, finish reason and usage put together from a stream's chunks."""
     text, calls, finish, usage, chunks = "", {}, None, None, 0
-    stream = await client(model, timeout).chat.completions.create(
+    stream = await client(model, patience).chat.completions.create(
         model="m", messages=MESSAGES, stream=True, stream_options={"include_usage": True}
     )
     async for chunk in stream:
@@ -124,14 +124,14 @@ async def test_an_exception_of_the_model_is_no_lost_connection() -> None:
 
 
 async def test_a_cut_stream_is_a_broken_connection() -> None:
-    with pytest.raises(httpx2.RemoteProtocolError):
+    with pytest.raises(openai.APIConnectionError):
         await streamed(always(Cut(MIXED)))
 
 
 @pytest.mark.parametrize("answer", [Hang(), Stall(MIXED)])
 async def test_silence_ends_with_the_clients_time_out(answer: Answer) -> None:
-    with pytest.raises((httpx2.ReadTimeout, openai.APITimeoutError)):
-        await streamed(always(answer), timeout=0.1)
+    with pytest.raises(openai.APITimeoutError):
+        await streamed(always(answer), patience=0.1)
 
 
 async def test_a_stall_that_ends_gives_the_whole_reply() -> None:

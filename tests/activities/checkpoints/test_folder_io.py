@@ -1,0 +1,57 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pygit2
+import pytest
+
+from activities.checkpoints import folder_io
+from activities.checkpoints.folders import EXECUTABLE, FILE, LINK, Raw
+
+
+@pytest.fixture
+def fd(tmp_path: Path) -> Iterator[int]:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "to-folder").symlink_to("folder")
+    (tmp_path / "to-file").symlink_to("file")
+    os.mkfifo(tmp_path / "pipe")
+    opened = os.open(tmp_path, os.O_RDONLY)
+    yield opened
+    os.close(opened)
+
+
+@pytest.mark.parametrize("name", [b"to-folder", b"file", b"pipe", b"none"])
+def test_only_a_real_folder_is_opened_as_one(fd: int, name: bytes) -> None:
+    with pytest.raises(OSError), folder_io.opened(fd, name):
+        pass
+    with folder_io.opened(fd, b"folder") as inner:
+        assert folder_io.names(inner) == []
+
+
+@pytest.mark.parametrize("name", [b"to-file", b"folder", b"pipe", b"none"])
+def test_only_a_regular_file_is_opened_as_one(fd: int, name: bytes) -> None:
+    with pytest.raises(OSError):
+        folder_io.open_file(fd, name)
+    os.close(folder_io.open_file(fd, b"file"))
+
+
+def test_what_holds_an_entry(fd: int, repo: pygit2.Repository) -> None:
+    def holds(name: bytes, mode: int, content: bytes) -> bool:
+        return folder_io.holds(repo, fd, name, Raw(mode, repo.create_blob(content).raw))
+
+    assert holds(b"file", FILE, b"text")
+    assert holds(b"file", EXECUTABLE, b"text")
+    assert holds(b"to-file", LINK, b"file")
+    assert not holds(b"file", LINK, b"text")
+    assert not holds(b"to-file", FILE, b"file")
+    assert not holds(b"to-file", FILE, b"text")
+    assert not holds(b"file", FILE, b"TEXT")
+    assert not holds(b"pipe", FILE, b"")
+
+
+def test_a_file_is_never_made_over_another(fd: int, repo: pygit2.Repository) -> None:
+    raw = Raw(FILE, repo.create_blob(b"x").raw)
+    for name in (b"file", b"to-file", b"folder"):
+        with pytest.raises(FileExistsError):
+            folder_io.make(repo, raw, fd, name)

@@ -1,0 +1,105 @@
+"""Links that a person or a command puts into the folder are never followed out of it."""
+
+import contextlib
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Checkpoints, Files, Root, collect, mend, project
+
+SWAPPER = """
+import contextlib, pathlib, sys
+folder, outside = map(pathlib.Path, sys.argv[1:])
+print("ready", flush=True)
+while True:
+    with contextlib.suppress(OSError):
+        (folder / "notes").rename(folder / "aside")
+    with contextlib.suppress(OSError):
+        (folder / "notes").symlink_to(outside)
+        (folder / "notes").unlink()
+    with contextlib.suppress(OSError):
+        (folder / "aside").rename(folder / "notes")
+"""
+
+Projector = Callable[[Files], list[str]]
+
+
+@pytest.fixture
+def files(checkpoints: Checkpoints) -> Files:
+    files = Files.empty(checkpoints.repo).write("notes/a.md", b"a").write("notes/b.md", b"b")
+    return files.write("run.sh", b"run")
+
+
+@pytest.fixture
+def projected(checkpoints: Checkpoints, root: Root) -> Projector:
+    return lambda files: project(checkpoints, root, "job", files, 1)
+
+
+@pytest.fixture
+def folder(root: Root) -> Path:
+    return root.workspace("job")
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    (tmp_path / "outside").mkdir()
+    return tmp_path / "outside"
+
+
+def test_a_link_swapped_in(
+    checkpoints: Checkpoints,
+    root: Root,
+    files: Files,
+    projected: Projector,
+    folder: Path,
+    outside: Path,
+) -> None:
+    (outside / "a.md").write_text("not yours")
+    projected(files)
+    shutil.rmtree(folder / "notes")
+    (folder / "notes").symlink_to(outside)
+    (folder / "run.sh").unlink()
+    (folder / "run.sh").symlink_to(outside / "a.md")
+    changed = files.write("notes/a.md", b"new").write("run.sh", b"new")
+    found = projected(changed)
+    # All of notes is back, also what did not change.
+    assert collect(checkpoints, root, "job", changed) == (changed, [])
+    assert [path.read_text() for path in outside.iterdir()] == ["not yours"]
+    assert sorted(found) == ["lost+found/job/0001/notes", "lost+found/job/0001/run.sh"]
+    assert (root.path / "lost+found/job/0001/notes").is_symlink()
+
+
+def test_a_link_that_comes_and_goes_meanwhile(
+    checkpoints: Checkpoints,
+    root: Root,
+    files: Files,
+    projected: Projector,
+    folder: Path,
+    outside: Path,
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    projected(files)
+    swapper = start(SWAPPER, str(folder), str(outside))
+    until = time.monotonic() + 0.7
+    while time.monotonic() < until:
+        for text in ("1", "2"):
+            with contextlib.suppress(OSError):
+                projected(files.write("notes/a.md", text.encode()).write(f"notes/{text}", b""))
+    swapper.kill()
+    swapper.wait()
+    assert list(outside.iterdir()) == []
+    mend(checkpoints, root, "job", files, 1)
+    assert collect(checkpoints, root, "job", files) == (files, [])
+
+
+def test_a_workspace_that_is_a_link(
+    files: Files, projected: Projector, folder: Path, outside: Path
+) -> None:
+    folder.symlink_to(outside)
+    with pytest.raises(OSError, match=r"directory|symbolic"):
+        projected(files)
+    assert list(outside.iterdir()) == []
