@@ -93,4 +93,4 @@ def job_workflows() -> list[type]:
 
 def job_activities(root: Root) -> list[Callable[..., Any]]:
     """Every activity, bound to the workspaces root."""
-    return list(importlib.import_module("activities").all_activities(root))
+    return list(importlib.import_module("activities.catalogue").all_activities(root))

@@ -280,6 +280,9 @@ class Job:
                         raise
                     self._inbox.refuse(f"signal {letter.signal}: {parking.message_of(error)}")
                 self._inbox.letters.remove(letter)
+            if _is_cancelled():
+                # It arrived while an activity was under way that finished all the same.
+                raise asyncio.CancelledError
             if job.waiting is None:
                 return
             self._show(job)
@@ -294,8 +297,11 @@ class Job:
         if letter.signal == "rewind":
             await self._rewind_asked_by_person(letter.payload)
         elif letter.signal == "pause":
-            job.waiting = parking.PAUSED
-            await self._steps.show_folder(job)
+            try:
+                # Before the job shows as paused: what is edited from then on is taken in.
+                await self._steps.show_folder(job)
+            finally:
+                job.waiting = parking.PAUSED
         elif job.waiting is None:
             self._inbox.refuse("signal resume: the job is not waiting")
         else:
@@ -382,7 +388,8 @@ class Job:
             self._inbox.notice(f"completion.json not written: {parking.message_of(error)}")
         self._show(self._job)
         if by_signal:
-            await workflow.wait_condition(lambda: False)
+            await workflow.wait_condition(_is_cancelled)
+            raise asyncio.CancelledError
 
     def _close_request(self, outcome: Any, **details: Any) -> CloseRequest:
         job = self._job
@@ -416,3 +423,7 @@ class Job:
                 [SearchAttributeKey.for_keyword(k).value_set(v) for k, v in attributes.items()]
             )
         self._shown = (memo, attributes)
+
+
+def _is_cancelled() -> bool:
+    return workflow.cancellation_reason() is not None

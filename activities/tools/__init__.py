@@ -1,6 +1,6 @@
-"""The tools. Importing this package fills the registry; the order here is the order of the wire."""
+"""The tools. Importing this package fills the registry."""
 
-from activities.tools import files, todos, documents, requirements  # noqa: F401, I001
+from activities.tools import documents, files, requirements, todos
 from activities.tools.registry import REGISTRY, Tool, select
 
-__all__ = ["REGISTRY", "Tool", "select"]
+__all__ = ["REGISTRY", "Tool", "documents", "files", "requirements", "select", "todos"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from stand_in import Other, StandIn
+from tests.cli.stand_in import Other, StandIn
 from temporalio.client import Client
 
 from cli.app import main

@@ -46,8 +46,13 @@ def test_show_tells_phase_todos_and_usage(engine, starter):
 
 
 def test_show_without_a_worker_tells_the_last_state_on_record(engine, starter):
-    memo = {"title": "Left alone", "agent": "creator", "phase": "4 tactical",
-            "status": "waiting: budget", "state": "phase 4 (tactical) Reading, 1/5 todos"}  # fmt: skip
+    memo = {
+        "title": "Left alone",
+        "agent": "creator",
+        "status": "waiting: budget",
+        "phase": "4 tactical",
+        "state": "phase 4 (tactical) Reading, 1/5 todos",
+    }
     start = engine.client.start_workflow(
         "Job", {}, id="orphan", task_queue="nobody-polls", memo=memo
     )

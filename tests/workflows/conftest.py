@@ -1,105 +1,23 @@
-"""A real Temporal server, and workers in this process with whatever model a test wants."""
+"""One real Temporal server for all tests here; each test has a workspaces root of its own."""
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
-from openai import AsyncOpenAI
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client
 
-from activities import all_activities
-from activities.checkpoints import Root, open_checkpoints
-from activities.rehearsal import RehearsalTransport, rehearse
-from activities.rehearsal.wire import Model
-from activities.snapshot import Snapshot
+from activities.checkpoints import Root
+from activities.rehearsal import rehearse
 from engine.development import server
-from engine.service import build_worker
-
-_numbers = itertools.count(1)
-SECONDS = 60
-
-
-@dataclass
-class Jobs:
-    """Starts jobs on a task queue of its own and waits for what they come to."""
-
-    client: Client
-    root: Root
-    queue: str
-
-    async def start(
-        self, *values: Any, job_id: str | None = None
-    ) -> WorkflowHandle[Any, dict[str, Any]]:
-        return await self.client.start_workflow(
-            "Job",
-            args=list(values),
-            id=job_id or f"{self.queue}-{next(_numbers)}",
-            task_queue=self.queue,
-            result_type=dict,
-        )
-
-    async def result(self, handle: WorkflowHandle[Any, dict[str, Any]]) -> dict[str, Any]:
-        return await asyncio.wait_for(handle.result(), SECONDS)
-
-    async def until(
-        self, handle: WorkflowHandle[Any, Any], **wanted: Any
-    ) -> dict[str, Any]:
-        """The status, as soon as the named fields have the named values."""
-        async with asyncio.timeout(SECONDS):
-            while True:
-                status: dict[str, Any] = await handle.query("status")
-                if all(_holds(status, name, value) for name, value in wanted.items()):
-                    return status
-                await asyncio.sleep(0.05)
-
-    def snapshot(self, handle: WorkflowHandle[Any, Any], commit: str) -> Snapshot:
-        return Snapshot.load(open_checkpoints(self.root, handle.id), commit)
-
-    def folder(self, handle: WorkflowHandle[Any, Any]) -> Path:
-        return self.root.workspace(handle.id)
-
-
-def _holds(status: dict[str, Any], name: str, value: Any) -> bool:
-    found = status.get(name)
-    return bool(value(found)) if callable(value) else found == value
-
-
-def client_for(model: Model) -> AsyncOpenAI:
-    return AsyncOpenAI(
-        base_url="http://model/v1",
-        api_key="none",
-        max_retries=0,
-        http_client=httpx2.AsyncClient(transport=RehearsalTransport(model)),
-    )
+from tests.workflows.serving import Jobs, serving
 
 
 @pytest.fixture(scope="session")
 async def temporal() -> AsyncIterator[Client]:
     async with server(ui=False) as running:
         yield running.client
-
-
-@asynccontextmanager
-async def serving(client: Client, root: Root, model: Model, **options: Any) -> AsyncIterator[Jobs]:
-    """A worker with this model on a task queue of its own."""
-    queue = options.pop("queue", None) or f"test-{next(_numbers)}"
-    openai = client_for(model)
-    async with build_worker(
-        client,
-        root=root,
-        task_queue=queue,
-        activities=all_activities(root, connect=lambda _: openai),
-        **options,
-    ):
-        yield Jobs(client, root, queue)
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import yaml
-from conftest import Jobs
 
 from activities.checkpoints import diff
+from tests.workflows.serving import Jobs
 
 TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
 
@@ -35,8 +35,10 @@ async def test_folder_agrees_with_the_last_checkpoint(jobs: Jobs) -> None:
     files = jobs.snapshot(handle, result["checkpoint"]).files
     for entry in files.walk():
         on_disk = jobs.folder(handle) / entry.path
-        assert on_disk.is_dir() if entry.kind == "folder" else on_disk.read_bytes() == files.read(
-            entry.path
+        assert (
+            on_disk.is_dir()
+            if entry.kind == "folder"
+            else on_disk.read_bytes() == files.read(entry.path)
         )
 
 
@@ -45,7 +47,9 @@ async def test_phases_are_archived_in_pairs_and_alternate(jobs: Jobs) -> None:
     result = await jobs.result(handle)
     pages = sorted((jobs.folder(handle) / "archive").iterdir())
     assert [page.name for page in pages] == [
-        f"phase_{n:03d}.{ending}" for n in range(1, result["phases"] + 1) for ending in ("md", "yaml")
+        f"phase_{n:03d}.{ending}"
+        for n in range(1, result["phases"] + 1)
+        for ending in ("md", "yaml")
     ]
     read = [yaml.safe_load(page.read_text()) for page in pages if page.suffix == ".yaml"]
     assert [page["kind"] for page in read[:4]] == ["strategic", "tactical"] * 2

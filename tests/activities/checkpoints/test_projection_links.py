@@ -12,17 +12,20 @@ import pytest
 from activities.checkpoints import Checkpoints, Files, Root, collect, mend, project
 
 SWAPPER = """
-import contextlib, pathlib, sys
-folder, outside = map(pathlib.Path, sys.argv[1:])
+import contextlib, itertools, pathlib, random, sys, time
+folder, outside, aside = map(pathlib.Path, sys.argv[1:])
+aside.mkdir()
 print("ready", flush=True)
-while True:
+for number in itertools.count():
     with contextlib.suppress(OSError):
-        (folder / "notes").rename(folder / "aside")
-    with contextlib.suppress(OSError):
+        (folder / "notes").rename(aside / str(number))
         (folder / "notes").symlink_to(outside)
-        (folder / "notes").unlink()
+    until = time.perf_counter() + random.uniform(0, 0.0005)
+    while time.perf_counter() < until:
+        pass
     with contextlib.suppress(OSError):
-        (folder / "aside").rename(folder / "notes")
+        (folder / "notes").unlink()
+        (aside / str(number)).rename(folder / "notes")
 """
 
 Projector = Callable[[Files], list[str]]
@@ -83,7 +86,7 @@ def test_a_link_that_comes_and_goes_meanwhile(
     start: Callable[..., subprocess.Popen[str]],
 ) -> None:
     projected(files)
-    swapper = start(SWAPPER, str(folder), str(outside))
+    swapper = start(SWAPPER, str(folder), str(outside), str(outside.parent / "aside"))
     until = time.monotonic() + 0.7
     while time.monotonic() < until:
         for text in ("1", "2"):

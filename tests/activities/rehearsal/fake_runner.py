@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from fake_tools import FakeTools, Refused
+from tests.activities.rehearsal.fake_tools import FakeTools, Refused
 
 from activities.rehearsal import Model, Reply
 

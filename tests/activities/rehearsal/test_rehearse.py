@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 import pytest
-from fake_runner import TODOS, FakeRunner
+from tests.activities.rehearsal.fake_runner import TODOS, FakeRunner
 
 from activities.rehearsal import ZeroCost, rehearse
 

@@ -1,0 +1,34 @@
+"""The list of all activities, for the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from activities.checkpoints import Root
+from activities.closing import Closing
+from activities.facts import facts_activity
+from activities.model.call import ModelCalls
+from activities.model.endpoint import Connect, connect
+from activities.phases import Phases
+from activities.prepare import Preparation
+from activities.recovery import recovery_activities
+from activities.tool_calls import tool_activities
+
+
+def all_activities(root: Root, connect: Connect = connect) -> list[Callable[..., Any]]:
+    """Every activity, bound to a workspaces root.
+
+    Args:
+        root: The root this worker serves.
+        connect: How a model's endpoint is reached; the seam for tests and benchmarks.
+    """
+    return [
+        Preparation(root).prepare,
+        ModelCalls(root, connect).model_call,
+        *tool_activities(root),
+        facts_activity(root),
+        Phases(root, connect).transition,
+        Closing(root).close_job,
+        *recovery_activities(root),
+    ]

@@ -1,0 +1,123 @@
+"""The model of the crash tests keeps a ledger by `append_file`: a function of the request alone.
+
+A job's every line is its own, so that a doubled or a lost one shows in the file itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from activities.rehearsal import Reply, Request
+from activities.rehearsal.seen import View, look
+from activities.rehearsal.wire import Arguments
+
+Call = tuple[str, Arguments]
+LEDGER = "output/ledger.md"
+TODOS = 5
+LINES = "abcd"
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A job in the name of somebody, and the model that does it.
+
+    Args:
+        name: Whose ledger; jobs of different names send different requests.
+        phases: Tactical phases, each of 5 todos with 4 lines in 3 replies.
+    """
+
+    name: str
+    phases: int = 4
+
+    def start(self, **settings: object) -> dict[str, Any]:
+        """The input of the workflow."""
+        begin = [f"Describe {self.name}", f"Plan {self.name}", f"Hand over {self.name}"]
+        return {
+            "agent": "generalist",
+            "instructions": f"Keep the ledger of {self.name} for {self.phases} phases.",
+            "set": {
+                "todos.bootstrap": begin,
+                "todos.transition": begin,
+                "todos.final": [f"Close {self.name}"],
+                # Small enough for several runs of the workflow in one job.
+                "limits.history_events": 200,
+                **settings,
+            },
+        }
+
+    @property
+    def text(self) -> str:
+        """What the ledger must hold in the end."""
+        return "".join(
+            self._line(2 * phase, todo, letter)
+            for phase in range(1, self.phases + 1)
+            for todo in range(1, TODOS + 1)
+            for letter in LINES
+        )
+
+    def __call__(self, request: Request) -> Reply:
+        if not request.get("tools"):
+            return Reply(content=f"Lines: {str(request['messages']).count('append_file(')}.")
+        view = look(request)
+        verb = view.current.text.partition(" ")[0] if view.current else ""
+        does = {
+            "Describe": self._describe,
+            "Plan": self._plan,
+            "Hand": self._hand_over,
+            "Enter": self._enter,
+            "Close": self._close,
+        }
+        return Reply(calls=does[verb](view))
+
+    def _describe(self, view: View) -> list[Call]:
+        text = f"# Workspace of {self.name}\n\nSeen in phase {view.number}.\n"
+        return [("write_file", {"path": "workspace.md", "content": text}), _done("described")]
+
+    def _plan(self, view: View) -> list[Call]:
+        lines = ["# Plan", ""]
+        for number in range(1, self.phases + 1):
+            box = "x" if number <= view.number // 2 else " "
+            lines += [f"## Phase {number}: Enter", "", f"- [{box}] Make the entries", ""]
+        return [("write_file", {"path": "plan.md", "content": "\n".join(lines)}), _done("planned")]
+
+    def _hand_over(self, view: View) -> list[Call]:
+        number = view.number // 2 + 1
+        if number > self.phases or view.replies:
+            return [_done("handed over")]
+        todos = [{"id": n, "content": f"Enter {self.name} {n}"} for n in range(1, TODOS + 1)]
+        return [("todo_write", {"phase": f"Enter {number}", "description": "", "todos": todos})]
+
+    def _enter(self, view: View) -> list[Call]:
+        """Several calls in one reply: some in one workflow task, some with a regular tool."""
+        todo = view.current.id if view.current else 0
+        append: list[Call] = [
+            ("append_file", {"path": LEDGER, "content": self._line(view.number, todo, letter)})
+            for letter in LINES
+        ]
+        if view.replies == 0:
+            return append[:2]
+        if view.replies == 1:
+            return [self._between(view.number, todo), append[2]]
+        return [append[3], _done(f"entered {view.number}.{todo}")]
+
+    def _between(self, phase: int, todo: int) -> Call:
+        if todo == 2:
+            return ("search_files", {"query": self.name, "path": "output"})
+        if todo == 4:
+            return ("generate_workspace_summary", {})
+        digests = (hashlib.sha256(f"{self.name}{phase}{todo}{n}".encode()) for n in range(300))
+        text = "\n".join(digest.hexdigest() for digest in digests)
+        return ("write_file", {"path": f"notes/{phase}_{todo}.md", "content": text})
+
+    def _close(self, view: View) -> list[Call]:
+        made = {"summary": f"Kept {self.name}.", "deliverables": [LEDGER], "confidence": 1.0}
+        return [("job_complete", made)]
+
+    def _line(self, phase: int, todo: int, letter: str) -> str:
+        return f"{self.name} {phase}.{todo}.{letter}\n"
+
+
+def _done(notes: str) -> Call:
+    return ("todo_complete", {"notes": notes})

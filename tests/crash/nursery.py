@@ -1,0 +1,46 @@
+"""Workers by the dozen: a process that has done the imports of `worker.py` and forks.
+
+The imports cost seconds of processor time, which is all that a fork saves: a forked worker is a
+process of its own that runs `engine.process.main` like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+import activities
+import workflows.job
+from engine import process
+
+READY = (activities, workflows.job)
+"""What a worker loads late."""
+
+
+def main() -> None:
+    """For each line of JSON, `{"environment": …, "log": …}`, fork a worker and print its id."""
+    # Nobody waits for a killed worker: the kernel may forget it at once.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        born = os.fork()
+        if born == 0:
+            _become_worker(asked["environment"], asked["log"])
+        print(born, flush=True)
+
+
+def _become_worker(environment: dict[str, str], log: str) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for there, here in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(there, here)
+    os.environ.clear()
+    os.environ.update(environment)
+    process.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""The processes under test: a Temporal server and workers, to be killed, frozen and restarted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from temporalio.client import Client
+
+from engine.connection import Unreachable, connect
+from engine.development import FLAGS, find_binary
+from protocol.search_attributes import NAMES
+
+REPOSITORY = Path(__file__).parents[2]
+CLEAN = {
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith(("OPENAI_", "LONGHAUL_", "TEMPORAL_"))
+}
+"""Our environment without what would send a worker elsewhere."""
+
+
+@dataclass
+class TemporalServer:
+    """The development server with its data in a file, so that it can be killed and come back."""
+
+    folder: Path
+    port: int = field(default_factory=lambda: free_port())
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        attributes = [part for name in NAMES for part in ("--search-attribute", f"{name}=Keyword")]
+        self.process = subprocess.Popen(
+            [str(find_binary()), "server", "start-dev", "--headless", "--ip", "127.0.0.1",
+             "--port", str(self.port), "--db-filename", str(self.folder / "temporal.db"),
+             "--log-level", "error", *attributes, *FLAGS],
+            stdout=subprocess.DEVNULL, stderr=(self.folder / "server.log").open("a"),
+        )  # fmt: skip
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    async def client(self) -> Client:
+        """A client, as soon as the server answers."""
+        async with asyncio.timeout(30):
+            while True:
+                with suppress(Unreachable):
+                    return await connect(self.address)
+                await asyncio.sleep(0.1)
+
+
+@dataclass
+class Worker:
+    """A worker process."""
+
+    pid: int
+    log: Path
+
+    @property
+    def alive(self) -> bool:
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    @property
+    def ready(self) -> bool:
+        return self.log.exists() and "worker ready" in self.log.read_text()
+
+    async def until_ready(self) -> None:
+        async with asyncio.timeout(60):
+            while not self.ready:
+                assert self.alive, self.log.read_text()
+                await asyncio.sleep(0.02)
+
+    def kill(self) -> None:
+        """`kill -9`."""
+        self._send(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        self._send(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        self._send(signal.SIGCONT)
+
+    def _send(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+
+class Nursery:
+    """Makes workers; see `crash.nursery`."""
+
+    def __init__(self, process: subprocess.Popen[str], logs: Path) -> None:
+        self._process = process
+        self._logs = logs
+        self.born: list[Worker] = []
+
+    def worker(self, address: str, root: Path, queue: str, model_url: str) -> Worker:
+        """A worker that serves a task queue on a workspaces root with a model."""
+        log = self._logs / f"{queue}-{len(self.born)}.log"
+        asked = {"environment": environment(address, root, queue, model_url), "log": str(log)}
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        made = Worker(int(self._process.stdout.readline()), log)
+        self.born.append(made)
+        return made
+
+
+@contextmanager
+def nursery(logs: Path) -> Iterator[Nursery]:
+    """A nursery that takes its workers along when it ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.crash.nursery"], cwd=REPOSITORY, env=CLEAN,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    made = Nursery(process, logs)
+    try:
+        yield made
+    finally:
+        for worker in made.born:
+            worker.kill()
+        process.kill()
+        process.communicate()
+
+
+def environment(address: str, root: Path, queue: str, model_url: str) -> dict[str, str]:
+    """What tells `worker.py` and `starter.py` where everything is."""
+    return {
+        **CLEAN,
+        "TEMPORAL_ADDRESS": address,
+        "LONGHAUL_WORKSPACES": str(root),
+        "LONGHAUL_TASK_QUEUE": queue,
+        "OPENAI_BASE_URL": model_url,
+        "OPENAI_API_KEY": "none",
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def gone(worker: Worker, seconds: float = 5.0) -> bool:
+    """Whether a killed worker has left the process table."""
+    until = time.monotonic() + seconds
+    while worker.alive and time.monotonic() < until:
+        time.sleep(0.005)
+    return not worker.alive

@@ -1,0 +1,206 @@
+"""What people send: every signal is applied once or refused visibly, whatever it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.exceptions import ApplicationError, CancelledError
+
+from activities.checkpoints import Root
+from activities.rehearsal import Hang, rehearse
+from activities.rehearsal.wire import Answer, Request
+from tests.workflows.serving import Jobs, serving
+
+TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], "one JSON object"),
+        ([None], "expected a JSON object"),
+        (["generalist"], "expected a JSON object"),
+        ([TEA, TEA], "found 2 values"),
+        ([{}], "agent: field required"),
+        ([{"agent": 7}], "agent: input should be a valid string"),
+        ([{"agent": "generalist", "instruktions": "x"}], "instruktions: extra inputs"),
+        ([{"agent": "nobody", "instructions": "x"}], "agent 'nobody' is not known"),
+        ([{"agent": "../creator", "instructions": "x"}], "is not known"),
+        ([{"agent": "generalist"}], "has no instructions of its own"),
+        ([{"agent": "creator"}], "works on documents"),
+        ([{"agent": "creator", "documents": ["/nowhere.pdf"]}], "/nowhere.pdf"),
+        ([{"agent": "creator", "documents": ["staged:../../x"]}], "not a staged document"),
+        ([{**TEA, "set": {"limits.min_todo": 3}}], "limits.min_todo: extra inputs"),
+        ([{**TEA, "set": {"model.temperature": "hot"}}], "model.temperature"),
+        ([{**TEA, "set": {"tools": ["files", "crystal_ball"]}}], "crystal_ball"),
+    ],
+)
+async def test_bad_start_fails_the_job_at_once_and_makes_nothing(
+    jobs: Jobs, values: list[Any], expected: str
+) -> None:
+    handle = await jobs.start(*values)
+    with pytest.raises(WorkflowFailureError) as failed:
+        await jobs.result(handle)
+    assert isinstance(failed.value.cause, ApplicationError)
+    assert expected in failed.value.cause.message
+    assert "\n" not in failed.value.cause.message
+    assert not jobs.folder(handle).exists()
+    assert not jobs.root.repository(handle.id).exists()
+
+
+async def test_job_id_used_before_is_refused(jobs: Jobs) -> None:
+    first = await jobs.start(TEA)
+    await jobs.result(first)
+    again = await jobs.start(TEA, job_id=first.id)
+    with pytest.raises(WorkflowFailureError) as failed:
+        await jobs.result(again)
+    assert "already run" in str(failed.value.cause)
+
+
+async def test_bad_signals_are_refused_visibly_and_disturb_nothing(jobs: Jobs) -> None:
+    handle = await jobs.start(TEA)
+    await handle.signal("rewind")
+    await handle.signal("rewind", "again")
+    await handle.signal("rewind", args=[{"issue": "x"}, 2])
+    await handle.signal("rewind", {"issue": "x", "fase": 3})
+    await handle.signal("rewind", {"issue": ""})
+    await handle.signal("rewind", {"issue": "x", "phase": 77})
+    await handle.signal("resume", {})
+    await handle.signal("rewnid", {"issue": "x"})
+    await _raw_signal(jobs, handle.id, "pause", Payload(metadata={"encoding": b"odd/kind"}))
+    await _raw_signal(
+        jobs, handle.id, "pause", Payload(metadata={"encoding": b"json/plain"}, data=b"{{")
+    )
+    result = await jobs.result(handle)
+    status = await handle.query("status")
+    assert result["rewinds"] == 0
+    assert status["refusals"] >= 10
+    notices = "\n".join(status["notices"])
+    for part in ("issue", "fase", "77", "rewnid", "not waiting", "pause"):
+        assert part in notices
+    assert await _failed_tasks(handle) == 0
+
+
+async def test_two_hundred_signals_while_continuing_as_new_are_each_applied_once(
+    jobs: Jobs,
+) -> None:
+    handle = await jobs.start({**TEA, "set": {"limits.history_events": 100}})
+    sent = 0
+    for number in range(200):
+        if number % 10 == 9:
+            await handle.signal("resume" if number % 20 == 9 else "bogus", ["not an object"])
+        else:
+            await handle.signal("resume", {})
+            sent += 1
+        if number % 5 == 0:
+            await asyncio.sleep(0.02)
+    await jobs.result(handle)
+    status = await handle.query("status")
+    # Each is refused, since nothing waits: a count that shows every one was seen once.
+    assert status["refusals"] == 200
+    described = await jobs.client.get_workflow_handle(handle.id).describe()
+    assert described.run_id != handle.first_execution_run_id
+    async for run in jobs.client.list_workflows(f'WorkflowId="{handle.id}"'):
+        chained = jobs.client.get_workflow_handle(handle.id, run_id=run.run_id)
+        assert await _failed_tasks(chained) == 0
+
+
+async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None:
+    handle = await jobs.start(TEA)
+    await jobs.until(handle, phase=lambda p: p and p["number"] == 2)
+    await handle.signal("pause", {})
+    status = await jobs.until(handle, waiting_for="paused")
+    step = status["step"]
+    assert status["waiting"]["remedy"]
+    folder = jobs.folder(handle)
+    (folder / "notes/from_a_person.md").write_text("# Mind the oolong\n")
+    (folder / "archive/phase_001.md").write_text("forged")
+    await asyncio.sleep(0.5)
+    assert (await handle.query("status"))["step"] == step
+    await handle.signal("resume", {})
+    await jobs.until(handle, status="running")
+    result = await jobs.result(handle)
+    files = jobs.snapshot(handle, result["checkpoint"]).files
+    assert files.read("notes/from_a_person.md") == b"# Mind the oolong\n"
+    assert files.read("archive/phase_001.md") != b"forged"
+
+
+class Hanging:
+    """Rehearses, but hangs at the n-th call for good."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.calls = at, 0
+
+    def __call__(self, request: Request) -> Answer:
+        self.calls += 1
+        return Hang() if self.calls >= self.at else rehearse(request)
+
+
+@pytest.mark.parametrize("by", ["signal", "temporal"])
+async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
+    temporal: Client, root: Root, by: str
+) -> None:
+    model = Hanging(at=5)
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        async with asyncio.timeout(20):
+            while model.calls < 5:
+                await asyncio.sleep(0.05)
+        begun = time.monotonic()
+        if by == "signal":
+            await handle.signal("cancel", {"reason": "changed my mind"})
+        else:
+            await handle.cancel()
+        with pytest.raises(WorkflowFailureError) as ended:
+            await jobs.result(handle)
+        assert time.monotonic() - begun < 5
+        assert isinstance(ended.value.cause, CancelledError)
+        described = await handle.describe()
+        assert described.status == WorkflowExecutionStatus.CANCELED
+        completion = (jobs.folder(handle) / "output/completion.json").read_text()
+        assert '"cancelled"' in completion
+        assert ("changed my mind" in completion) == (by == "signal")
+
+
+async def test_cancel_and_pause_before_anything_is_prepared(jobs: Jobs) -> None:
+    handle = await jobs.client.start_workflow(
+        "Job",
+        TEA,
+        id=f"{jobs.queue}-early",
+        task_queue=jobs.queue,
+        start_signal="cancel",
+        start_signal_args=[{"reason": "at once"}],
+    )
+    with pytest.raises(WorkflowFailureError) as ended:
+        await asyncio.wait_for(handle.result(), 20)
+    assert isinstance(ended.value.cause, CancelledError)
+
+
+async def _raw_signal(jobs: Jobs, job_id: str, name: str, payload: Payload) -> None:
+    """Send bytes that no client of ours would."""
+    from temporalio.api.common.v1 import Payloads, WorkflowExecution
+    from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
+
+    await jobs.client.workflow_service.signal_workflow_execution(
+        SignalWorkflowExecutionRequest(
+            namespace=jobs.client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=job_id),
+            signal_name=name,
+            input=Payloads(payloads=[payload]),
+        )
+    )
+
+
+async def _failed_tasks(handle: Any) -> int:
+    history = await handle.fetch_history()
+    return sum(
+        event.WhichOneof("attributes") == "workflow_task_failed_event_attributes"
+        # A signal that arrives with a closing command makes the server ask again: no failure.
+        and "UNHANDLED_COMMAND" not in str(event)
+        for event in history.events
+    )
