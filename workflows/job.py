@@ -60,6 +60,7 @@ class Job:
             return result.model_dump()
         except CancelAsked as asked:
             await self._cancelled(str(asked), by_signal=True)
+            raise asyncio.CancelledError from None
         except BaseException as error:
             if not is_cancelled_exception(error):
                 raise
@@ -389,7 +390,6 @@ class Job:
         self._show(self._job)
         if by_signal:
             await workflow.wait_condition(_is_cancelled)
-            raise asyncio.CancelledError
 
     def _close_request(self, outcome: Any, **details: Any) -> CloseRequest:
         job = self._job

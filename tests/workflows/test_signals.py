@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 import pytest
-from temporalio.api.common.v1 import Payload
+from temporalio.api.common.v1 import Payload, Payloads, WorkflowExecution
+from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import ApplicationError, CancelledError
 
@@ -135,10 +136,14 @@ class Hanging:
 
     def __init__(self, at: int) -> None:
         self.at, self.calls = at, 0
+        self.hanging = asyncio.Event()
 
     def __call__(self, request: Request) -> Answer:
         self.calls += 1
-        return Hang() if self.calls >= self.at else rehearse(request)
+        if self.calls < self.at:
+            return rehearse(request)
+        self.hanging.set()
+        return Hang()
 
 
 @pytest.mark.parametrize("by", ["signal", "temporal"])
@@ -149,8 +154,7 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(TEA)
         async with asyncio.timeout(20):
-            while model.calls < 5:
-                await asyncio.sleep(0.05)
+            await model.hanging.wait()
         begun = time.monotonic()
         if by == "signal":
             await handle.signal("cancel", {"reason": "changed my mind"})
@@ -183,9 +187,6 @@ async def test_cancel_and_pause_before_anything_is_prepared(jobs: Jobs) -> None:
 
 async def _raw_signal(jobs: Jobs, job_id: str, name: str, payload: Payload) -> None:
     """Send bytes that no client of ours would."""
-    from temporalio.api.common.v1 import Payloads, WorkflowExecution
-    from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
-
     await jobs.client.workflow_service.signal_workflow_execution(
         SignalWorkflowExecutionRequest(
             namespace=jobs.client.namespace,

@@ -1,0 +1,163 @@
+"""Going back: by the agent, by a person, by Temporal's own reset."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import yaml
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import ResetReapplyExcludeType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
+from temporalio.client import Client, WorkflowHandle
+
+from activities.checkpoints import Root
+from activities.rehearsal import call, rehearse
+from activities.rehearsal.wire import Answer, Request
+from tests.workflows.serving import Jobs, serving
+
+TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
+
+
+def in_phase(number: int) -> Any:
+    return lambda phase: phase and phase["number"] == number
+
+
+async def test_rewind_to_phase_1_restores_files_and_can_be_undone(jobs: Jobs) -> None:
+    handle = await jobs.start(TEA)
+    await jobs.until(handle, phase=in_phase(4))
+    await handle.signal("pause", {})
+    paused = await jobs.until(handle, waiting_for="paused")
+    number = paused["phase"]["number"]
+    starts = {entry["phase"]: entry["id"] for entry in paused["checkpoints"]}
+
+    await handle.signal("rewind", {"issue": "The plan missed white tea.", "phase": 1})
+    status = await jobs.until(handle, phase=in_phase(number + 1))
+    assert status["rewinds"] == 1
+    back = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+    assert back.state.phase.purpose == "rewind"
+    assert _own_files(back) == _own_files(jobs.snapshot(handle, starts[1]))
+    assert back.text("workspace.md") == ""
+    # Why, and what is undone, survives the restore.
+    assert "white tea" in str(back.conversation.messages()[1]["content"])
+    failed = yaml.safe_load(back.text(f"archive/phase_{number:03d}.yaml"))
+    assert failed["issue"] == "The plan missed white tea."
+    assert failed["undone"] is True
+    assert yaml.safe_load(back.text("archive/phase_002.yaml"))["undone"] is True
+
+    await handle.signal("pause", {})
+    await jobs.until(handle, waiting_for="paused")
+    await handle.signal("rewind", {"issue": "It had not, after all.", "phase": 3})
+    status = await jobs.until(handle, phase=in_phase(number + 2))
+    undone = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+    assert _own_files(undone) == _own_files(jobs.snapshot(handle, starts[3]))
+    assert "undone" not in yaml.safe_load(undone.text("archive/phase_002.yaml"))
+    assert yaml.safe_load(undone.text(f"archive/phase_{number + 1:03d}.yaml"))["undone"] is True
+
+    result = await jobs.result(handle)
+    assert result["status"] == "completed"
+    assert result["rewinds"] == 2
+
+
+async def test_rewind_without_phase_keeps_the_work(jobs: Jobs) -> None:
+    handle = await jobs.start(TEA)
+    await jobs.until(handle, phase=in_phase(2), step=lambda step: step > 20)
+    await handle.signal("rewind", {"issue": "Too dry."})
+    status = await jobs.until(handle, phase=in_phase(3))
+    snapshot = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+    assert snapshot.state.phase.purpose == "rewind"
+    assert snapshot.text("plan.md")
+    page = yaml.safe_load(snapshot.text("archive/phase_002.yaml"))
+    assert page["outcome"] == "rewound"
+    assert "interrupted" in [todo["status"] for todo in page["todos"]]
+    assert (await jobs.result(handle))["rewinds"] == 1
+
+
+async def test_rewind_can_keep_the_files(jobs: Jobs) -> None:
+    handle = await jobs.start(TEA)
+    await jobs.until(handle, phase=in_phase(3))
+    await handle.signal("rewind", {"issue": "Again.", "phase": 1, "restore_files": False})
+    status = await jobs.until(handle, phase=lambda p: p["purpose"] == "rewind")
+    assert jobs.snapshot(handle, status["checkpoints"][-1]["id"]).text("plan.md")
+    assert (await jobs.result(handle))["status"] == "completed"
+
+
+class Panicking:
+    """Rehearses, but calls todo_rewind at the first reply of every tactical phase."""
+
+    def __call__(self, request: Request) -> Answer:
+        tactical = "tactical phase" in str(request["messages"][0]["content"])[:100]
+        if tactical and len(request["messages"]) == 3:
+            return call("todo_rewind", issue="This cannot work.")
+        return rehearse(request)
+
+
+async def test_agent_may_rewind_so_often_then_a_person_is_asked(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, Panicking()) as jobs:
+        handle = await jobs.start({**TEA, "set": {"limits.rewinds": 2}})
+        status = await jobs.until(handle, waiting_for="rewinds")
+        assert status["rewinds"] == 2
+        await handle.signal("resume", {})
+        status = await jobs.until(handle, rewinds=3, waiting_for="rewinds")
+        await handle.signal("cancel", {})
+
+
+async def reset(
+    jobs: Jobs, handle: WorkflowHandle[Any, Any], run_id: str, share: float
+) -> WorkflowHandle[Any, Any]:
+    """Temporal's reset to the workflow task after that share of a run's history."""
+    run = jobs.client.get_workflow_handle(handle.id, run_id=run_id)
+    events = (await run.fetch_history()).events
+    completed = [
+        event.event_id
+        for event in events
+        if event.WhichOneof("attributes") == "workflow_task_completed_event_attributes"
+    ]
+    answer = await jobs.client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=jobs.client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=handle.id, run_id=run_id),
+            reason="test",
+            workflow_task_finish_event_id=completed[int(len(completed) * share)],
+            request_id=f"{handle.id}-{share}",
+            reset_reapply_exclude_types=[ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL],
+        )
+    )
+    return jobs.client.get_workflow_handle(handle.id, run_id=answer.run_id, result_type=dict)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
+async def test_temporal_reset_leaves_job_and_files_consistent(jobs: Jobs, share: float) -> None:
+    undisturbed = await jobs.result(await jobs.start(TEA))
+    handle = await jobs.start(TEA)
+    await jobs.until(handle, phase=in_phase(4))
+    again = await reset(jobs, handle, handle.first_execution_run_id or "", share)
+    result = await jobs.result(again)
+    assert result["tree"] == undisturbed["tree"]
+    files = jobs.snapshot(handle, result["checkpoint"]).files
+    for path in result["deliverables"]:
+        assert (jobs.folder(handle) / path).read_bytes() == files.read(path)
+
+
+async def test_reset_into_an_earlier_run_of_the_chain(jobs: Jobs) -> None:
+    small = {**TEA, "set": {"limits.history_events": 150}}
+    undisturbed = await jobs.result(await jobs.start(small))
+    handle = await jobs.start(small)
+    await jobs.until(handle, phase=in_phase(5))
+    assert (await handle.describe()).run_id != handle.first_execution_run_id
+    again = await reset(jobs, handle, handle.first_execution_run_id or "", 0.5)
+    async with asyncio.timeout(60):
+        await again.result(follow_runs=True)
+    result = await jobs.result(jobs.client.get_workflow_handle(handle.id, result_type=dict))
+    assert result["tree"] == undisturbed["tree"]
+
+
+def _own_files(snapshot: Any) -> dict[str, str]:
+    """What the agent wrote: without what the system keeps."""
+    kept = ("archive", "workspace_summary.md", "tools/")
+    return {
+        entry.path: entry.id for entry in snapshot.files.walk() if not entry.path.startswith(kept)
+    }
