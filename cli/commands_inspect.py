@@ -7,14 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from cli import doctor as checks
 from cli import view
 from cli.jobs import Seen, listed, look
 from cli.options import Job, Json
-from cli.output import FAILED, OK, console, dump, note, run, say, visible
+from cli.output import FAILED, OK, dump, note, run, say
 from engine.connection import connect
 
 if TYPE_CHECKING:
@@ -39,13 +37,8 @@ def list_(
     if not jobs:
         note("no jobs yet; `starter.py start AGENT --instructions …` starts one")
         return OK
-    table = Table(box=None, header_style="bold")
-    for name in COLUMNS:
-        # An id that is cut is of no use.
-        table.add_column(name, no_wrap=True, overflow="fold" if name == "job_id" else "ellipsis")
-    for job in jobs:
-        table.add_row(*(Text(visible(str(job[name] or ""))) for name in COLUMNS))
-    console().print(table)
+    for line in view.columns(jobs, COLUMNS):
+        say(line)
     return OK
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,15 @@ from engine.service import build_worker
 PORT, UI_PORT = 7233, 8233
 DOCUMENT = Path(__file__).parent.parent / "examples" / "documents" / "records-policy.md"
 INSTRUCTIONS = "Extract every requirement that the document sets."
+
+
+@dataclass(frozen=True)
+class Demonstrated:
+    """The demo's job."""
+
+    id: str
+    data: dict[str, Any]
+    workspace: Path
 
 
 async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> int:
@@ -48,7 +58,8 @@ async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> 
         _introduce(running, database)
         # A step cut short by Ctrl-C is done again by the next worker, so none is waited for.
         async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
-            work = asyncio.create_task(_job(running, job_id, data, root.workspace(job_id), json))
+            job = Demonstrated(job_id, data, root.workspace(job_id))
+            work = asyncio.create_task(_run(running, job, keep=keep, json=json))
             code = await _unless(interrupted, work)
             if code is None:
                 note(f"interrupted; job {job_id} goes on with `starter.py demo --keep`")
@@ -88,14 +99,14 @@ def _introduce(running: Server, database: Path) -> None:
         )
 
 
-async def _job(
-    running: Server, job_id: str, data: dict[str, Any], workspace: Path, json: bool
-) -> int:
-    await start(running.client, job_id, data)
-    link = ui_link(job_id, base=running.ui)
-    note(f"job      {job_id}  {link}")
+async def _run(running: Server, job: Demonstrated, *, keep: bool, json: bool) -> int:
+    await start(running.client, job.id, job.data)
+    link = ui_link(job.id, base=running.ui)
+    note(f"job      {job.id}  {link}")
     screen = err_console() if json else console()
-    seen = await follow_on(screen, running.client, job_id, until_waiting=True)
+    # Without --keep the server leaves with us: nobody could answer a job that waits.
+    seen = await follow_on(screen, running.client, job.id, until_waiting=not keep)
+    workspace = job.workspace
     made = sorted(str(path) for path in (workspace / "output").rglob("*") if path.is_file())
     if json:
         dump({**seen.status, "link": link, "workspace": str(workspace), "output": made})

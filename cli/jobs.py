@@ -31,6 +31,13 @@ _CLOSED = {
     WorkflowExecutionStatus.TIMED_OUT: "failed",
 }
 
+_STEPS = (
+    "activity_task_scheduled_event_attributes",
+    "marker_recorded_event_attributes",
+    "timer_started_event_attributes",
+)
+"""Events that stand for a step: regular activity, local activity, durable timer."""
+
 
 @dataclass
 class Seen:
@@ -208,8 +215,9 @@ async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple
     )
     events: list[tuple[datetime, str]] = []
     for event in page.history.events:
-        if event.user_metadata.HasField("summary") and len(events) < limit:
-            # A copy: a codec may change the payloads it is given.
+        # Other events carry the summary of the step they belong to again.
+        begins = event.WhichOneof("attributes") in _STEPS
+        if begins and event.user_metadata.HasField("summary") and len(events) < limit:
             decoded = await client.data_converter.decode([event.user_metadata.summary])
             events.append((event.event_time.ToDatetime(tzinfo=UTC), str(decoded[0])))
     return events[::-1]

@@ -142,7 +142,7 @@ def outcome(status: Status) -> list[str]:
     """How a closed job ended, in lines."""
     result = status.get("result") or {}
     lines = [f"{status.get('job_id')} {status.get('status')}"]
-    if status.get("error") and status.get("status") != "completed":
+    if status.get("error") not in (None, status.get("status")):
         lines[0] += f": {status['error']}"
     if result.get("summary"):
         lines.append(str(result["summary"]))
@@ -180,3 +180,14 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
     if status.get("details"):
         lines.append(str(status["details"]))
     return [text for text in lines if text]
+
+
+def columns(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
+    """Rows under a heading, each column as wide as it must be: nothing is cut or wrapped."""
+    cells = [[" ".join(str(row[name] or "-").split()) for name in names] for row in rows]
+    table = [[name.upper() for name in names], *cells]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]

@@ -20,6 +20,7 @@ from engine.root import RootUnusable, check_writable, open_root
 from engine.service import build_worker
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+FAILED = 1
 CANNOT_START = 2
 INTERRUPTED = 130
 
@@ -50,6 +51,11 @@ def main() -> NoReturn:
     except (Unreachable, RootUnusable) as error:
         print(f"error: {error}", file=sys.stderr)
         leave(CANNOT_START)
+    except KeyboardInterrupt:  # before there was anything to drain
+        leave(INTERRUPTED)
+    except Exception:
+        logging.exception("the worker failed")
+        leave(FAILED)
     leave(0)
 
 

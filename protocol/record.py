@@ -81,7 +81,7 @@ class JobRecord(Data):
     @property
     def status(self) -> Status:
         if self.result:
-            return "completed"
+            return self.result.status
         return "waiting" if self.waiting else "running"
 
     def route(self, tool: str) -> ToolRoute | None:

@@ -14,6 +14,9 @@ from protocol.state import Data, JobState, Purpose
 from protocol.tools import ToolRoute
 
 
+Outcome = Literal["completed", "cancelled", "failed"]
+
+
 class Usage(Data):
     """Tokens and money of model calls; cost in the price table's currency."""
 
@@ -136,7 +139,7 @@ class Transitioned(Moved):
 
 
 class CloseRequest(At):
-    status: Literal["completed", "cancelled", "failed"]
+    status: Outcome
     reason: str = ""
     call: int | None = None
     phases: int = 0
@@ -149,7 +152,7 @@ class CloseRequest(At):
 class JobResult(Data):
     """The result of a job; the same but for ids is `output/completion.json`."""
 
-    status: str
+    status: Outcome
     summary: str = ""
     deliverables: list[str] = Field(default_factory=list)
     confidence: float | None = None

@@ -99,7 +99,7 @@ class Job:
         """Where the job stands."""
         job = getattr(self, "_job", None)
         if job is None:
-            return {"status": "running", "phase": None, "notices": self._inbox.notices}
+            return status.preparing(self._inbox.notices)
         return status.status(job, self._inbox.notices)
 
     async def _begin(self, start: tuple[Any, ...]) -> JobRecord:
@@ -280,6 +280,8 @@ class Job:
                     if is_cancelled_exception(error):
                         raise
                     self._inbox.refuse(f"signal {letter.signal}: {parking.message_of(error)}")
+                    if parking.kind_of(error) == "CheckpointMissing":
+                        await self._trouble(error)
                 self._inbox.letters.remove(letter)
             if _is_cancelled():
                 # It arrived while an activity was under way that finished all the same.

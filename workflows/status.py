@@ -49,6 +49,13 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
     }
 
 
+def preparing(notices: list[str]) -> dict[str, Any]:
+    """The same before there is a job to speak of."""
+    return {"status": "running", "waiting_for": None, "phase": None, "todos": [], "step": 0} | {
+        "notices": notices
+    }
+
+
 def details(job: JobRecord, notices: list[str]) -> str:
     """Temporal Web's current details, in Markdown. Boxes are characters: `- [x]` stays literal."""
     phase = job.state.phase

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from tests.cli.stand_in import Other, StandIn
 from temporalio.client import Client
 
 from cli.app import main
 from engine.development import server
 from engine.service import build_worker
+from tests.cli.stand_in import Other, StandIn
 
 T = TypeVar("T")
 

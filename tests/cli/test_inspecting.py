@@ -10,6 +10,7 @@ from temporalio.client import WorkflowFailureError
 
 from activities.checkpoints import Checkpoints, Root
 from activities.snapshot import Snapshot
+from cli import inspecting
 from cli.app import main
 from cli.watch import follow_on
 from config.loader import load_agent
@@ -170,3 +171,14 @@ def test_a_job_without_checkpoints_here_says_so(engine, starter, workspaces):
     engine.job("elsewhere")
     Root.open(workspaces, create=True)
     assert "no checkpoints" in starter("files", "elsewhere").error
+
+
+def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, kept):
+    store = inspecting.repository(kept)
+    newest = engine.status(kept)["checkpoint"]
+    first = inspecting.story(store, newest)[0].id
+    store.tag("phase/0001", first)
+    store.tag("phase/0002", newest)
+    unknown = inspecting.Places(None, {})
+    assert inspecting.commit_at(unknown, store, 1) == first
+    assert inspecting.commit_at(unknown, store, None) == newest

@@ -71,3 +71,12 @@ def test_elapsed_never_goes_below_zero():
 
 def test_control_characters_do_not_reach_the_terminal():
     assert visible("a\x1b[2Jb\nc") == "a\\x1b[2Jb\nc"
+
+
+def test_columns_are_as_wide_as_they_must_be():
+    rows = [{"job_id": "creator-with-a-long-id", "title": None}, {"job_id": "x", "title": "a\nb"}]
+    assert view.columns(rows, ("job_id", "title")) == [
+        "JOB_ID                  TITLE",
+        "creator-with-a-long-id  -",
+        "x                       a b",
+    ]

@@ -107,7 +107,7 @@ class Ledger:
             return ("search_files", {"query": self.name, "path": "output"})
         if todo == 4:
             return ("generate_workspace_summary", {})
-        digests = (hashlib.sha256(f"{self.name}{phase}{todo}{n}".encode()) for n in range(300))
+        digests = (hashlib.sha256(f"{self.name}{phase}{todo}{n}".encode()) for n in range(60))
         text = "\n".join(digest.hexdigest() for digest in digests)
         return ("write_file", {"path": f"notes/{phase}_{todo}.md", "content": text})
 

@@ -11,16 +11,20 @@ import os
 import signal
 import sys
 
-import activities
-import workflows.job
-from engine import process
+from temporalio.worker._worker import load_default_build_id
 
-READY = (activities, workflows.job)
+from activities import catalogue
+from engine import process
+from workflows import job
+
+READY = (catalogue, job)
 """What a worker loads late."""
 
 
 def main() -> None:
     """For each line of JSON, `{"environment": …, "log": …}`, fork a worker and print its id."""
+    # A hash of all code that is loaded; kept for the next who asks.
+    load_default_build_id()
     # Nobody waits for a killed worker: the kernel may forget it at once.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:

@@ -65,7 +65,9 @@ class Jobs:
 
 def _holds(status: dict[str, Any], name: str, value: Any) -> bool:
     found = status.get(name)
-    return bool(value(found)) if callable(value) else found == value
+    if callable(value):
+        return found is not None and bool(value(found))
+    return bool(found == value)
 
 
 def client_for(model: Model) -> AsyncOpenAI:

@@ -1,0 +1,122 @@
+"""Moments within steps, seen from outside: when to kill or freeze a worker.
+
+An aim watches what the job's processes leave on the disk or ask of the model, and returns as soon
+as it sees its moment, or when its patience ends. Polling takes well under a millisecond, which is
+less than a checkpoint takes.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+POLL = 0.0002
+
+
+@dataclass
+class View:
+    """What an aim can see of a worker's jobs."""
+
+    repositories: list[Path]
+    """Of jobs that are not done."""
+    in_flight: Callable[[], bool]
+    """Whether a model call is under way."""
+    delay: float
+    """Seconds a model call takes at least."""
+    random: random.Random
+    patience: float
+    """Seconds."""
+
+
+Aim = Callable[[View], bool]
+"""Waits; true when the moment came."""
+
+
+def during_a_model_call(view: View) -> bool:
+    """The request has arrived and its answer has not been sent."""
+    return _seen(view, view.in_flight) and _later(view, view.delay)
+
+
+def during_a_checkpoint(view: View) -> bool:
+    """Objects are being written: git makes each under a draft name in this folder."""
+    return _touched(view, "objects") and _later(view, 0.002)
+
+
+def before_the_effect(view: View) -> bool:
+    """A model call was answered, or is about to be, and nothing of it is stored."""
+    if not _seen(view, view.in_flight):
+        return False
+    time.sleep(view.delay)
+    return True
+
+
+def after_the_effect(view: View) -> bool:
+    """A reply is stored and its activity has not been reported as complete."""
+    return _touched(view, "replies") and _later(view, 0.001)
+
+
+def while_the_folder_is_brought_up_to_date(view: View) -> bool:
+    """The projection's drafts are there."""
+    return _there(view, "projecting") and _later(view, 0.001)
+
+
+def at_a_phase_end(view: View) -> bool:
+    """The new phase's checkpoint is being tagged or its objects are being packed."""
+    return _touched(view, "refs/tags", "objects/pack", "packing") and _later(view, 0.02)
+
+
+def at_any_time(view: View) -> bool:
+    """No aim at all."""
+    return _later(view, 1.0)
+
+
+AIMS: tuple[Aim, ...] = (
+    during_a_model_call,
+    during_a_checkpoint,
+    before_the_effect,
+    after_the_effect,
+    while_the_folder_is_brought_up_to_date,
+    at_a_phase_end,
+    at_any_time,
+)
+
+
+def _seen(view: View, happening: Callable[[], bool]) -> bool:
+    until = time.monotonic() + view.patience
+    while time.monotonic() < until:
+        if happening():
+            return True
+        time.sleep(POLL)
+    return False
+
+
+def _touched(view: View, *names: str) -> bool:
+    """Whether one of these folders, in any repository, comes or has an entry made or renamed."""
+    folders = [repository / name for repository in view.repositories for name in names]
+    before = _times(folders)
+    return _seen(view, lambda: _times(folders) != before)
+
+
+def _there(view: View, name: str) -> bool:
+    folders = [repository / name for repository in view.repositories]
+    return _seen(view, lambda: any(folder.exists() for folder in folders))
+
+
+def _times(folders: Iterable[Path]) -> list[int]:
+    return [_time(folder) for folder in folders]
+
+
+def _time(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _later(view: View, seconds: float) -> bool:
+    """Some time up to `seconds` later."""
+    time.sleep(view.random.uniform(0, seconds))
+    return True
