@@ -58,7 +58,7 @@ class Closing:
         at = scheduled_at()
         result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", at)
         result.tree = snapshot.checkpoints.tree_of(result.checkpoint)
-        settle(self._root, snapshot, request.status, attempt_key())
+        settle(self._root, snapshot, request.status, attempt_key(), last=True)
         return Closed(commit=result.checkpoint, at=at, result=result)
 
 

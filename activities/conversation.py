@@ -13,6 +13,8 @@ from typing import Any
 from activities.checkpoints import Entry, Files
 
 FAN_OUT = 32
+MALFORMED = "malformed_arguments"
+"""Key under which arguments that are no JSON are kept, so that they can be sent back."""
 
 
 class _Cache:

@@ -61,7 +61,9 @@ def _arguments(name: str, raw: str) -> tuple[dict[str, Any], str | None]:
 
 def _missing(snapshot: Snapshot, paths: list[str]) -> list[str]:
     """Deliverables that are not there or hold nothing, at most 20, each with what is wrong."""
-    return [f"{path[:200]}: {why}" for path in paths if (why := _lack(snapshot, path))][:20]
+    return [
+        f"{path[:200] or '(empty)'}: {why}" for path in paths if (why := _lack(snapshot, path))
+    ][:20]
 
 
 def _lack(snapshot: Snapshot, path: str) -> str | None:
@@ -69,6 +71,8 @@ def _lack(snapshot: Snapshot, path: str) -> str | None:
         entry = snapshot.files.entry(path)
         if entry is None:
             return "does not exist"
+        if not entry.path:
+            return "is the whole workspace; name files or folders in it"
         if entry.kind == "folder":
             return None if snapshot.files.children(path) else "is an empty folder"
         return None if snapshot.files.read(path) else "is empty"

@@ -7,6 +7,7 @@
     Credentials         bad key, unknown model, quota spent                        parks
     Endpoint            the model endpoint cannot be used as asked                 retried, parks
     ModelRefused        the endpoint refused this very request                     parks
+    Unforeseen          anything else                                              retried, parks
 
 What the *model* did wrong is none of these: it becomes a message to the model.
 """
@@ -19,13 +20,15 @@ from datetime import timedelta
 
 import pygit2
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, FailureError
 
 from activities.checkpoints import CheckpointMissing, RootError
 from config.schema import Problem
+from protocol.requests import LOST_WORKERS
 
 ATTEMPTS = 4
-"""After so many, a failure that may pass is left to a person."""
+"""After so many, a failure that may pass is left to a person, where nothing else is said."""
+MAX_DELAY = 60.0
 
 
 def failure(
@@ -37,8 +40,12 @@ def failure(
         kind: One of the words above.
         message: What was wrong and what to do, in one line.
         retry: Whether Temporal should try again.
-        delay: Seconds until it should, when the other side said so.
+        delay: Seconds until it should, when the other side said so; else twice as long each time.
     """
+    if retry and delay is None:
+        # Not the retry policy's business: what a killed worker left is to be tried again at once.
+        attempt = activity.info().attempt if activity.in_activity() else 1
+        delay = min(2.0 ** (attempt - 1), MAX_DELAY)
     return ApplicationError(
         message,
         type=kind,
@@ -49,7 +56,7 @@ def failure(
 
 @contextmanager
 def typed() -> Iterator[None]:
-    """Turn what libraries raise into typed failures; anything unforeseen passes as it is."""
+    """Turn what libraries raise into typed failures."""
     try:
         yield
     except CheckpointMissing as error:
@@ -62,8 +69,17 @@ def typed() -> Iterator[None]:
             f"The workspaces root cannot be used: {error}. Free space or mend it.",
             retry=may_pass(),
         ) from error
+    except FailureError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise failure("Unforeseen", what[:1000], retry=may_pass()) from error
 
 
 def may_pass() -> bool:
     """Whether another attempt of this activity is worth it."""
-    return activity.info().attempt < ATTEMPTS
+    info = activity.info()
+    most = info.retry_policy.maximum_attempts if info.retry_policy else 0
+    if most and not info.is_local:
+        most -= LOST_WORKERS
+    return info.attempt < (most or ATTEMPTS)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from activities.checkpoints import Root
+from activities.checkpoints import PathRefused, Root, parse
 from activities.documents import DocumentError, extract_bounded, render
 from config.schema import Problem
 
@@ -42,6 +46,10 @@ def read_documents(root: Root, sources: list[str], limit: int) -> list[Document]
         name, data = _read(root, source, limit)
         name = _unused(name, {document.name for document in documents})
         try:
+            parse(f"documents/{text_beside(name)}")
+        except PathRefused as error:
+            raise Problem(f"document {source}: its name cannot be used. {error}") from None
+        try:
             pages = extract_bounded(name, data)
         except DocumentError as error:
             raise Problem(f"document {source}: {error}") from None
@@ -60,17 +68,31 @@ def _read(root: Root, source: str, limit: int) -> tuple[str, bytes]:
     else:
         path = Path(source)
     try:
-        if path.is_file() and path.stat().st_size > limit:
-            raise Problem(f"document {source}: larger than {limit:,} bytes")
-        return path.name, path.read_bytes()
+        data = _file(path, limit + 1)
     except OSError as error:
         raise Problem(
             f"document {source}: the worker cannot read it ({error.strerror or error})"
         ) from None
+    except ValueError as error:
+        raise Problem(f"document {source}: not a path ({error})") from None
+    if data is None:
+        raise Problem(f"document {source}: not a regular file")
+    if len(data) > limit:
+        raise Problem(f"document {source}: larger than {limit:,} bytes")
+    return path.name, data
+
+
+def _file(path: Path, most: int) -> bytes | None:
+    """The first `most` bytes of a regular file; None for anything else, which may have no end."""
+    # Without O_NONBLOCK, opening a FIFO waits for somebody to write into it.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        return file.read(most) if stat.S_ISREG(os.fstat(handle).st_mode) else None
 
 
 def _fetch(address: str, limit: int) -> tuple[str, bytes]:
-    data = b""
+    data = bytearray()
+    deadline = time.monotonic() + FETCH_SECONDS
     try:
         with httpx2.stream(
             "GET", address, timeout=FETCH_SECONDS, follow_redirects=True
@@ -80,15 +102,33 @@ def _fetch(address: str, limit: int) -> tuple[str, bytes]:
                 data += piece
                 if len(data) > limit:
                     raise Problem(f"document {address}: larger than {limit:,} bytes")
-    except httpx2.HTTPError as error:
-        raise Problem(f"document {address}: cannot be fetched ({error})") from None
-    return PurePosixPath(unquote(urlsplit(address).path)).name or "document", data
+                # The client's own time-out is for each read: a drip would go on for ever.
+                if time.monotonic() > deadline:
+                    raise Problem(f"document {address}: took over {FETCH_SECONDS} s to fetch")
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        if isinstance(error, Problem):
+            raise
+        told = " ".join(str(error).split())[:300]
+        raise Problem(f"document {address}: cannot be fetched ({told})") from None
+    return _name_in(address), bytes(data)
+
+
+def _name_in(address: str) -> str:
+    """A file name from an address, which may hold whatever a file name must not."""
+    name = PurePosixPath(unquote(urlsplit(address).path)).name
+    return re.sub(r"[^\w .()+,=@-]", "-", name)[-100:].strip(". ") or "document"
+
+
+def text_beside(name: str) -> str:
+    """Name of the file that holds a document's text."""
+    return f"{name}.txt"
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """A second document of the same name gets a number."""
+    """A second document of the same name gets a number; so does one named as another's text."""
+    beside = {text_beside(other) for other in taken}
     candidate, number = name, 2
-    while candidate in taken:
+    while candidate in taken | beside or text_beside(candidate) in taken:
         path = PurePosixPath(name)
         candidate, number = f"{path.stem}-{number}{path.suffix}", number + 1
     return candidate

@@ -53,6 +53,8 @@ def _part(snapshot: Snapshot, path: str) -> str:
 
 
 def _last_page(snapshot: Snapshot) -> str:
+    if snapshot.files.entry("archive") is None:
+        return ""
     pages = [
         entry.path for entry in snapshot.files.children("archive") if entry.path.endswith("md")
     ]

@@ -8,14 +8,20 @@ from typing import Any, Literal
 
 import yaml
 
+from activities.plain import plain
 from protocol.requests import FoundTodo
 
-_HEADING = re.compile(r"^##\s+Phase\s+(\d+)\s*[:.\-–—]\s*(.+?)\s*$", re.IGNORECASE)  # noqa: RUF001
+_HEADING = re.compile(
+    r"^##\s+\**Phase\s+(\d{1,6})\s*(?:\([^)]*\)\s*)?(?:\**\s*[:.)\-–—]\s*(.*?))?[\s*#]*$",  # noqa: RUF001
+    re.IGNORECASE,
+)
 _OTHER_HEADING = re.compile(r"^#{1,2}\s")
-_BOX = re.compile(r"^\s*[-*+]\s+\[([ xX])\]\s+(.*\S)")
+_BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX✓✔]?)\]\s+(.*\S)")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)")
 MAX_CONTENT = 500
 MAX_FOUND = 101
+MAX_BYTES = 500_000
+"""Of `todos.yaml`: a hundred todos fit many times over, and the parser is slow."""
 
 
 @dataclass
@@ -41,12 +47,13 @@ def parse_plan(text: str) -> list[PlanPhase]:
         elif fenced:
             continue
         elif heading := _HEADING.match(line):
-            phases.append(PlanPhase(int(heading.group(1)), heading.group(2)))
+            number = int(heading.group(1))
+            phases.append(PlanPhase(number, heading.group(2) or f"Phase {number}"))
             inside = True
         elif _OTHER_HEADING.match(line):
             inside = False
         elif inside and (box := _BOX.match(line)):
-            phases[-1].boxes.append((box.group(1) != " ", box.group(2)))
+            phases[-1].boxes.append((box.group(1).strip() != "", box.group(2)))
     return phases
 
 
@@ -78,10 +85,13 @@ def parse_todos(data: bytes | None) -> TodosFile:
     """Read `todos.yaml` without trusting any of it."""
     if data is None:
         return TodosFile()
+    if len(data) > MAX_BYTES:
+        return TodosFile("invalid", f"it has {len(data):,} bytes, more than {MAX_BYTES:,}")
     try:
-        content = yaml.safe_load(data.decode())
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        return TodosFile("invalid", f"it is not valid YAML ({' '.join(str(error).split())[:200]})")
+        content = yaml.load(data.decode(), _Loader)
+    # The parser promises nothing: a date of month 13 is a ValueError, `!!bool x` a KeyError.
+    except Exception as error:
+        return TodosFile("invalid", f"it is not valid YAML ({_one_line(str(error), 200)})")
     if not isinstance(content, dict) or not isinstance(content.get("todos"), list):
         return TodosFile("invalid", "it has no list under the key todos")
     entries = content["todos"]
@@ -94,19 +104,36 @@ def parse_todos(data: bytes | None) -> TodosFile:
     )
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML without aliases, with which a few lines can stand for gigabytes."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (*name) are not taken here")
+        return super().compose_node(parent, index)
+
+
 def _todo(entry: Any) -> FoundTodo:
     if not isinstance(entry, dict):
         return FoundTodo()
     number = entry.get("id")
     items = entry.get("items") or []
+    if not isinstance(items, list):
+        items = [items]
     return FoundTodo(
         id=number if type(number) is int and abs(number) < 1_000_000 else None,
         content=_text(entry.get("content"), MAX_CONTENT),
-        items=[str(item)[:100] for item in items[:50]] if isinstance(items, list) else [],
+        items=[_one_line(str(item), 100) for item in items[:50]],
     )
 
 
 def _text(value: Any, limit: int) -> str | None:
     if not isinstance(value, str) or not value.strip():
         return None
-    return value.strip()[:limit]
+    return _one_line(value, limit)
+
+
+def _one_line(text: str, limit: int) -> str:
+    """Bounded, and on one line: a todo of several could pass for several todos."""
+    folded = " ".join(plain(text).split())
+    return folded if len(folded) <= limit else f"{folded[: limit - 1]}…"

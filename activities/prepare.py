@@ -10,10 +10,10 @@ from temporalio import activity
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.service import RPCError
 
-from activities.checkpoints import Files, Root, open_checkpoints
+from activities.checkpoints import Files, FilesError, PathRefused, Root, open_checkpoints
 from activities.failures import typed
 from activities.folder import settle
-from activities.inputs import Document, read_documents
+from activities.inputs import Document, read_documents, text_beside
 from activities.model.endpoint import chosen_name
 from activities.model.stream import heartbeats
 from activities.opening import attempt_key, job_id, scheduled_at
@@ -29,6 +29,7 @@ from protocol.search_attributes import NAMES
 from protocol.state import JobState, Phase, ScopeItem
 
 TITLE_CHARACTERS = 80
+NEEDED = ("todo_complete", "todo_write", "job_complete")
 
 
 class Preparation:
@@ -64,7 +65,10 @@ class Preparation:
         self._claim(checkpoints.path, request.chain)
         state = _first_state(config, instructions, request.items)
         snapshot = Snapshot.start(checkpoints, config, state)
-        snapshot.files = _first_files(snapshot.files, config, instructions, documents, tools)
+        try:
+            snapshot.files = _first_files(snapshot.files, config, instructions, documents, tools)
+        except (FilesError, PathRefused) as error:
+            raise Problem(f"agent {config.name}: the workspace cannot be made. {error}") from None
         snapshot.begin_conversation(*first_messages(snapshot, "", ""))
         at = scheduled_at()
         commit = snapshot.save(f"phase 1 begins: {state.phase.name}", at)
@@ -107,11 +111,18 @@ class Preparation:
 
 def _tools(config: AgentConfig) -> list[Tool]:
     try:
-        return select(config.tools)
+        tools = select(config.tools)
     except KeyError as unknown:
         raise Problem(
             f"agent {config.name}: tools: {unknown} is neither a tool nor a group of tools"
         ) from None
+    names = {entry.name for entry in tools}
+    if lacking := [name for name in NEEDED if name not in names]:
+        raise Problem(
+            f"agent {config.name}: tools: without {', '.join(lacking)} no job can end; add the "
+            "groups todos and job"
+        )
+    return tools
 
 
 def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> JobState:
@@ -140,7 +151,7 @@ def _first_files(
     files = files.write("instructions.md", instructions.encode())
     for document in documents:
         files = files.write(f"documents/{document.name}", document.data)
-        files = files.write(f"documents/{document.name}.txt", document.text.encode())
+        files = files.write(f"documents/{text_beside(document.name)}", document.text.encode())
     for entry in tools:
         files = files.write(f"tools/{entry.name}.md", entry.page.encode())
     return files

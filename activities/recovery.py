@@ -10,7 +10,8 @@ from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_
 from activities.failures import failure, typed
 from activities.folder import project_folder
 from activities.opening import job_id, open_snapshot, order, scheduled_at
-from activities.snapshot import Snapshot
+from activities.plain import plain
+from activities.snapshot import Snapshot, with_entry
 from activities.tools.ownership import is_system
 from protocol.requests import At, ErrorNote, Imported, Recovered, RecoverRequest
 
@@ -50,8 +51,11 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
                 activity.heartbeat()
                 if is_system(change.path):
                     # The archive and the like stay the system's, whoever edits.
-                    taken = taken.copy_from(before, change.path)
-                    notes.append(f"{change.path} is kept by the system; the edit was left out")
+                    kept = before.raw(tuple(change.path.split("/")))
+                    taken = with_entry(taken, change.path, kept)
+                    notes.append(
+                        f"{plain(change.path)} is kept by the system; the edit was left out"
+                    )
             if taken == before:
                 return Imported(commit=request.commit, at=scheduled_at(), notes=notes[:20])
             snapshot.files = taken

@@ -30,6 +30,24 @@ def _config(data: bytes) -> AgentConfig:
     return AgentConfig.model_validate_json(data)
 
 
+def with_entry(files: Files, path: str, raw: Raw | None) -> Files:
+    """`files` with (or, for None, without) that entry; whatever is in its way goes.
+
+    For `reads` and `changes`, which follow the workspace late: where it has a folder now, they may
+    still hold the file that was there before, or the other way round. By parts, since names that
+    a person or a command gave may break the rules for tools.
+    """
+    parts = tuple(path.split("/"))
+    for depth in range(1, len(parts)):
+        present = files.raw(parts[:depth])
+        if present is not None and present.mode != FOLDER:
+            files = files.with_raw(parts[:depth], None)
+            break
+    if raw is None and files.raw(parts) is None:
+        return files
+    return files.with_raw(parts, raw)
+
+
 @dataclass
 class Snapshot:
     """One checkpoint's content. Change it by assigning new values, then `save`."""
@@ -122,11 +140,11 @@ class Snapshot:
         changed = []
         for change in diff(before, self.files):
             changed.append(change.path)
-            if change.new is None:
-                if self.changes.entry(change.path):
-                    self.changes = self.changes.delete(change.path)
-            elif change.new.kind != "folder":
-                self.changes = self.changes.write(change.path, str(self.state.step).encode())
+            if change.new is None or change.new.kind == "folder":
+                self.changes = with_entry(self.changes, change.path, None)
+            else:
+                step = write_blob(self.checkpoints.repo, str(self.state.step).encode())
+                self.changes = with_entry(self.changes, change.path, Raw(FILE, step))
         return changed
 
     def story(self, what: str) -> str:

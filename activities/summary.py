@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from activities.checkpoints import Entry, Files
+from activities.checkpoints.objects import read
 from protocol.state import JobState
 
 MAX_FILES = 500
@@ -57,7 +58,8 @@ def _own(path: str) -> bool:
 def _line(files: Files, changes: Files, entry: Entry) -> str:
     if entry.kind == "folder":
         return f"- {entry.path}/ (empty)"
-    changed = changes.read(entry.path).decode() if changes.entry(entry.path) else "0"
+    step = changes.raw(tuple(entry.path.split("/")))
+    changed = read(changes.repo, step.id).decode() if step else "0"
     purpose = _purpose(files, entry)
     return f"- {entry.path} · {entry.size:,} bytes · step {changed}" + (
         f" · {purpose}" if purpose else ""
@@ -68,7 +70,7 @@ def _purpose(files: Files, entry: Entry) -> str:
     """A file's first heading, else its first line with words."""
     if entry.kind != "file":
         return "link"
-    head = files.read(entry.path)[:HEAD_BYTES].decode(errors="replace")
+    head = files.content(entry)[:HEAD_BYTES].decode(errors="replace")
     if "\x00" in head:
         return "binary"
     lines = [line.strip() for line in head.splitlines() if any(c.isalnum() for c in line)]

@@ -6,6 +6,9 @@ from functools import lru_cache
 
 import bpe_openai
 
+PIECE = 100_000
+"""Characters encoded at a time: the encoder refuses a million, and holds the interpreter."""
+
 
 @lru_cache(maxsize=1)
 def _encoding() -> bpe_openai.Encoding:
@@ -14,14 +17,23 @@ def _encoding() -> bpe_openai.Encoding:
 
 def count(text: str) -> int:
     """Number of tokens of a text."""
-    return len(_encoding().encode(text, disallowed_special=()))
+    return sum(len(_encode(text[at : at + PIECE])) for at in range(0, len(text), PIECE))
+
+
+def _encode(piece: str) -> list[int]:
+    tokens: list[int] = _encoding().encode(piece, disallowed_special=())
+    return tokens
 
 
 def clip(text: str, limit: int, pointer: str) -> str:
     """The first `limit` tokens of a text; `pointer` says where the rest is."""
-    tokens = _encoding().encode(text, disallowed_special=())
-    if len(tokens) <= limit:
-        return text
-    return (
-        f"{_encoding().decode(tokens[:limit])}\n[TRUNCATED {len(tokens) - limit} tokens; {pointer}]"
-    )
+    taken = 0
+    for at in range(0, len(text), PIECE):
+        tokens = _encode(text[at : at + PIECE])
+        if taken + len(tokens) > limit:
+            # A token may end inside a character; what is left of that one goes.
+            head = _encoding().decode(tokens[: limit - taken]).rstrip("\ufffd")
+            left = len(text) - at - len(head)
+            return f"{text[:at]}{head}\n[TRUNCATED {left:,} characters; {pointer}]"
+        taken += len(tokens)
+    return text

@@ -10,10 +10,11 @@ from activities.checkpoints import FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
 from activities.failures import typed
 from activities.opening import open_snapshot, scheduled_at
+from activities.plain import plain
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY, Tool
 from activities.tools.context import ToolContext, ToolError, no_heartbeat
-from activities.tools.ownership import refusal
+from activities.tools.ownership import in_the_way, refusal
 from protocol.requests import ToolReply, ToolRequest
 
 NOT_RUN = "Not run: the call before it ended the reply."
@@ -38,7 +39,8 @@ def _deny(root: Root) -> Callable[[ToolRequest], ToolReply]:
     def deny(request: ToolRequest) -> ToolReply:
         with typed():
             snapshot = open_snapshot(root, request)
-            return _record(snapshot, request, when(request), "denied", request.refusal or NOT_RUN)
+            why = request.refusal or NOT_RUN
+            return _record(snapshot, request, when(request), snapshot.story("denied"), why, why)
 
     return deny
 
@@ -80,7 +82,8 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
     )
     text = entry.run(context, raw_arguments)
     for change in diff(snapshot.files, context.files):
-        if why := refusal(change.path, snapshot.state.phase.kind, entry.owns):
+        why = refusal(change.path, snapshot.state.phase.kind, entry.owns)
+        if why or (change.new and change.new.kind != "folder" and (why := in_the_way(change.path))):
             raise ToolError(why)
     snapshot.files = context.files
     snapshot.reads = context.reads
@@ -106,8 +109,8 @@ def _record(
     )
     commit = snapshot.save(story, at)
     if error:
-        return ToolReply(commit=commit, at=at, ok=False, error=error.splitlines()[0][:200])
-    return ToolReply(commit=commit, at=at, ok=request.refusal is None)
+        return ToolReply(commit=commit, at=at, ok=False, error=plain(error.splitlines()[0][:200]))
+    return ToolReply(commit=commit, at=at, ok=True)
 
 
 def cut(text: str, limit: int) -> str:

@@ -14,12 +14,26 @@ from typing import Any
 
 import yaml
 from jinja2 import Environment, StrictUndefined, TemplateError
+from jinja2.meta import find_undeclared_variables
 from pydantic import ValidationError
 
 from config.schema import AgentConfig, AgentFile, Problem
 
 SHIPPED = Path(__file__).parent
 PROMPT_VERSION = 1
+ENVIRONMENT = {
+    "LONGHAUL_MODEL": "model.name",
+    "LONGHAUL_MAX_MODEL_CALLS": "limits.model_calls_per_phase",
+}
+"""Keys that an environment variable of the worker overrides."""
+OFFERED = frozenset(
+    {
+        *("agent", "description", "number", "kind", "name", "bootstrap", "issue", "instructions"),
+        *("min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
+        *("archive_name", "archive"),
+    }
+)
+"""Names that templates may use (`activities.orientation`)."""
 _FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
 _templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
 
@@ -43,16 +57,19 @@ def load_agent(
         Problem: unknown agent, broken YAML, wrong key or value, missing or outdated template.
     """
     merged, source = _merged(name, folder, [])
-    for key, value in (overrides or {}).items():
+    given = {key: ("set", value) for key, value in (overrides or {}).items()}
+    for variable, key in ENVIRONMENT.items():
+        if found := os.environ.get(variable):
+            given[key] = (variable, found)
+    for key, (_, value) in given.items():
         _set(merged, key, value)
-    if model := os.environ.get("LONGHAUL_MODEL"):
-        _set(merged, "model.name", model)
-    if ceiling := os.environ.get("LONGHAUL_MAX_MODEL_CALLS"):
-        _set(merged, "limits.model_calls_per_phase", ceiling)
     try:
         checked = AgentFile.model_validate(merged)
     except ValidationError as error:
-        raise Problem(f"{source}: {explain(error)}") from None
+        wrong = ".".join(map(str, error.errors()[0]["loc"]))
+        # What was given from outside is not to be looked for in the file.
+        origins = [name for key, (name, _) in given.items() if f"{wrong}.".startswith(f"{key}.")]
+        raise Problem(f"{origins[0] if origins else source}: {explain(error)}") from None
     roles = checked.prompts.model_dump()
     return AgentConfig(
         **checked.model_dump(),
@@ -139,22 +156,42 @@ def _yaml(path: Path) -> dict[str, Any]:
 def _prompt(path: Path) -> str:
     if not path.is_file():
         raise Problem(f"{path}: prompt template is missing")
-    text = path.read_text(encoding="utf-8")
+    text = _text(path)
     match = _FRONT_MATTER.match(text)
-    header = yaml.safe_load(match.group(1)) if match else None
+    try:
+        header = yaml.safe_load(match.group(1)) if match else None
+    except yaml.YAMLError as error:
+        told = " ".join(str(error).split())
+        raise Problem(f"{path}: the front matter is not valid YAML: {told}") from None
     version = header.get("version") if isinstance(header, dict) else None
     if version != PROMPT_VERSION:
         raise Problem(
             f"{path}: version: expected {PROMPT_VERSION} in the front matter, found {version!r}"
         )
-    body = text[match.end() :] if match else text
-    try:
-        _templates.parse(body)
-    except TemplateError as error:
-        raise Problem(f"{path}: template: {error}") from None
-    return body
+    return _checked(path, text[match.end() :] if match else text)
 
 
 def _instructions(name: str, folder: Path) -> str:
     path = folder / "agents" / name / "instructions.md"
-    return path.read_text(encoding="utf-8") if path.is_file() else "{{ instructions }}\n"
+    return _checked(path, _text(path)) if path.is_file() else "{{ instructions }}\n"
+
+
+def _checked(path: Path, template: str) -> str:
+    """The template, if it parses and names only what some template is given."""
+    try:
+        unknown = find_undeclared_variables(_templates.parse(template)) - OFFERED
+    except TemplateError as error:
+        raise Problem(f"{path}: template: {error}") from None
+    if unknown:
+        raise Problem(
+            f"{path}: template: {', '.join(sorted(unknown))} is not offered; the names are "
+            f"{', '.join(sorted(OFFERED))}"
+        )
+    return template
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise Problem(f"{path}: not UTF-8 text ({error.reason})") from None

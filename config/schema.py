@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Section(BaseModel):
@@ -62,6 +62,12 @@ class Limits(Section):
     )
     file_bytes: int = Field(50_000_000, ge=1, description="Largest file a checkpoint takes.")
 
+    @model_validator(mode="after")
+    def _some_count_passes(self) -> Self:
+        if self.min_todos > self.max_todos:
+            raise ValueError(f"min_todos {self.min_todos} is over max_todos {self.max_todos}")
+        return self
+
 
 class TodoLists(Section):
     bootstrap: list[str] = Field(min_length=1, description="Todos of the first phase.")
@@ -82,6 +88,14 @@ class Settings(Section):
     )
     chunk_tokens: int = Field(1500, ge=50, description="Tokens of one chunk of a document.")
     chunk_overlap: int = Field(150, ge=0, description="Tokens that neighbouring chunks share.")
+
+    @model_validator(mode="after")
+    def _chunks_advance(self) -> Self:
+        if self.chunk_overlap >= self.chunk_tokens:
+            raise ValueError(
+                f"chunk_overlap {self.chunk_overlap} is not under chunk_tokens {self.chunk_tokens}"
+            )
+        return self
 
 
 class AgentFile(Section):

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from protocol.requests import Call, JobLimits, JobResult, Usage
+from protocol.requests import Call, JobLimits, JobResult, Outcome, Usage
 from protocol.state import Data, JobState
 from protocol.tools import ToolRoute
 
-Status = Literal["running", "waiting", "completed", "failed", "cancelled"]
+Status = Literal["running", "waiting"] | Outcome
 WaitReason = Literal[
     "clarification",
     "approval",

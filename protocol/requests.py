@@ -13,8 +13,15 @@ from pydantic import Field
 from protocol.state import Data, JobState, Purpose
 from protocol.tools import ToolRoute
 
-
 Outcome = Literal["completed", "cancelled", "failed"]
+
+
+LOST_WORKERS = 8
+"""Attempts of a regular activity on top of those that its own failures get.
+
+An attempt is also spent when the worker is killed or frozen, and a frozen one takes several tasks
+along: those that its open polls are given before the server notices.
+"""
 
 
 class Usage(Data):
@@ -74,8 +81,6 @@ class ToolRequest(At):
     """Place of the call in the reply, from 0."""
     refusal: str | None = None
     """Set when a gate or phase rule refused the call: recorded as its result, not run."""
-    completes: int | None = None
-    """The todo that an accepted `todo_complete` closes."""
     skip: int = 0
     """How many calls after this one are answered "not run"."""
 

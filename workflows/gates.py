@@ -108,7 +108,8 @@ def _todos(facts: GateFacts, limits: JobLimits, items: set[str]) -> Refusal | No
     seen: set[int] = set()
     for place, todo in enumerate(facts.todos, 1):
         if todo.id is None:
-            return Refusal(f"todos.yaml: the id of entry {place} is not a whole number.")
+            return Refusal(f"todos.yaml: the id of entry {place} is not a whole number under a "
+                "million.")
         if todo.id in seen:
             return Refusal(f"todos.yaml: the id {todo.id} is used twice. Give each todo its own.")
         seen.add(todo.id)

@@ -16,21 +16,16 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RawValue, SearchAttributeKey
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
 from protocol.payloads import Refused, read_start
 from protocol.record import JobRecord, Letter, Waiting
-from protocol.requests import Call, CloseRequest, PrepareRequest, TransitionRequest
-from protocol.state import Purpose
-from protocol.tools import ToolRoute
-from workflows import gates, parking, status
+from protocol.requests import PrepareRequest
+from workflows import parking, status
 from workflows.inbox import Inbox
+from workflows.parking import StepFailed
+from workflows.phase_loop import PhaseLoop
 from workflows.steps import Steps
-
-NO_ACTION = (
-    "Your last reply called no tool. Do todo {todo} with a tool, or call todo_complete when it is "
-    "done."
-)
 
 
 class CancelAsked(Exception):
@@ -54,6 +49,7 @@ class Job:
     async def run(self, *start: Any) -> dict[str, Any]:
         """From start to result; see the module."""
         self._job = await self._begin(start)
+        self._loop = PhaseLoop(self._job, self._steps, self._inbox.notice)
         try:
             while (result := self._job.result) is None:
                 await self._advance()
@@ -116,11 +112,8 @@ class Job:
             made = await self._steps.prepare(request)
         except Refused as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
-        except ActivityError as error:
-            if is_cancelled_exception(error):
-                raise
-            why = parking.message_of(error)
-            raise ApplicationError(why, type="BadStart", non_retryable=True) from None
+        except StepFailed as failed:
+            raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         job = JobRecord(
             agent=made.agent,
             model=made.model,
@@ -140,131 +133,13 @@ class Job:
     async def _advance(self) -> None:
         await self._attend()
         try:
-            await self._interruptible(self._step())
+            await self._interruptible(self._loop.step())
         except Interrupted:
             pass
-        except ActivityError as error:
-            if is_cancelled_exception(error):
-                raise
-            await self._trouble(error)
+        except StepFailed as failed:
+            await self._trouble(failed)
         self._show(self._job)
         self._continue_as_new_if_due()
-
-    async def _step(self) -> None:
-        job = self._job
-        if job.next_call < len(job.calls):
-            await self._carry_out(job.calls[job.next_call])
-        elif job.calls_in_phase >= job.limits.model_calls_per_phase:
-            job.waiting = parking.CALLS
-        else:
-            await self._ask_model()
-
-    async def _ask_model(self) -> None:
-        job = self._job
-        reply = await self._steps.model_call(job)
-        job.move_to(reply.commit)
-        job.at = reply.at
-        job.step += 1
-        job.state.step = job.step
-        job.calls_in_phase += 1
-        job.usage.add(reply.usage)
-        job.calls, job.next_call = reply.calls, 0
-        todo = job.state.phase.current
-        job.correction = None if reply.calls else NO_ACTION.format(todo=todo.id if todo else "")
-
-    async def _carry_out(self, call: Call) -> None:
-        job, kind = self._job, self._job.state.phase.kind
-        route = job.route(call.tool)
-        offered = [entry.name for entry in job.tools if kind in entry.phases]
-        if route is None:
-            await self._deny(call, gates.unknown_tool(call.tool, offered))
-        elif why := gates.phase_rule(route, kind):
-            await self._deny(call, why)
-        elif call.tool == "todo_complete" and job.state.phase.open_count == 1:
-            await self._end_phase(call, route)
-        elif call.tool == "todo_rewind":
-            await self._rewind_asked_by_agent(call, route)
-        elif call.tool == "job_complete":
-            await self._complete(call, route)
-        else:
-            await self._run(call, route)
-
-    async def _run(self, call: Call, route: ToolRoute, refusal: str | None = None) -> None:
-        """Run a tool call, or record that a gate refused it."""
-        job = self._job
-        reply = await self._steps.tool(job, call, route, refusal)
-        job.move_to(reply.commit)
-        if not route.local and not refusal:
-            job.at = reply.at
-        job.usage.tool_calls += 1
-        if refusal:
-            job.refusals += 1
-        job.next_call = len(job.calls) if route.ends_reply else job.next_call + 1
-        if reply.ok and call.tool == "todo_complete" and (todo := job.state.phase.current):
-            job.state.complete_todo(todo.id)
-
-    async def _deny(self, call: Call, why: str) -> None:
-        job = self._job
-        reply = await self._steps.deny(job, call, why)
-        job.move_to(reply.commit)
-        job.refusals += 1
-        job.next_call += 1
-
-    async def _end_phase(self, call: Call, route: ToolRoute) -> None:
-        job = self._job
-        facts = (await self._steps.facts(job)).facts
-        outcome = gates.phase_gate(job.state, facts, job.limits)
-        if isinstance(outcome, gates.Refusal):
-            await self._run(call, route, outcome.reason)
-            return
-        current = job.state.phase.current
-        await self._turn(
-            outcome.purpose, call=job.next_call, completes=current.id if current else None
-        )
-
-    async def _complete(self, call: Call, route: ToolRoute) -> None:
-        job = self._job
-        facts = (await self._steps.facts(job)).facts
-        if refusal := gates.completion_gate(facts):
-            await self._run(call, route, refusal.reason)
-            return
-        closed = await self._steps.close(job, self._close_request("completed", call=job.next_call))
-        job.move_to(closed.commit)
-        for todo in job.state.phase.todos:
-            todo.done = True
-        job.result = closed.result
-
-    async def _rewind_asked_by_agent(self, call: Call, route: ToolRoute) -> None:
-        job = self._job
-        if job.rewinds >= job.limits.rewinds:
-            job.waiting = parking.REWINDS
-            return
-        facts = (await self._steps.facts(job)).facts
-        if facts.arguments_error:
-            await self._run(call, route, facts.arguments_error)
-            return
-        await self._turn("rewind", outcome="rewound", call=job.next_call)
-
-    async def _turn(self, purpose: Purpose, **details: Any) -> None:
-        """From the running phase to a new one, with the next number that was never used."""
-        job = self._job
-        rewinds = job.rewinds + (purpose == "rewind")
-        request = TransitionRequest(
-            **self._steps.at(job),
-            number=job.last_phase + 1,
-            purpose=purpose,
-            rewinds=rewinds,
-            **details,
-        )
-        turned = await self._steps.transition(job, request)
-        job.move_to(turned.commit)
-        job.at, job.state, job.rewinds = turned.at, turned.state, rewinds
-        job.last_phase = request.number
-        job.phases[request.number] = turned.commit
-        job.usage.add(turned.usage)
-        job.calls, job.next_call, job.calls_in_phase, job.correction = [], 0, 0, None
-        for path in turned.moved_aside:
-            self._inbox.notice(f"moved to lost+found: {path}")
 
     # What people send
 
@@ -276,12 +151,10 @@ class Job:
                 letter = self._inbox.letters[0]
                 try:
                     await self._obey(letter)
-                except ActivityError as error:
-                    if is_cancelled_exception(error):
-                        raise
-                    self._inbox.refuse(f"signal {letter.signal}: {parking.message_of(error)}")
-                    if parking.kind_of(error) == "CheckpointMissing":
-                        await self._trouble(error)
+                except StepFailed as failed:
+                    self._inbox.refuse(f"signal {letter.signal}: {failed.message}")
+                    if failed.kind == "CheckpointMissing":
+                        await self._trouble(failed)
                 self._inbox.letters.remove(letter)
             if _is_cancelled():
                 # It arrived while an activity was under way that finished all the same.
@@ -321,7 +194,7 @@ class Job:
         if phase is not None:
             details["restore"] = job.phases[phase]
             details["restore_files"] = payload.get("restore_files", True)
-        await self._turn("rewind", **details)
+        await self._loop.turn("rewind", **details)
         job.waiting = None
 
     async def _resume(self, waiting: Waiting) -> None:
@@ -350,25 +223,23 @@ class Job:
                 await workflow.wait([task])
         try:
             task.result()
-        except (ActivityError, asyncio.CancelledError) as error:
+        except (FailureError, asyncio.CancelledError) as error:
             if given_up and is_cancelled_exception(error):
                 raise Interrupted from None
             raise
 
     # Trouble and ends
 
-    async def _trouble(self, error: ActivityError) -> None:
+    async def _trouble(self, failed: StepFailed) -> None:
         """A step failed for good: go back if its checkpoint is lost, else wait for a person."""
         job = self._job
-        if parking.kind_of(error) != "CheckpointMissing":
-            job.waiting = parking.waiting_for(error)
+        if failed.kind != "CheckpointMissing":
+            job.waiting = parking.waiting_for(failed)
             await self._steps.write_error(job, job.waiting)
             return
         try:
             found = await self._steps.find_checkpoint(job)
-        except ActivityError as lost:
-            if is_cancelled_exception(lost):
-                raise
+        except StepFailed as lost:
             job.waiting = parking.waiting_for(lost)
             return
         self._inbox.notice(
@@ -382,27 +253,17 @@ class Job:
 
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Write down that the job was cancelled; only the server can then close it so."""
-        request = self._close_request("cancelled", reason=reason, request_cancel=by_signal)
         try:
-            closed = await self._steps.close(self._job, request)
+            closed = await self._steps.close(
+                self._job, "cancelled", reason=reason, request_cancel=by_signal
+            )
             self._job.move_to(closed.commit)
             self._job.result = closed.result
-        except ActivityError as error:
-            self._inbox.notice(f"completion.json not written: {parking.message_of(error)}")
+        except StepFailed as failed:
+            self._inbox.notice(f"completion.json not written: {failed.message}")
         self._show(self._job)
         if by_signal:
             await workflow.wait_condition(_is_cancelled)
-
-    def _close_request(self, outcome: Any, **details: Any) -> CloseRequest:
-        job = self._job
-        return CloseRequest(
-            **self._steps.at(job),
-            status=outcome,
-            phases=job.last_phase,
-            rewinds=job.rewinds,
-            usage=job.usage,
-            **details,
-        )
 
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run with the same state once the history is long."""

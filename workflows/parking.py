@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from temporalio.exceptions import (
-    ActivityError,
-    ApplicationError,
-    CancelledError,
-    TimeoutError,
-)
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.record import Waiting, WaitReason
 
@@ -39,24 +34,26 @@ CALLS = Waiting(
 )
 
 
-def kind_of(error: ActivityError) -> str:
-    """The typed failure's word (`activities.failures`), or another word for what it was."""
-    cause = error.cause
-    if isinstance(cause, ApplicationError):
-        return cause.type or "Unknown"
-    if isinstance(cause, CancelledError):
-        return "Cancelled"
-    return "Timeout" if isinstance(cause, TimeoutError) else "Unknown"
+class StepFailed(Exception):
+    """An activity failed for good.
+
+    Temporal wraps the failure of a regular activity and not that of a local one; here both are
+    the same.
+    """
+
+    def __init__(self, step: str, error: FailureError) -> None:
+        cause = error.cause if isinstance(error, ActivityError) and error.cause else error
+        self.step = step
+        self.message = str(getattr(cause, "message", None) or cause)[:500]
+        if isinstance(cause, ApplicationError):
+            self.kind = cause.type or "Unknown"
+        else:
+            self.kind = "Timeout" if isinstance(cause, TimeoutError) else "Unknown"
+        """The typed failure's word (`activities.failures`), or another word for what it was."""
+        super().__init__(f"{step}: {self.message}")
 
 
-def message_of(error: ActivityError) -> str:
-    """What the activity said, bounded."""
-    return str(getattr(error.cause, "message", None) or error.cause or error)[:500]
-
-
-def waiting_for(error: ActivityError) -> Waiting:
+def waiting_for(failed: StepFailed) -> Waiting:
     """How the job waits after this failure."""
-    reason, remedy = REMEDIES.get(kind_of(error), OTHERWISE)
-    return Waiting(
-        reason=reason, message=f"{error.activity_type}: {message_of(error)}", remedy=remedy
-    )
+    reason, remedy = REMEDIES.get(failed.kind, OTHERWISE)
+    return Waiting(reason=reason, message=str(failed), remedy=remedy)

@@ -64,10 +64,18 @@ def details(job: JobRecord, notices: list[str]) -> str:
     if job.waiting:
         lines += [f"**Waiting: {job.waiting.reason}.** {job.waiting.message}", ""]
         lines += [f"What to do: {job.waiting.remedy}", ""]
-    lines += [f"### Phase {phase.number} ({phase.kind}): {phase.name}{place}", ""]
+    done = len(phase.todos) - phase.open_count
+    lines += [f"### Phase {phase.number} ({phase.kind}): {phase.name}", ""]
+    lines += [f"Progress {done} of {len(phase.todos)}{place}", ""]
     marks = {"completed": "☑", "current": "▶", "open": "☐"}
+    # A table, since the UI gives list items bullets and no hanging indent.
+    lines += ["| | | |", "|---|---|---|"]
     for todo in phase.todos:
-        lines.append(f"- {marks[_todo_status(job, todo)]} {todo.id}. {todo.content}")
+        word = _todo_status(job, todo)
+        text = " ".join(todo.content.split()).replace("|", "\\|")
+        lines.append(
+            f"| {marks[word]} | {todo.id}. | {f'**{text}**' if word == 'current' else text} |"
+        )
     usage = job.usage
     lines += [
         "",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityCancellationType
 
 from protocol.record import JobRecord, Waiting
 from protocol.requests import (
+    LOST_WORKERS,
     At,
     Call,
     Closed,
@@ -23,6 +24,7 @@ from protocol.requests import (
     Imported,
     ModelReply,
     ModelRequest,
+    Outcome,
     Prepared,
     PrepareRequest,
     Recovered,
@@ -34,12 +36,10 @@ from protocol.requests import (
 )
 from protocol.state import Data
 from protocol.tools import ToolRoute
+from workflows.parking import StepFailed
 
 HEARTBEAT = timedelta(seconds=5)
 """Also how soon a lost worker, or a cancelled call, is noticed."""
-UNTIL_IT_WORKS = RetryPolicy(
-    initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=60)
-)
 TEN_MINUTES = 10 * 60
 R = TypeVar("R", bound=Data)
 
@@ -55,7 +55,7 @@ class Steps:
         throw the task away, and its local activities would run a second time.
         """
 
-    def at(self, job: JobRecord) -> dict[str, object]:
+    def at(self, job: JobRecord) -> dict[str, Any]:
         """The fields of a request that say where the job stands."""
         return {"root": job.root, "commit": job.commit, "at": job.at, "step": job.step}
 
@@ -113,10 +113,17 @@ class Steps:
             "transition", request, Transitioned, summary, seconds=TEN_MINUTES, attempts=4
         )
 
-    async def close(self, job: JobRecord, request: CloseRequest) -> Closed:
-        summary = story(job, f"job {request.status}")
+    async def close(self, job: JobRecord, outcome: Outcome, **details: Any) -> Closed:
+        request = CloseRequest(
+            **self.at(job),
+            status=outcome,
+            phases=job.last_phase,
+            rewinds=job.rewinds,
+            usage=job.usage,
+            **details,
+        )
         return await self._regular(
-            "close_job", request, Closed, summary, seconds=TEN_MINUTES, attempts=4
+            "close_job", request, Closed, story(job, f"job {outcome}"), TEN_MINUTES, 4
         )
 
     async def find_checkpoint(self, job: JobRecord) -> Recovered:
@@ -149,7 +156,7 @@ class Steps:
     async def write_error(self, job: JobRecord, waiting: Waiting) -> None:
         """Leave details in `errors/`, where people look; not worth failing over."""
         request = ErrorNote(**self.at(job), text=f"{waiting.message}\n\n{waiting.remedy}\n")
-        with suppress(ActivityError):
+        with suppress(StepFailed):
             await self._regular(
                 "write_error",
                 request,
@@ -171,10 +178,10 @@ class Steps:
         request: Data,
         result: type[R],
         summary: str,
-        *,
         seconds: int,
         attempts: int,
     ) -> R:
+        """Run an activity; with 0 attempts as often as it takes."""
         try:
             reply: R = await workflow.execute_activity(
                 name,
@@ -182,11 +189,21 @@ class Steps:
                 result_type=result,
                 start_to_close_timeout=timedelta(seconds=seconds),
                 heartbeat_timeout=HEARTBEAT,
-                retry_policy=RetryPolicy(maximum_attempts=attempts) if attempts else UNTIL_IT_WORKS,
+                # Failures say themselves when to try again (`activities.failures`); this is for
+                # attempts of which nothing was heard any more.
+                retry_policy=RetryPolicy(
+                    initial_interval=timedelta(seconds=1),
+                    backoff_coefficient=1,
+                    maximum_attempts=attempts + LOST_WORKERS if attempts else 0,
+                ),
                 cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
                 summary=summary,
             )
             return reply
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            raise StepFailed(name, error) from error
         finally:
             self.may_continue_as_new = True
 
@@ -194,16 +211,21 @@ class Steps:
         self, name: str, request: ToolRequest, summary: str, seconds: int, attempts: int
     ) -> ToolReply:
         self.may_continue_as_new = False
-        reply: ToolReply = await workflow.execute_local_activity(
-            name,
-            request,
-            result_type=ToolReply,
-            start_to_close_timeout=timedelta(seconds=seconds),
-            retry_policy=RetryPolicy(maximum_attempts=attempts),
-            cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-            summary=summary,
-        )
-        return reply
+        try:
+            reply: ToolReply = await workflow.execute_local_activity(
+                name,
+                request,
+                result_type=ToolReply,
+                start_to_close_timeout=timedelta(seconds=seconds),
+                retry_policy=RetryPolicy(maximum_attempts=attempts),
+                cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+                summary=summary,
+            )
+            return reply
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            raise StepFailed(name, error) from error
 
 
 def story(job: JobRecord, what: str) -> str:

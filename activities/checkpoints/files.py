@@ -86,6 +86,10 @@ class Files:
             raise FilesError(f"{shown(path)} is a folder; list it or name a file in it.")
         return objects.read(self.repo, raw.id)
 
+    def content(self, entry: Entry) -> bytes:
+        """The content of a file that was listed, whatever its name; of a link, its target."""
+        return objects.read(self.repo, bytes.fromhex(entry.id))
+
     def entry(self, path: str) -> Entry | None:
         """What lies at a path (the link itself, not its target), or None."""
         parts = self._resolve(path, follow=False, allow_root=True)

@@ -24,15 +24,17 @@ from activities.checkpoints.locks import locked, sync
 from activities.checkpoints.objects import set_aside_if_damaged
 
 MAX_PACKS = 20
+WAIT_SECONDS = 5
 
 
 def pack(repository: Path, *, max_packs: int = MAX_PACKS) -> None:
     """Moves all loose objects into one pack; all packs too, when there are more than `max_packs`.
 
     When it returns everything stored before is on the disk (fsync). Objects that turn out damaged
-    are set aside. Raises TimeoutError if another packer takes over two minutes.
+    are set aside. Raises TimeoutError while another packer, alive or frozen, is at it: what it
+    leaves is for the next time.
     """
-    with locked(repository / "longhaul-pack.lock", seconds=120):
+    with locked(repository / "longhaul-pack.lock", seconds=WAIT_SECONDS):
         draft = repository / "packing"
         shutil.rmtree(draft, ignore_errors=True)
         _sweep(repository)

@@ -16,7 +16,7 @@ from activities.checkpoints.repository import Checkpoints
 from activities.checkpoints.root import Root
 
 # How long another projection of the job may take before ours gives up; the next one mends.
-WAIT_SECONDS = 20
+WAIT_SECONDS = 20.0
 MAX_STARTED = 16
 
 
@@ -35,7 +35,15 @@ class Record:
     reported: int = 0
 
 
-def project(checkpoints: Checkpoints, root: Root, job: str, files: Files, order: int) -> list[str]:
+def project(
+    checkpoints: Checkpoints,
+    root: Root,
+    job: str,
+    files: Files,
+    order: int,
+    *,
+    wait: float = WAIT_SECONDS,
+) -> list[str]:
     """Brings `<root>/<job>/` up to `files` by the difference from what was last projected.
 
     Skipped if something scheduled later (`order`, milliseconds) was projected already: a worker
@@ -46,18 +54,26 @@ def project(checkpoints: Checkpoints, root: Root, job: str, files: Files, order:
     were moved. Raises OSError (disk full, permissions, TimeoutError for a folder that is locked),
     which leaves the folder for the next projection to mend, and CheckpointMissing.
     """
-    return _project(checkpoints, root, job, files, order, scan=False)
+    return _project(checkpoints, root, job, files, order, wait, scan=False)
 
 
-def mend(checkpoints: Checkpoints, root: Root, job: str, files: Files, order: int) -> list[str]:
+def mend(
+    checkpoints: Checkpoints,
+    root: Root,
+    job: str,
+    files: Files,
+    order: int,
+    *,
+    wait: float = WAIT_SECONDS,
+) -> list[str]:
     """`project` with a full scan: every file is compared, whatever was last projected."""
-    return _project(checkpoints, root, job, files, order, scan=True)
+    return _project(checkpoints, root, job, files, order, wait, scan=True)
 
 
 @contextmanager
-def projecting(checkpoints: Checkpoints) -> Iterator[Record | None]:
+def projecting(checkpoints: Checkpoints, wait: float = WAIT_SECONDS) -> Iterator[Record | None]:
     """Holds the folder's lock; gives the record, None if there is none that can be read."""
-    with locked(checkpoints.path / "longhaul-projection.lock", seconds=WAIT_SECONDS):
+    with locked(checkpoints.path / "longhaul-projection.lock", seconds=wait):
         try:
             record = Record(**json.loads(_record_path(checkpoints).read_text()))
         except (OSError, ValueError, TypeError):
@@ -66,9 +82,16 @@ def projecting(checkpoints: Checkpoints) -> Iterator[Record | None]:
 
 
 def _project(
-    checkpoints: Checkpoints, root: Root, job: str, files: Files, order: int, *, scan: bool
+    checkpoints: Checkpoints,
+    root: Root,
+    job: str,
+    files: Files,
+    order: int,
+    wait: float,
+    *,
+    scan: bool,
 ) -> list[str]:
-    with projecting(checkpoints) as last:
+    with projecting(checkpoints, wait) as last:
         if last is not None and order < last.order:
             return []
         record = last or Record(reported=max(_batches(root.lost_found(job)), default=0))

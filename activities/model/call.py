@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 import openai
+from pydantic import ValidationError
 from temporalio import activity
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.conversation import call_id
+from activities.conversation import MALFORMED, call_id
 from activities.failures import typed
-from activities.folder import project_folder
+from activities.folder import follow
 from activities.model.endpoint import Connect, explain
 from activities.model.prompt import request_body
 from activities.model.replies import Replies
 from activities.model.stream import Streamed, heartbeats, stream_reply
 from activities.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
+from activities.plain import plain
 from config.schema import ModelConfig
 from protocol.requests import Call, ModelReply, ModelRequest
 
 MAX_NAME = 100
 MAX_PATH = 120
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError)
+"""What comes of an answer that is not the protocol's: the client checks its form nowhere."""
 
 
 class ModelCalls:
@@ -40,27 +45,35 @@ class ModelCalls:
         """
         with typed():
             async with heartbeats():
-                kept, model, body = await asyncio.to_thread(self._before, request)
-                if kept is not None:
-                    return kept
-                projection = asyncio.create_task(asyncio.to_thread(self._project, request, order()))
-                try:
-                    streamed = await ask(self._connect, model, body)
-                finally:
-                    await projection
+                streamed, model, body = await asyncio.to_thread(self._before, request)
+                if streamed is None:
+                    projection = asyncio.create_task(
+                        asyncio.to_thread(self._project, request, order())
+                    )
+                    try:
+                        streamed = await ask(self._connect, model, body)
+                        # At once, before anything else can fail: it is paid for.
+                        await asyncio.to_thread(self._keep, streamed)
+                    finally:
+                        await projection
                 return await asyncio.to_thread(self._after, request, streamed)
 
-    def _before(self, request: ModelRequest) -> tuple[ModelReply | None, ModelConfig, bytes]:
+    def _before(self, request: ModelRequest) -> tuple[Streamed | None, ModelConfig, bytes]:
         snapshot = open_snapshot(self._root, request)
         data = Replies(snapshot.checkpoints).find(attempt_key())
         if data is not None:
-            return ModelReply.model_validate_json(data), snapshot.config.model, b""
-        # The step begun now: what is rendered and stored for it carries its number.
+            # One that a power cut left garbled counts as none.
+            with suppress(ValidationError):
+                return Streamed.model_validate_json(data), snapshot.config.model, b""
         return None, snapshot.config.model, request_body(snapshot, request.correction)
+
+    def _keep(self, streamed: Streamed) -> None:
+        checkpoints = open_checkpoints(self._root, job_id())
+        Replies(checkpoints).keep(attempt_key(), streamed.model_dump_json().encode())
 
     def _project(self, request: ModelRequest, order_: int) -> None:
         checkpoints = open_checkpoints(self._root, job_id())
-        project_folder(self._root, checkpoints, request.commit, order_)
+        follow(self._root, checkpoints, request.commit, order_)
 
     def _after(self, request: ModelRequest, streamed: Streamed) -> ModelReply:
         snapshot = open_snapshot(self._root, request)
@@ -68,22 +81,20 @@ class ModelCalls:
         snapshot.conversation = snapshot.conversation.append(_message(request.step, streamed))
         at = scheduled_at()
         names = ", ".join(name[:MAX_NAME] for name, _ in streamed.calls) or "text"
-        reply = ModelReply(
+        return ModelReply(
             commit=snapshot.save(snapshot.story(f"reply: {names}"), at),
             at=at,
             finish=streamed.finish[:40],
             calls=[Call(tool=name[:MAX_NAME], path=_path(raw)) for name, raw in streamed.calls],
             usage=streamed.usage,
         )
-        Replies(snapshot.checkpoints).keep(attempt_key(), reply.model_dump_json().encode())
-        return reply
 
 
 async def ask(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
     """One request; whatever goes wrong is a typed failure."""
     try:
         return await stream_reply(connect(model), body)
-    except openai.OpenAIError as error:
+    except (openai.OpenAIError, *UNREADABLE) as error:
         raise explain(error, model) from error
 
 
@@ -107,8 +118,8 @@ def _sendable(raw: str) -> str:
     """Arguments as they may be sent back: endpoints refuse a conversation with broken JSON."""
     try:
         json.loads(raw or "{}")
-    except ValueError:
-        return json.dumps({"malformed_arguments": raw[:2000]}, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return json.dumps({MALFORMED: raw[:2000]}, ensure_ascii=False)
     return raw or "{}"
 
 
@@ -116,7 +127,7 @@ def _path(raw: str) -> str | None:
     """The path a call is about, for people who read the history."""
     try:
         arguments = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     path = arguments.get("path") if isinstance(arguments, dict) else None
-    return path[:MAX_PATH] if isinstance(path, str) else None
+    return plain(path[:MAX_PATH]) if isinstance(path, str) else None

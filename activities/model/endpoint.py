@@ -76,12 +76,24 @@ def explain(error: Exception, model: ModelConfig) -> ApplicationError:
         return _status(error, model)
     if isinstance(error, openai.APITimeoutError):
         return failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
-    return failure("Endpoint", f"The model endpoint cannot be reached: {_text(error)}", retry=True)
+    if isinstance(error, openai.APIConnectionError):
+        return failure(
+            "Endpoint", f"The model endpoint cannot be reached: {_text(error)}", retry=True
+        )
+    return failure(
+        "Endpoint", f"The model endpoint's answer is no reply: {_text(error)}", retry=True
+    )
 
 
 def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
     status, said = error.status_code, _text(error)
-    if status in (401, 403) or error.code == "insufficient_quota":
+    if status == 402 or "insufficient_quota" in (error.code, error.type):
+        return failure(
+            "Credentials",
+            f"The account of the key in {model.api_key_variable} has nothing left to spend "
+            f"({status}: {said}). Add credit, then resume the job.",
+        )
+    if status in (401, 403):
         return failure(
             "Credentials",
             f"The model endpoint refused the key in {model.api_key_variable} ({status}: {said}). "
@@ -103,7 +115,8 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
 
 def _retry_after(error: openai.APIStatusError) -> float | None:
     try:
-        return min(float(error.response.headers.get("retry-after", "")), 3600)
+        # At least a second, whatever it says (0, -1, nan): no hot loop.
+        return max(1.0, min(float(error.response.headers.get("retry-after", "")), 3600.0))
     except ValueError:
         return None
 

@@ -6,7 +6,7 @@ activity's retry finds it by key and does not ask the model again.
 
 from __future__ import annotations
 
-import os
+import secrets
 
 from activities.checkpoints import Checkpoints
 
@@ -27,7 +27,7 @@ class Replies:
         """Store whole or not at all, also when killed half way."""
         self._folder.mkdir(exist_ok=True)
         # Two attempts may write at once; each has a name of its own until it is complete.
-        partial = self._folder / f".{key}.{os.getpid()}"
+        partial = self._folder / f".{key}.{secrets.token_hex(6)}"
         partial.write_bytes(data)
         partial.replace(self._folder / key)
 

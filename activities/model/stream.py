@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 from temporalio import activity
 
+from activities.plain import plain
 from protocol.requests import Usage
 from protocol.state import Data
 
@@ -90,7 +92,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
                 if choice.delta.content:
                     text.append(choice.delta.content)
                 for piece in choice.delta.tool_calls or []:
-                    call = calls.setdefault(piece.index, StreamedCall())
+                    call = calls.setdefault(_index(piece, len(calls)), StreamedCall())
                     if piece.function:
                         call.name += piece.function.name or ""
                         call.arguments.append(piece.function.arguments or "")
@@ -100,11 +102,22 @@ async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
             request=stream.response.request,
         )
     return Streamed(
-        text="".join(text)[:MAX_TEXT],
+        text=plain("".join(text))[:MAX_TEXT],
         calls=[
-            (calls[index].name, "".join(calls[index].arguments)[:MAX_ARGUMENTS])
-            for index in sorted(calls)
+            (plain(held.name), plain("".join(held.arguments))[:MAX_ARGUMENTS])
+            for _, held in sorted(calls.items())
         ][:MAX_CALLS],
-        finish=finish,
+        finish=plain(finish),
         usage=usage,
     )
+
+
+def _index(piece: ChoiceDeltaToolCall, held: int) -> int:
+    """The place of the call a piece belongs to. Some endpoints leave it out: there, a piece with
+    a name begins a call and one without goes on with the last."""
+    # The client's type promises a number, its reading does not check.
+    index: int | None = piece.index
+    if index is not None:
+        return index
+    begins = piece.function is not None and piece.function.name
+    return held if begins else max(0, held - 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from activities.checkpoints import Files
+from activities.checkpoints import Files, parse
+from activities.snapshot import with_entry
 from config.schema import AgentConfig
 from protocol.state import JobState
 
@@ -34,3 +35,8 @@ class ToolContext:
     state: JobState
     config: AgentConfig
     heartbeat: Callable[[], None] = field(default=no_heartbeat)
+
+    def note_read(self, path: str) -> None:
+        """Remember the file as it is now: an edit is refused when it changed since."""
+        parts = parse(path)
+        self.reads = with_entry(self.reads, "/".join(parts), self.files.raw(parts))

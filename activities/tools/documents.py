@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from activities import tokens
+from activities.checkpoints import parse as parts_of
 from activities.documents import (
     DocumentError,
     Page,
@@ -20,12 +21,13 @@ from activities.documents import (
     parse,
     render,
 )
+from activities.inputs import text_beside
 from activities.tools.context import ToolContext, ToolError
+from activities.tools.ownership import refusal
 from activities.tools.registry import tool
 
 DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]
 _PAGES = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
-TEXT_SUFFIX = ".txt"
 
 
 @tool("documents", effect="reads", local=False, seconds=180)
@@ -119,14 +121,20 @@ def document_pages(context: ToolContext, path: str) -> list[Page]:
     Raises:
         ToolError: no such document, or one whose text cannot be had.
     """
-    beside = f"{path}{TEXT_SUFFIX}"
+    data = context.files.read(path)
+    name = "/".join(parts_of(path))
+    beside = text_beside(name)
     try:
-        if context.files.entry(beside):
+        # Only inputs have their text beside them; elsewhere the agent could write what it cites.
+        if _covers_input(name) and context.files.entry(beside):
             return parse(context.files.read(beside).decode())
-        data = context.files.read(path)
         return extract_bounded(PurePosixPath(path).name, data, heartbeat=context.heartbeat)
     except DocumentError as error:
         raise ToolError(f"{path}: {error}") from None
+
+
+def _covers_input(name: str) -> bool:
+    return refusal(name, "strategic") is not None
 
 
 def _has(context: ToolContext, path: str) -> bool:
@@ -173,15 +181,17 @@ def _chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[i
 
 
 def _pieces(paragraph: str, size: int) -> list[str]:
-    """A paragraph, or its words in runs where it is longer than a chunk may be."""
+    """A paragraph, cut in halves until each fits into a chunk: between words where there are any,
+    which in Chinese or a table of figures there may not be."""
     text = paragraph.strip()
     if not text:
         return []
-    if tokens.count(text) + 2 <= size:
+    if len(text) == 1 or tokens.count(text) + 2 <= size:
         return [text]
-    words, step = text.split(), max(1, size // 4)
-    runs = [words[start : start + step] for start in range(0, len(words), step)]
-    return [" ".join(run)[: size * 4] for run in runs]
+    middle = len(text) // 2
+    at = text.rfind(" ", 1, middle + 1)
+    at = at if at > middle // 2 else middle
+    return _pieces(text[:at], size) + _pieces(text[at:], size)
 
 
 def _joined(held: list[tuple[str, int, int]]) -> tuple[str, list[int]]:

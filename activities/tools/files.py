@@ -17,6 +17,7 @@ Path = Annotated[str, Field(description="Path relative to the workspace, with / 
 MAX_LISTED = 500
 MAX_HITS = 100
 MAX_LINE = 400
+HEARTBEAT_LINES = 20_000
 
 
 @tool("files", effect="reads")
@@ -32,7 +33,7 @@ def read_file(
     with a larger offset.
     """
     lines = _text(context.files, path).splitlines()
-    context.reads = context.reads.copy_from(context.files, path)
+    context.note_read(path)
     if offset > max(len(lines), 1):
         raise ToolError(f"{path} has {len(lines)} lines; offset {offset} is past its end.")
     shown = lines[offset - 1 : offset - 1 + limit]
@@ -77,7 +78,7 @@ def edit_file(
     """
     text = _text(context.files, path)
     if (read := context.reads.entry(path)) and read.id != _entry(context.files, path).id:
-        context.reads = context.reads.copy_from(context.files, path)
+        context.note_read(path)
         raise ToolError(
             f"{path} changed since it was last read, nothing was edited. It is now:\n"
             f"{_around(text, old)}"
@@ -90,6 +91,12 @@ def edit_file(
             f"{path} contains that text {count} times. Give more of the surrounding text, or set "
             "replace_all."
         )
+    # Before it is made: a short file can become one that fits into no memory.
+    if (size := len(text) + count * (len(new) - len(old))) > context.files.limit:
+        raise ToolError(
+            f"{path} would have {size:,} characters; a file may have {context.files.limit:,}. "
+            "Replace less."
+        )
     _write(context, path, text.replace(old, new))
     return f"Replaced {count} passage{'s' if count > 1 else ''} in {path}."
 
@@ -99,7 +106,8 @@ def list_files(
     context: ToolContext,
     path: Path = "",
     pattern: Annotated[
-        str | None, Field(description="Shell pattern on the whole path, such as notes/*.md.")
+        str | None,
+        Field(max_length=1000, description="Shell pattern on the whole path, such as notes/*.md."),
     ] = None,
 ) -> str:
     """List a folder, or with a pattern every matching path below it.
@@ -141,11 +149,15 @@ def search_files(
         raise ToolError(f"query is not a valid RE2 pattern: {error}") from None
     hits: list[str] = []
     total = 0
-    for entry in context.files.walk(path):
+    named = context.files.entry(path)
+    among = [named] if named and named.kind == "file" else context.files.walk(path)
+    for entry in among:
         context.heartbeat()
         if entry.kind != "file":
             continue
         for number, line in enumerate(_lines_of(context.files, entry), 1):
+            if number % HEARTBEAT_LINES == 0:
+                context.heartbeat()
             if wanted.search(line):
                 total += 1
                 if total <= MAX_HITS:
@@ -181,7 +193,7 @@ def generate_workspace_summary(context: ToolContext) -> str:
 
 def _write(context: ToolContext, path: str, content: str) -> None:
     context.files = context.files.write(path, content.encode())
-    context.reads = context.reads.copy_from(context.files, path)
+    context.note_read(path)
 
 
 def _text(files: Files, path: str) -> str:
@@ -204,7 +216,7 @@ def _entry(files: Files, path: str) -> Entry:
 
 def _lines_of(files: Files, entry: Entry) -> list[str]:
     try:
-        return files.read(entry.path).decode().splitlines()
+        return files.content(entry).decode().splitlines()
     except UnicodeDecodeError:
         return []
 

@@ -39,6 +39,13 @@ def refusal(path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = ()) ->
     return None
 
 
+def in_the_way(path: str) -> str | None:
+    """Why there may be no file at this path, or None: the system will need a folder there."""
+    if any(pattern.startswith(f"{path}/") for pattern in SYSTEM):
+        return f"{path} is a folder that the system writes to. Give the file another name."
+    return None
+
+
 def is_system(path: str) -> bool:
     """Whether the system keeps this path."""
     return _covers(SYSTEM, path)
@@ -46,6 +53,7 @@ def is_system(path: str) -> bool:
 
 def _covers(patterns: tuple[str, ...], path: str) -> bool:
     return any(
-        path == pattern.rstrip("/") or (pattern.endswith("/") and path.startswith(pattern))
+        # Below a file's name as well: a folder there would keep the file from being written.
+        path == pattern.rstrip("/") or path.startswith(f"{pattern.rstrip('/')}/")
         for pattern in patterns
     )

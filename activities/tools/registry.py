@@ -15,6 +15,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from activities.conversation import MALFORMED
+from activities.plain import plain
 from activities.tools.context import ToolContext, ToolError
 from protocol.state import PhaseKind
 from protocol.tools import ToolRoute
@@ -79,15 +81,25 @@ class Tool:
         """The arguments, checked against the schema; a ToolError names the field that is wrong."""
         try:
             given = json.loads(raw_arguments or "{}")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ToolError(
                 f"{self.name}: the arguments are not valid JSON ({error}). "
                 f"Send one JSON object of the form {self.signature}."
             ) from None
+        if isinstance(given, dict) and MALFORMED in given:
+            raise ToolError(
+                f"{self.name}: the arguments are not valid JSON: {str(given[MALFORMED])[:200]}. "
+                f"Send one JSON object of the form {self.signature}."
+            )
         if not isinstance(given, dict):
             raise ToolError(
                 f"{self.name}: the arguments must be one JSON object of the form {self.signature}, "
                 f"not {type(given).__name__}."
+            )
+        if plain(text := json.dumps(given, ensure_ascii=False)) != text:
+            raise ToolError(
+                f"{self.name}: the arguments hold half of a character (a lone surrogate such as "
+                "\\ud83d). Send whole characters."
             )
         try:
             checked = self.arguments.model_validate(given)

@@ -104,7 +104,7 @@ def _exists(context: ToolContext, path: str) -> bool:
 
 def _number(path: str) -> int:
     digits = path.rpartition("_")[2]
-    return int(digits) if digits.isdigit() else 0
+    return int(digits) if digits.isdecimal() else 0
 
 
 def _json(content: object) -> str:

@@ -21,7 +21,7 @@ class NewTodo(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: int = Field(description="Number of the todo, unique in the list.")
-    content: str = Field(description="One concrete step.")
+    content: str = Field(min_length=1, max_length=500, description="One concrete step.")
     items: list[str] = Field(
         default_factory=list, description="Ids of the scope items it covers, if any."
     )
@@ -86,7 +86,8 @@ def job_complete(
     confidence: Annotated[float, Field(ge=0, le=1, description="From 0 to 1.")],
     notes: Annotated[str, Field(max_length=20_000)] = "",
     unresolved: Annotated[
-        list[str] | None, Field(max_length=200, description="What is left open, with reasons.")
+        list[Annotated[str, Field(max_length=2000)]] | None,
+        Field(max_length=200, description="What is left open, with reasons."),
     ] = None,
 ) -> str:
     """End the job with its result.

@@ -1,0 +1,1 @@
+"""What developers run: the environment, generated documentation, screenshots."""

@@ -1,0 +1,104 @@
+"""Pictures of a job in flight in Temporal's Web UI, for the documentation: `make screenshot`.
+
+A real server, worker and job, slowed down so that the job is still at work when its picture is
+taken. Needs a Chromium on PATH and the package playwright, which drives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from openai import AsyncOpenAI
+from playwright.async_api import Page, async_playwright
+from temporalio.client import Client, WorkflowHandle
+
+from activities.catalogue import all_activities
+from activities.rehearsal import RehearsalTransport, rehearse
+from cli.demo import DOCUMENT, INSTRUCTIONS
+from cli.starting import job_input, start
+from engine.connection import ui_link
+from engine.development import server
+from engine.process import leave
+from engine.root import open_root
+from engine.service import build_worker
+
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+JOB = "records-policy"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+SIZE = {"width": 1500, "height": 1400}
+SETTLED_MILLISECONDS = 4000
+"""A running job's page never goes idle, so it is given a while instead."""
+MODEL_SECONDS = 0.3
+
+
+async def main() -> None:
+    """Start everything, wait until there is something to see, take the pictures."""
+    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if browser is None:
+        sys.exit("no Chromium on PATH; on Debian: apt install chromium")
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        # Documents are staged below the root of this environment.
+        os.environ["LONGHAUL_WORKSPACES"] = folder
+        root = open_root(Path(folder))
+        async with server() as running:
+            served = all_activities(root, lambda _: _slow_model())
+            async with build_worker(running.client, root=root, activities=served):
+                handle = await _job_with_something_to_see(running.client)
+                link = ui_link(JOB, base=running.ui)
+                run = (await handle.describe()).run_id
+                await _take(browser, f"{link}/{run}")
+                await handle.terminate()
+
+
+def _slow_model() -> AsyncOpenAI:
+    transport = RehearsalTransport(rehearse, delay=MODEL_SECONDS)
+    return AsyncOpenAI(
+        base_url="http://rehearsal/v1",
+        api_key="rehearsal",
+        max_retries=0,
+        http_client=httpx2.AsyncClient(transport=transport),
+    )
+
+
+async def _job_with_something_to_see(client: Client) -> WorkflowHandle[Any, Any]:
+    await start(client, JOB, job_input("creator", INSTRUCTIONS, [str(DOCUMENT)], [], []))
+    handle = client.get_workflow_handle(JOB)
+    while True:
+        status = await handle.query("status")
+        done = sum(todo["status"] == "completed" for todo in status.get("todos", []))
+        if status["phase"] and status["phase"]["number"] == 4 and done >= 2:
+            return handle
+        await asyncio.sleep(0.2)
+
+
+async def _take(browser: str, job: str) -> None:
+    async with async_playwright() as playwright:
+        chromium = await playwright.chromium.launch(
+            # The browser's own sandbox refuses to run as root, which containers do.
+            executable_path=browser,
+            chromium_sandbox=os.getuid() != 0,
+        )
+        page = await chromium.new_page(viewport=SIZE, device_scale_factor=1)  # type: ignore[arg-type]
+        await _picture(page, f"{job}/user-metadata", "temporal-web.png")
+        await _picture(page, f"{job}/history", "temporal-web-history.png")
+        await chromium.close()
+
+
+async def _picture(page: Page, address: str, name: str) -> None:
+    await page.goto(address, wait_until="domcontentloaded")
+    await page.wait_for_timeout(SETTLED_MILLISECONDS)
+    await page.screenshot(path=IMAGES / name)
+    print(IMAGES / name)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
+    leave(0)

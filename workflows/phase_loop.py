@@ -1,0 +1,148 @@
+"""The phase loop: replies, their tool calls, and the gates that stand where a phase would end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from protocol.record import JobRecord
+from protocol.requests import Call, TransitionRequest
+from protocol.state import Purpose
+from protocol.tools import ToolRoute
+from workflows import gates, parking
+from workflows.steps import Steps
+
+NO_ACTION = (
+    "Your last reply called no tool. Do todo {todo} with a tool, or call todo_complete when it is "
+    "done."
+)
+
+
+class PhaseLoop:
+    """Moves a job on by one step at a time.
+
+    What a step made counts only once its checkpoint is known: the record changes after the
+    activity, never before, so that a step given up half way leaves nothing behind.
+    """
+
+    def __init__(self, job: JobRecord, steps: Steps, notice: Callable[[str], None]) -> None:
+        self.job = job
+        self.steps = steps
+        self.notice = notice
+
+    async def step(self) -> None:
+        """Carry out the next call of the reply at hand, or ask the model for a reply."""
+        job = self.job
+        if job.next_call < len(job.calls):
+            await self._carry_out(job.calls[job.next_call])
+        elif job.calls_in_phase >= job.limits.model_calls_per_phase:
+            job.waiting = parking.CALLS
+        else:
+            await self._ask_model()
+
+    async def _ask_model(self) -> None:
+        job = self.job
+        reply = await self.steps.model_call(job)
+        job.move_to(reply.commit)
+        job.at = reply.at
+        job.step += 1
+        job.state.step = job.step
+        job.calls_in_phase += 1
+        job.usage.add(reply.usage)
+        job.calls, job.next_call = reply.calls, 0
+        todo = job.state.phase.current
+        job.correction = None if reply.calls else NO_ACTION.format(todo=todo.id if todo else "")
+
+    async def _carry_out(self, call: Call) -> None:
+        job, kind = self.job, self.job.state.phase.kind
+        route = job.route(call.tool)
+        offered = [entry.name for entry in job.tools if kind in entry.phases]
+        if route is None:
+            await self._deny(call, gates.unknown_tool(call.tool, offered))
+        elif why := gates.phase_rule(route, kind):
+            await self._deny(call, why)
+        elif call.tool == "todo_complete" and job.state.phase.open_count == 1:
+            await self._end_phase(call, route)
+        elif call.tool == "todo_rewind":
+            await self._rewind_asked_by_agent(call, route)
+        elif call.tool == "job_complete":
+            await self._complete(call, route)
+        else:
+            await self._run(call, route)
+
+    async def _run(self, call: Call, route: ToolRoute, refusal: str | None = None) -> None:
+        """Run a tool call, or record that a gate refused it."""
+        job = self.job
+        reply = await self.steps.tool(job, call, route, refusal)
+        job.move_to(reply.commit)
+        if not route.local and not refusal:
+            job.at = reply.at
+        job.usage.tool_calls += 1
+        if refusal:
+            job.refusals += 1
+        job.next_call = len(job.calls) if route.ends_reply else job.next_call + 1
+        if reply.ok and call.tool == "todo_complete" and (todo := job.state.phase.current):
+            job.state.complete_todo(todo.id)
+
+    async def _deny(self, call: Call, why: str) -> None:
+        job = self.job
+        reply = await self.steps.deny(job, call, why)
+        job.move_to(reply.commit)
+        job.refusals += 1
+        job.next_call += 1
+
+    async def _end_phase(self, call: Call, route: ToolRoute) -> None:
+        job = self.job
+        facts = (await self.steps.facts(job)).facts
+        outcome = gates.phase_gate(job.state, facts, job.limits)
+        if isinstance(outcome, gates.Refusal):
+            await self._run(call, route, outcome.reason)
+            return
+        current = job.state.phase.current
+        await self.turn(
+            outcome.purpose, call=job.next_call, completes=current.id if current else None
+        )
+
+    async def _complete(self, call: Call, route: ToolRoute) -> None:
+        job = self.job
+        facts = (await self.steps.facts(job)).facts
+        if refusal := gates.completion_gate(facts):
+            await self._run(call, route, refusal.reason)
+            return
+        closed = await self.steps.close(job, "completed", call=job.next_call)
+        job.move_to(closed.commit)
+        for todo in job.state.phase.todos:
+            todo.done = True
+        job.result = closed.result
+
+    async def _rewind_asked_by_agent(self, call: Call, route: ToolRoute) -> None:
+        job = self.job
+        if job.rewinds >= job.limits.rewinds:
+            job.waiting = parking.REWINDS
+            return
+        facts = (await self.steps.facts(job)).facts
+        if facts.arguments_error:
+            await self._run(call, route, facts.arguments_error)
+            return
+        await self.turn("rewind", outcome="rewound", call=job.next_call)
+
+    async def turn(self, purpose: Purpose, **details: Any) -> None:
+        """From the running phase to a new one, with the next number that was never used."""
+        job = self.job
+        rewinds = job.rewinds + (purpose == "rewind")
+        request = TransitionRequest(
+            **self.steps.at(job),
+            number=job.last_phase + 1,
+            purpose=purpose,
+            rewinds=rewinds,
+            **details,
+        )
+        turned = await self.steps.transition(job, request)
+        job.move_to(turned.commit)
+        job.at, job.state, job.rewinds = turned.at, turned.state, rewinds
+        job.last_phase = request.number
+        job.phases[request.number] = turned.commit
+        job.usage.add(turned.usage)
+        job.calls, job.next_call, job.calls_in_phase, job.correction = [], 0, 0, None
+        for path in turned.moved_aside:
+            self.notice(f"moved to lost+found: {path}")
