@@ -68,7 +68,9 @@ def load_agent(
     except ValidationError as error:
         wrong = ".".join(map(str, error.errors()[0]["loc"]))
         # What was given from outside is not to be looked for in the file.
-        origins = [name for key, (name, _) in given.items() if f"{wrong}.".startswith(f"{key}.")]
+        origins = [
+            name for key, (name, _) in given.items() if _above(key, wrong) or _above(wrong, key)
+        ]
         raise Problem(f"{origins[0] if origins else source}: {explain(error)}") from None
     roles = checked.prompts.model_dump()
     return AgentConfig(
@@ -77,6 +79,10 @@ def load_agent(
         templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
         instructions_template=_instructions(name, folder),
     )
+
+
+def _above(key: str, other: str) -> bool:
+    return f"{other}.".startswith(f"{key}.")
 
 
 def render(template: str, /, **values: object) -> str:

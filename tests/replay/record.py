@@ -1,0 +1,124 @@
+"""Records the histories that `test_replay.py` replays: `python -m tests.replay.record`.
+
+Run it when the workflow's shape changed on purpose, before a release: the recorded files are what
+running jobs look like to the next version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import re
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import WorkflowFailureError, WorkflowHandle
+
+from activities.checkpoints import Root
+from activities.rehearsal import Failure, Reply, rehearse
+from activities.rehearsal.wire import Answer, Request
+from engine.development import server
+from tests.workflows.serving import Jobs, serving
+
+HISTORIES = Path(__file__).parent / "histories"
+TEA: dict[str, Any] = {"agent": "generalist", "instructions": "Write a guide on tea."}
+Handle = WorkflowHandle[Any, dict[str, Any]]
+
+
+class Awkward:
+    """Rehearses, with a reply now and then that takes another path through the workflow."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, request: Request) -> Answer:
+        self.calls += 1
+        if self.calls == 3:
+            return Reply("Shall I go on?")
+        if self.calls == 6:
+            return Reply(None, [("crystal_ball", {}), ("todo_complete", "{"), ("list_files", {})])
+        if self.calls == 9:
+            return Failure(401, "the key was revoked")
+        if self.calls == 40:
+            return Reply(None, [("todo_rewind", {"issue": "wrong leaves"})])
+        return rehearse(request)
+
+
+async def completed(jobs: Jobs) -> Handle:
+    handle = await jobs.start(TEA)
+    await jobs.result(handle)
+    return handle
+
+
+async def continued(jobs: Jobs) -> Handle:
+    handle = await jobs.start({**TEA, "set": {"limits.history_events": 200}})
+    await handle.signal("resume", {})
+    await handle.signal("rewnid", {})
+    await jobs.result(handle)
+    return handle
+
+
+async def steered(jobs: Jobs) -> Handle:
+    handle = await jobs.start(TEA)
+    await jobs.until(handle, waiting_for="credentials")
+    await handle.signal("resume", {})
+    await jobs.until(handle, phase=lambda phase: phase["number"] == 2)
+    await handle.signal("pause", {})
+    await jobs.until(handle, waiting_for="paused")
+    await handle.signal("rewind", {"issue": "again", "phase": 1})
+    await jobs.result(handle)
+    return handle
+
+
+async def cancelled(jobs: Jobs) -> Handle:
+    handle = await jobs.start(TEA)
+    await jobs.until(handle, step=lambda step: step > 12)
+    await handle.signal("cancel", {"reason": "enough"})
+    try:
+        await jobs.result(handle)
+    except WorkflowFailureError:
+        return handle
+    raise AssertionError("the job was not cancelled")
+
+
+SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]] = {
+    "completed": (completed, lambda: rehearse),
+    "continued": (continued, lambda: rehearse),
+    "steered": (steered, Awkward),
+    "cancelled": (cancelled, lambda: rehearse),
+}
+
+
+async def record(version: str) -> None:
+    target = HISTORIES / version
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Root.open(Path(folder) / "root", create=True)
+        async with server(ui=False) as temporal:
+            for name, (scene, model) in SCENES.items():
+                async with serving(temporal.client, root, model()) as jobs:
+                    handle = await scene(jobs)
+                runs = temporal.client.list_workflows(f'WorkflowId="{handle.id}"')
+                ids = sorted([run.run_id async for run in runs])
+                for number, run_id in enumerate(ids, 1):
+                    run = temporal.client.get_workflow_handle(handle.id, run_id=run_id)
+                    history = (await run.fetch_history()).to_json()
+                    # Worker and machine names are no business of the repository's.
+                    plain = _anonymous(history)
+                    path = target / f"{name}-{number}.json.gz"
+                    path.write_bytes(gzip.compress(plain.encode(), mtime=0))
+                    print(path.name, len(plain))
+
+
+def _anonymous(history: str) -> str:
+    text = re.sub(r'"identity": "[^"]*"', '"identity": "worker"', history)
+    text = re.sub(r'File \\"[^"]*?/(?=[^/"]*/[^/"]*\.py)', r'File \\"', text)
+    json.loads(text)
+    return text
+
+
+if __name__ == "__main__":
+    asyncio.run(record("0.1.0"))
