@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 POLL = 0.0002
+PATIENCE = 8.0
+"""Seconds to wait for a moment; on a busy machine a phase may take as long."""
 
 
 @dataclass
@@ -27,8 +29,6 @@ class View:
     delay: float
     """Seconds a model call takes at least."""
     random: random.Random
-    patience: float
-    """Seconds."""
 
 
 Aim = Callable[[View], bool]
@@ -37,7 +37,7 @@ Aim = Callable[[View], bool]
 
 def during_a_model_call(view: View) -> bool:
     """The request has arrived and its answer has not been sent."""
-    return _seen(view, view.in_flight) and _later(view, view.delay)
+    return _seen(view.in_flight) and _later(view, view.delay)
 
 
 def during_a_checkpoint(view: View) -> bool:
@@ -47,7 +47,7 @@ def during_a_checkpoint(view: View) -> bool:
 
 def before_the_effect(view: View) -> bool:
     """A model call was answered, or is about to be, and nothing of it is stored."""
-    if not _seen(view, view.in_flight):
+    if not _seen(view.in_flight):
         return False
     time.sleep(view.delay)
     return True
@@ -84,8 +84,8 @@ AIMS: tuple[Aim, ...] = (
 )
 
 
-def _seen(view: View, happening: Callable[[], bool]) -> bool:
-    until = time.monotonic() + view.patience
+def _seen(happening: Callable[[], bool]) -> bool:
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         if happening():
             return True
@@ -97,12 +97,12 @@ def _touched(view: View, *names: str) -> bool:
     """Whether one of these folders, in any repository, comes or has an entry made or renamed."""
     folders = [repository / name for repository in view.repositories for name in names]
     before = _times(folders)
-    return _seen(view, lambda: _times(folders) != before)
+    return _seen(lambda: _times(folders) != before)
 
 
 def _there(view: View, name: str) -> bool:
     folders = [repository / name for repository in view.repositories]
-    return _seen(view, lambda: any(folder.exists() for folder in folders))
+    return _seen(lambda: any(folder.exists() for folder in folders))
 
 
 def _times(folders: Iterable[Path]) -> list[int]:

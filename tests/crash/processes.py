@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -35,7 +34,7 @@ class TemporalServer:
     """The development server with its data in a file, so that it can be killed and come back."""
 
     folder: Path
-    port: int = field(default_factory=lambda: free_port())
+    port: int = field(default_factory=lambda: _free_port())
 
     @property
     def address(self) -> str:
@@ -153,15 +152,7 @@ def environment(address: str, root: Path, queue: str, model_url: str) -> dict[st
     }
 
 
-def free_port() -> int:
+def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def gone(worker: Worker, seconds: float = 5.0) -> bool:
-    """Whether a killed worker has left the process table."""
-    until = time.monotonic() + seconds
-    while worker.alive and time.monotonic() < until:
-        time.sleep(0.005)
-    return not worker.alive

@@ -1,13 +1,14 @@
-"""A worker on a task queue and a workspaces root of its own, with its jobs and their model."""
+"""A task queue and a workspaces root of their own, with a worker, its jobs and their model."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,16 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, Request
+from activities.rehearsal import Answer, Request
 from activities.rehearsal.server import ModelServer
 from tests.crash.aims import Aim, View
 from tests.crash.model import Ledger
-from tests.crash.processes import Nursery, Worker
+from tests.crash.processes import Nursery, TemporalServer, Worker
 
-SECONDS = 120
-"""Longest time without a new step, and longest time to the end once nothing is disturbed."""
+PATIENCE = 180
+"""Seconds without a new step, or to the end of a job nobody disturbs, that fail a test."""
+DELAY = 0.1
+"""Seconds of a model call."""
 
 
 @dataclass
@@ -34,138 +37,141 @@ class Blow:
     hit: bool
     """Whether the moment aimed at came."""
     recovery: float
-    """Seconds until the last of the jobs took its next step."""
+    """Seconds until each of the jobs had taken its next step."""
 
 
 @dataclass
 class Site:
-    """See the module. `delay`: seconds of each model call."""
+    """See the module. The jobs are those of the ledgers, under `<site>-<name>`."""
 
     name: str
     folder: Path
     nursery: Nursery
-    address: str
-    ledgers: tuple[Ledger, ...]
-    delay: float = 0.1
+    server: TemporalServer
+    ledgers: Sequence[Ledger]
+    random: random.Random = field(default_factory=random.Random)
     blows: list[Blow] = field(default_factory=list)
-    bodies: dict[str, Request] = field(default_factory=dict)
-    handles: list[WorkflowHandle[Any, dict[str, Any]]] = field(default_factory=list)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By name of the ledger."""
 
     def __post_init__(self) -> None:
-        self.root = self.folder / self.name
-        self.model = ModelServer(self._answer, delay=self.delay)
+        self.root = Root.open(self.folder / self.name, create=True)
+        self.model = ModelServer(self._answer, delay=DELAY)
+        self.asked: dict[str, Counter[str]] = {ledger.name: Counter() for ledger in self.ledgers}
+        """How often each request of a job arrived."""
+        self._lock = threading.Lock()
         self._arrived = 0.0
-        self._new: Counter[str] = Counter()
-        self._known: set[str] = set()
-        self.worker = self.another_worker()
+        self._closing: set[str] = set()
+        self._handles: list[WorkflowHandle[Any, dict[str, Any]]] = []
 
-    def another_worker(self) -> Worker:
-        return self.nursery.worker(self.address, self.root, self.name, self.model.base_url)
+    def job_id(self, name: str) -> str:
+        return f"{self.name}-{name}"
 
-    @property
-    def calls(self) -> Counter[str]:
-        """How often each request arrived, by the digest of its body."""
-        return Counter(call.digest for call in self.model.calls)
+    def start_worker(self, root: Path | None = None) -> Worker:
+        """The worker from now on; what became of the one before is not its business."""
+        root = root or self.root.path
+        self.worker = self.nursery.worker(
+            self.server.address, root, self.name, self.model.base_url
+        )
+        return self.worker
 
-    def job_id(self, ledger: Ledger) -> str:
-        return f"{self.name}-{ledger.name}"
-
-    async def start(self, client: Client, **settings: object) -> None:
+    async def start_jobs(self, client: Client) -> None:
         for ledger in self.ledgers:
             handle = await client.start_workflow(
                 "Job",
-                ledger.start(**settings),
-                id=self.job_id(ledger),
+                ledger.start(),
+                id=self.job_id(ledger.name),
                 task_queue=self.name,
                 result_type=dict,
             )
-            self.handles.append(handle)
+            self._handles.append(handle)
 
-    async def result(self) -> dict[str, dict[str, Any]]:
-        """The results of all jobs, by name; while the server is away it is waited for."""
-        async with asyncio.timeout(SECONDS):
-            for ledger, handle in zip(self.ledgers, self.handles, strict=True):
+    async def finish(self) -> None:
+        """Wait for the results of all jobs, also while the server is away."""
+        async with asyncio.timeout(PATIENCE):
+            for ledger, handle in zip(self.ledgers, self._handles, strict=True):
                 while ledger.name not in self.results:
                     with suppress(RPCError):
                         self.results[ledger.name] = await handle.result()
-        return self.results
 
-    @property
-    def unfinished(self) -> list[Ledger]:
-        """Jobs with model calls to come."""
-        return [ledger for ledger in self.ledgers if not self._closing(ledger)]
+    # Blows
 
-    async def aimed(self, aim: Aim, generator: random.Random, patience: float = 6.0) -> bool:
-        root = Root.open(self.root, create=True)
+    async def kill(self, aim: Aim) -> None:
+        """`kill -9` the worker within a step; another one takes over."""
+        hit = await self.aim(aim)
+        self.worker.kill()
+        with self._blow(aim, hit) as before:
+            self.start_worker()
+            await self.progress(before)
+
+    async def freeze(self, aim: Aim) -> None:
+        """Freeze the worker within a step until another one has served the jobs, then wake it."""
+        hit = await self.aim(aim)
+        frozen = self.worker
+        frozen.freeze()
+        with self._blow(aim, hit) as before:
+            self.start_worker()
+            await self.progress(before)
+        frozen.wake()
+
+    async def kill_server(self, aim: Aim, away: float, *, worker_too: bool) -> None:
+        """`kill -9` the server within a step, for `away` seconds, alone or with the worker."""
+        hit = await self.aim(aim)
+        self.server.kill()
+        if worker_too:
+            self.worker.kill()
+        with self._blow(aim, hit) as before:
+            await asyncio.sleep(away)
+            self.server.start()
+            if worker_too:
+                await self.server.client()
+                self.start_worker()
+            await self.progress(before)
+
+    @contextmanager
+    def _blow(self, aim: Aim, hit: bool) -> Iterator[dict[str, int]]:
+        since = time.monotonic()
+        yield self.steps()
+        self.blows.append(Blow(aim.__name__, hit, time.monotonic() - since))
+
+    async def aim(self, aim: Aim) -> bool:
+        """Wait for the moment; it is watched for on a thread, so that nothing here delays it."""
         view = View(
-            repositories=[root.repository(self.job_id(ledger)) for ledger in self.unfinished],
-            in_flight=lambda: time.monotonic() - self._arrived < self.delay / 2,
-            delay=self.delay,
-            random=generator,
-            patience=patience,
+            repositories=[self.root.repository(self.job_id(name)) for name in self.unfinished],
+            in_flight=lambda: time.monotonic() - self._arrived < DELAY / 2,
+            delay=DELAY,
+            random=self.random,
         )
         return await asyncio.to_thread(aim, view)
 
-    async def kill(self, aim: Aim, generator: random.Random) -> None:
-        """Kill the worker at that moment, start another, and see each job take its next step."""
-        hit = await self.aimed(aim, generator)
-        self.worker.kill()
-        since = time.monotonic()
-        before, waiting = self._new.copy(), self.unfinished
-        self.worker = self.another_worker()
-        await self.progress(before, waiting)
-        self.blows.append(Blow(aim.__name__, hit, time.monotonic() - since))
+    @property
+    def unfinished(self) -> list[str]:
+        """Jobs that have not called `job_complete` yet."""
+        return [name for name in self.asked if name not in self._closing]
 
-    async def freeze(self, aim: Aim, generator: random.Random, steps: int = 2) -> None:
-        """Freeze the worker at that moment, let another one serve the jobs, and wake it again."""
-        hit = await self.aimed(aim, generator)
-        frozen = self.worker
-        frozen.freeze()
-        since = time.monotonic()
-        before, waiting = self._new.copy(), self.unfinished
-        self.worker = self.another_worker()
-        await self.progress(before, waiting, steps)
-        self.blows.append(Blow(aim.__name__, hit, time.monotonic() - since))
-        frozen.wake()
+    def steps(self) -> dict[str, int]:
+        """Model calls of each unfinished job, repeated ones not counted."""
+        return {name: len(self.asked[name]) for name in self.unfinished}
 
-    async def progress(
-        self, before: Counter[str] | None = None, ledgers: list[Ledger] | None = None, steps: int = 1
-    ) -> None:
-        """Return when each of the jobs has sent that many requests it never sent before."""
-        before = self._new.copy() if before is None else before
-        waiting = list(self.unfinished if ledgers is None else ledgers)
-        async with asyncio.timeout(SECONDS):
+    async def progress(self, since: dict[str, int], steps: int = 1) -> None:
+        """Return when each job has taken so many steps more, or is about to end."""
+        async with asyncio.timeout(PATIENCE):
             while any(
-                self._new[ledger.name] < before[ledger.name] + steps and not self._closing(ledger)
-                for ledger in waiting
+                name in self.unfinished and len(self.asked[name]) < count + steps
+                for name, count in since.items()
             ):
-                await asyncio.sleep(0.01)
+                # Polled: the model answers on threads of its own.
+                await asyncio.sleep(0.01)  # noqa: ASYNC110
 
-    def _closing(self, ledger: Ledger) -> bool:
-        return self._new[f"{ledger.name} closes"] > 0
+    # The model
 
-    def _answer(self, request: Request) -> Reply:
+    def _answer(self, request: Request) -> Answer:
         text = str(request["messages"])
         ledger = next(ledger for ledger in self.ledgers if ledger.name in text)
         reply = ledger(request)
-        self._arrived = time.monotonic()
-        if text not in self._known:
-            self._known.add(text)
-            self._new[ledger.name] += 1
-        if any(name == "job_complete" for name, _ in reply.calls):
-            self._new[f"{ledger.name} closes"] += 1
+        with self._lock:
+            self._arrived = time.monotonic()
+            self.asked[ledger.name][text] += 1
+            if any(name == "job_complete" for name, _ in reply.calls):
+                self._closing.add(ledger.name)
         return reply
-
-    def close(self) -> None:
-        self.model.__exit__(None, None, None)
-
-
-@asynccontextmanager
-async def site(*arguments: Any, **options: Any) -> AsyncIterator[Site]:
-    made = Site(*arguments, **options)
-    with made.model:
-        try:
-            yield made
-        finally:
-            made.worker.kill()

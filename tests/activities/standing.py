@@ -1,0 +1,129 @@
+"""A job's checkpoint without a job: activities are run on it as a worker would run them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from temporalio.testing import ActivityEnvironment
+
+from activities.checkpoints import Files, Root, open_checkpoints
+from activities.conversation import call_id
+from activities.snapshot import Snapshot
+from activities.tool_calls import tool_activities
+from activities.tools import REGISTRY
+from config.loader import load_agent
+from protocol.requests import ToolReply, ToolRequest
+from protocol.state import JobState, Phase, PhaseKind, Todo
+
+JOB = "job"
+AT = 1_700_000_000
+
+
+def environment(*, local: bool = True, attempt: int = 1, activity_id: str = "7") -> Any:
+    """Where activities of the job run."""
+    env = ActivityEnvironment()
+    env.info = dataclasses.replace(
+        env.info,
+        workflow_id=JOB,
+        activity_id=activity_id,
+        attempt=attempt,
+        is_local=local,
+        scheduled_time=datetime.fromtimestamp(AT, UTC),
+    )
+    return env
+
+
+@dataclass
+class Standing:
+    """A job that stands at a checkpoint; each call goes on from there."""
+
+    root: Root
+    kind: PhaseKind = "strategic"
+    agent: str = "generalist"
+    set: dict[str, object] = field(default_factory=dict)
+    commit: str = ""
+    step: int = 0
+    results: list[str] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, path: Path, **details: Any) -> Standing:
+        standing = cls(Root.open(path / "root", create=True), **details)
+        todos = [Todo(id=n, content=f"Step {n}.") for n in (1, 2, 3)]
+        purpose: Any = "work" if standing.kind == "tactical" else "transition"
+        state = JobState(
+            phase=Phase(number=2, kind=standing.kind, purpose=purpose, name="Look", todos=todos)
+        )
+        store = open_checkpoints(standing.root, JOB, create=True)
+        snapshot = Snapshot.start(store, load_agent(standing.agent, standing.set), state)
+        for folder in ("archive", "output", "documents"):
+            snapshot.files = snapshot.files.make_folder(folder)
+        snapshot.files = snapshot.files.write("instructions.md", b"Write about tea.\n")
+        snapshot.begin_conversation({"role": "system", "content": "s"})
+        standing.commit = snapshot.save("begin", AT)
+        return standing
+
+    def open(self, commit: str | None = None) -> Snapshot:
+        return Snapshot.load(open_checkpoints(self.root, JOB), commit or self.commit)
+
+    def put(self, change: Callable[[Files], Files]) -> None:
+        """Change the files behind the tools' backs."""
+        snapshot = self.open()
+        snapshot.files = change(snapshot.files)
+        self.commit = snapshot.save("put", AT)
+
+    def write(self, path: str, content: str | bytes) -> None:
+        data = content if isinstance(content, bytes) else content.encode()
+        self.put(lambda files: files.write(path, data))
+
+    def reply(self, *calls: tuple[str, str]) -> None:
+        """A model's reply with these calls and raw arguments becomes the newest."""
+        self.step += 1
+        snapshot = self.open()
+        snapshot.state.step = self.step
+        held = [
+            {
+                "id": call_id(self.step, place),
+                "type": "function",
+                "function": {"name": name, "arguments": raw},
+            }
+            for place, (name, raw) in enumerate(calls)
+        ]
+        message = {"role": "assistant", "content": None, "tool_calls": held}
+        snapshot.conversation = snapshot.conversation.append(message)
+        self.commit = snapshot.save("reply", AT)
+
+    def request(self, **details: Any) -> ToolRequest:
+        base = {"root": self.root.id, "commit": self.commit, "at": AT, "step": self.step, "call": 0}
+        return ToolRequest(**base | details)
+
+    def run(self, name: str, request: ToolRequest, *, local: bool = True) -> ToolReply:
+        """Run a tool's activity; the job does not move."""
+        reply: ToolReply = environment(local=local).run(activities(self.root)[name], request)
+        return reply
+
+    def call(self, name: str, /, raw: str | None = None, **arguments: Any) -> str:
+        """Call a tool; gives its result as the model sees it."""
+        self.reply((name, json.dumps(arguments) if raw is None else raw))
+        reply = self.run(name, self.request())
+        reply.model_dump_json()
+        self.commit = reply.commit
+        content: str = self.open().conversation.messages()[-1]["content"]
+        assert reply.ok is not content.startswith("Error: ")
+        return content
+
+    def text(self, path: str) -> str:
+        return self.open().files.read(path).decode()
+
+    def paths(self) -> list[str]:
+        return [entry.path for entry in self.open().files.walk()]
+
+
+def activities(root: Root) -> dict[str, Callable[[ToolRequest], ToolReply]]:
+    """The tool activities by name."""
+    return dict(zip([*REGISTRY, "deny_call"], tool_activities(root), strict=True))

@@ -1,0 +1,158 @@
+"""Each gate refuses for one reason at a time, and the reason says what to fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from activities.plan import parse_todos
+from protocol.requests import GateFacts, JobLimits
+from protocol.state import Purpose
+from protocol.tools import ToolRoute
+from tests.workflows.records import state
+from workflows.gates import Next, Refusal, completion_gate, phase_gate, phase_rule, unknown_tool
+
+LIMITS = JobLimits()
+GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
+
+
+def facts(todos: Any = GOOD, **other: Any) -> GateFacts:
+    """Facts of a workspace that passes, but for what is given; `todos` as YAML would hold it."""
+    text = todos if isinstance(todos, bytes) else str({"todos": todos}).encode()
+    found = parse_todos(text)
+    base: dict[str, Any] = {
+        "todos_file": found.status,
+        "todos_error": found.error,
+        "todos_count": found.count,
+        "todos": found.todos,
+        "plan_phases": 2,
+        "plan_open": 1,
+    }
+    return GateFacts(**base | other)
+
+
+def test_a_good_list_begins_the_next_tactical_phase() -> None:
+    for purpose in ("bootstrap", "transition", "rewind"):
+        assert phase_gate(state(purpose), facts(), LIMITS) == Next("work")
+    assert phase_gate(state(), facts([{"id": n, "content": "x"} for n in range(20)]), LIMITS) == (
+        Next("work")
+    )
+
+
+def with_first(**changed: Any) -> list[Any]:
+    return [{**GOOD[0], **changed}, *GOOD[1:]]
+
+
+REFUSALS: dict[str, tuple[GateFacts, list[str]]] = {
+    "missing": (GateFacts(plan_phases=1, plan_open=1), ["does not exist", "todo_write", "5 to 20"]),
+    "no YAML": (facts(b"todos: [1,"), ["not valid YAML", "todo_write"]),
+    "not UTF-8": (facts(b"\xff\xfe"), ["not valid YAML"]),
+    "no list": (facts(b"todos: {1: a}"), ["no list under the key todos"]),
+    "no mapping": (facts(b"- a"), ["no list under the key todos"]),
+    "empty": (facts([]), ["holds 0 todos", "at least 5", "Merge"]),
+    "too few": (facts(GOOD[:4]), ["holds 4 todos", "at least 5", "Merge"]),
+    "too many": (
+        facts([{"id": n, "content": "x"} for n in range(21)]),
+        ["holds 21 todos", "at most 20", "Split"],
+    ),
+    "far too many": (facts([{"id": n, "content": "x"} for n in range(5000)]), ["holds 5000"]),
+    "id a boolean": (facts(b"todos: [%s]" % b",".join([b"{id: true, content: a}"] * 5)), ["id of"]),
+    "id a text": (facts(with_first(id="1")), ["id of entry 1", "whole number"]),
+    "id a float": (facts(with_first(id=1.0)), ["id of entry 1", "whole number"]),
+    "no id": (facts([{"content": "a"}, *GOOD[1:]]), ["id of entry 1"]),
+    "huge id": (facts(with_first(id=10**30)), ["under a million"]),
+    "no mappings": (facts(["a", "b", "c", "d", "e"]), ["id of entry 1"]),
+    "id twice": (facts(with_first(id=2)), ["id 2 is used twice"]),
+    "content empty": (facts(with_first(content="")), ["content of todo 1"]),
+    "content blank": (facts(with_first(content=" \n ")), ["content of todo 1"]),
+    "content a number": (facts(with_first(content=7)), ["content of todo 1"]),
+    "items unknown": (
+        facts(with_first(items=["S1", "S9"])),
+        ["todo 1", "do not exist: S9", "S1, S2"],
+    ),
+    "items no list": (facts(with_first(items="S9")), ["do not exist: S9"]),
+    "plan without phases": (facts(plan_phases=0, plan_open=0), ["no phase", "## Phase 1: name"]),
+    "workspace.md too long": (facts(workspace_tokens=4001), ["4,001", "4,000", "notes/"]),
+    "bad arguments": (facts(arguments_error="notes: too long"), ["notes: too long"]),
+}
+
+
+@pytest.mark.parametrize("why", REFUSALS)
+def test_the_hand_over_is_refused(why: str) -> None:
+    found, expected = REFUSALS[why]
+    outcome = phase_gate(state(), found, LIMITS)
+    assert isinstance(outcome, Refusal)
+    for words in expected:
+        assert words in outcome.reason
+    assert len(outcome.reason) < 2000
+
+
+def test_items_of_the_scope_may_be_named() -> None:
+    assert phase_gate(state(), facts(with_first(items=["S1", "S2"])), LIMITS) == Next("work")
+    assert phase_gate(state(), facts(with_first(items="S2")), LIMITS) == Next("work")
+
+
+def test_limits_are_the_configurations() -> None:
+    limits = JobLimits(min_todos=1, max_todos=2)
+    assert phase_gate(state(), facts(GOOD[:1]), limits) == Next("work")
+    assert isinstance(phase_gate(state(), facts(GOOD[:3]), limits), Refusal)
+
+
+@pytest.mark.parametrize(
+    ("purpose", "expected"), [("transition", Next("final")), ("rewind", Next("final"))]
+)
+def test_a_plan_that_is_done_leads_to_the_final_phase(purpose: Purpose, expected: Next) -> None:
+    done = GateFacts(plan_phases=2, plan_open=0)
+    assert phase_gate(state(purpose), done, LIMITS) == expected
+
+
+def test_a_bootstrap_never_leads_to_the_final_phase() -> None:
+    outcome = phase_gate(state("bootstrap"), GateFacts(plan_phases=2, plan_open=0), LIMITS)
+    assert isinstance(outcome, Refusal)
+    assert "todos.yaml does not exist" in outcome.reason
+
+
+def test_a_list_handed_over_wins_over_a_plan_that_is_done() -> None:
+    assert phase_gate(state(), facts(plan_open=0), LIMITS) == Next("work")
+
+
+def test_the_final_phase_ends_only_by_job_complete() -> None:
+    outcome = phase_gate(state("final"), facts(), LIMITS)
+    assert isinstance(outcome, Refusal)
+    assert "job_complete" in outcome.reason
+
+
+def test_a_tactical_phase_ends_without_a_gate() -> None:
+    assert phase_gate(state("work"), GateFacts(), LIMITS) == Next("transition")
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (GateFacts(missing_deliverables=["a.md: does not exist"]), ["a.md: does not exist"]),
+        (GateFacts(plan_open=1), ["1 open phase.", "job_complete again"]),
+        (GateFacts(plan_open=3), ["3 open phases"]),
+        (GateFacts(arguments_error="confidence: at most 1"), ["confidence: at most 1"]),
+    ],
+)
+def test_completion_is_refused(found: GateFacts, expected: list[str]) -> None:
+    refusal = completion_gate(found)
+    assert refusal is not None
+    assert all(words in refusal.reason for words in expected)
+
+
+def test_completion_passes() -> None:
+    assert completion_gate(GateFacts(plan_phases=2)) is None
+
+
+def test_a_tool_of_the_other_kind_of_phase_is_named_with_its_phase() -> None:
+    route = ToolRoute(name="todo_write", phases=["strategic"], local=True, seconds=1)
+    assert phase_rule(route, "strategic") is None
+    assert "todo_write belongs to strategic phases" in str(phase_rule(route, "tactical"))
+
+
+def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
+    assert unknown_tool("rm", ["read_file", "wait"]) == (
+        "There is no tool 'rm'. The tools are: read_file, wait."
+    )

@@ -1,0 +1,74 @@
+"""Every failure of a step leaves the job waiting for somebody who is told what to do."""
+
+from __future__ import annotations
+
+import pytest
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    FailureError,
+    RetryState,
+    TimeoutError,
+    TimeoutType,
+)
+
+from workflows.parking import StepFailed, waiting_for
+
+
+def wrapped(cause: BaseException | None) -> ActivityError:
+    """As Temporal gives the failure of a regular activity."""
+    error = ActivityError(
+        "Activity task failed",
+        scheduled_event_id=1,
+        started_event_id=2,
+        identity="worker",
+        activity_type="write_file",
+        activity_id="1",
+        retry_state=RetryState.NON_RETRYABLE_FAILURE,
+    )
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "remedy"),
+    [
+        ("Credentials", "credentials", "key"),
+        ("Endpoint", "endpoint", "endpoint"),
+        ("ModelRefused", "endpoint", "request"),
+        ("Storage", "storage", "space"),
+        ("WrongRoot", "storage", "root"),
+        ("ValueError", "tool", "errors/"),
+        ("BadStart", "tool", "errors/"),
+    ],
+)
+@pytest.mark.parametrize("local", [True, False])
+def test_typed_failures(kind: str, reason: str, remedy: str, local: bool) -> None:
+    cause = ApplicationError("it broke", type=kind)
+    failed = StepFailed("write_file", cause if local else wrapped(cause))
+    waiting = waiting_for(failed)
+    assert failed.kind == kind
+    assert waiting.reason == reason
+    assert waiting.message == "write_file: it broke"
+    assert remedy in waiting.remedy
+    assert "resume" in waiting.remedy
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (TimeoutError("late", type=TimeoutType.HEARTBEAT, last_heartbeat_details=[]), "Timeout"),
+        (wrapped(None), "Unknown"),
+        (ApplicationError("odd"), "Unknown"),
+    ],
+)
+def test_other_failures_park_as_well(error: FailureError, kind: str) -> None:
+    failed = StepFailed("tool", error)
+    assert failed.kind == kind
+    assert failed.message
+    assert waiting_for(failed).reason == "tool"
+
+
+def test_messages_are_bounded() -> None:
+    failed = StepFailed("tool", wrapped(ApplicationError("x" * 100_000, type="Storage")))
+    assert len(waiting_for(failed).message) < 600

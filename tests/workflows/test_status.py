@@ -1,0 +1,66 @@
+"""What people see of a job, from its record alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from protocol.record import Waiting
+from protocol.requests import JobResult, Outcome
+from protocol.search_attributes import NAMES
+from tests.workflows.records import record, state
+from workflows.status import attributes, details, memo, status
+
+WAITING = Waiting(reason="budget", message="The phase has used up its calls.", remedy="Resume.")
+
+
+def test_a_running_job() -> None:
+    job = record(state=state(done=1, plan_position=2, plan_total=4), phases={1: "c0"})
+    told = status(job, ["refused: x"])
+    assert told["status"] == "running"
+    assert [todo["status"] for todo in told["todos"]] == ["completed", "current", "open"]
+    assert told["plan"] == {"position": 2, "total": 4}
+    assert told["scope"] == {
+        "original": 2, "completed": 0, "added": 0, "dropped": 0, "open": 2
+    }  # fmt: skip
+    assert told["checkpoints"] == [{"phase": 1, "id": "c0"}]
+    assert told["notices"] == ["refused: x"]
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_a_waiting_job_says_for_what_and_what_to_do() -> None:
+    job = record(waiting=WAITING)
+    assert status(job, [])["waiting_for"] == "budget"
+    assert memo(job)["status"] == "waiting: budget"
+    for words in ("budget", WAITING.message, WAITING.remedy):
+        assert words in details(job, [])
+
+
+@pytest.mark.parametrize("outcome", ["completed", "cancelled", "failed"])
+def test_a_job_that_ended_shows_how(outcome: Outcome) -> None:
+    job = record(result=JobResult(status=outcome, summary="all", deliverables=["a.md"]))
+    told = status(job, [])
+    assert told["status"] == outcome
+    assert "current" not in {todo["status"] for todo in told["todos"]}
+    assert f"**{outcome}**" in details(job, [])
+    assert "`a.md`" in details(job, [])
+
+
+def test_details_show_the_list_the_place_and_the_notices() -> None:
+    job = record(state=state("work", done=1, plan_position=2, plan_total=4))
+    text = details(job, ["moved to lost+found: x"])
+    for words in ("☑", "▶", "☐", "plan 2 of 4", "phase 2".title(), "moved to lost+found: x"):
+        assert words in text
+
+
+def test_the_memo_says_it_in_a_line() -> None:
+    told = memo(record(state=state("work", done=2)))
+    assert told["state"] == "phase 2 (tactical) Look, 2/3 todos"
+    assert all("\n" not in value for value in told.values())
+
+
+def test_only_registered_attributes_are_set() -> None:
+    assert attributes(record()) == {}
+    assert set(attributes(record(search_attributes=list(NAMES)))) == set(NAMES)
+    assert set(attributes(record(search_attributes=[NAMES[0], "Other"]))) == {NAMES[0]}
