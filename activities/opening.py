@@ -34,6 +34,22 @@ def attempt_key() -> str:
     return f"{info.workflow_run_id}.{info.activity_id}"
 
 
+def check_root(root: Root, wanted: str) -> None:
+    """Refuse a job that lives on another root than this worker's.
+
+    Raises:
+        ApplicationError: WrongRoot.
+    """
+    if wanted != root.id:
+        raise failure(
+            "WrongRoot",
+            f"This worker serves the workspaces root {root.path} (id {root.id}), the job lives on "
+            f"root {wanted}. Give this worker that root (LONGHAUL_WORKSPACES) or another "
+            "task queue (LONGHAUL_TASK_QUEUE).",
+            retry=may_pass(),
+        )
+
+
 def open_snapshot(root: Root, request: At) -> Snapshot:
     """Open the request's checkpoint; refuses a job that lives on another root.
 
@@ -41,12 +57,5 @@ def open_snapshot(root: Root, request: At) -> Snapshot:
         ApplicationError: WrongRoot.
         CheckpointMissing: the store does not hold it.
     """
-    if request.root != root.id:
-        raise failure(
-            "WrongRoot",
-            f"This worker serves the workspaces root {root.path} (id {root.id}), the job lives on "
-            f"root {request.root}. Give this worker that root (LONGHAUL_WORKSPACES) or another "
-            "task queue (LONGHAUL_TASK_QUEUE).",
-            retry=may_pass(),
-        )
+    check_root(root, request.root)
     return Snapshot.load(open_checkpoints(root, job_id()), request.commit)

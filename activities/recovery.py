@@ -9,7 +9,7 @@ from temporalio import activity
 from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_checkpoints
 from activities.failures import failure, typed
 from activities.folder import project_folder
-from activities.opening import job_id, open_snapshot, order, scheduled_at
+from activities.opening import check_root, job_id, open_snapshot, order, scheduled_at
 from activities.plain import plain
 from activities.snapshot import Snapshot, with_entry
 from activities.tools.ownership import is_system
@@ -23,6 +23,7 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
     def find_checkpoint(request: RecoverRequest) -> Recovered:
         """The newest of the candidates that this store holds whole."""
         with typed():
+            check_root(root, request.root)
             for commit in request.candidates:
                 try:
                     snapshot = Snapshot.load(open_checkpoints(root, job_id()), commit)
@@ -78,6 +79,7 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
     def write_error(request: ErrorNote) -> Imported:
         """Leave what went wrong in `errors/` of the folder; no part of any checkpoint."""
         with typed():
+            check_root(root, request.root)
             folder = root.workspace(job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"step_{request.step:05d}.md").write_text(request.text)

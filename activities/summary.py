@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from activities.checkpoints import Entry, Files
 from activities.checkpoints.objects import read
+from activities.plain import plain
 from protocol.state import JobState
 
 MAX_FILES = 500
@@ -48,7 +49,7 @@ def workspace_summary(
         lines += ["", "## Scope", ""]
         lines += [f"{len(state.scope) - len(open_items)} of {len(state.scope)} items closed."]
         lines += [f"- open: {item.id} {item.text}" for item in open_items[:50]]
-    return "\n".join(lines) + "\n"
+    return plain("\n".join(lines) + "\n")
 
 
 def _own(path: str) -> bool:

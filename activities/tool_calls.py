@@ -80,7 +80,12 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
         config=snapshot.config,
         heartbeat=no_heartbeat if local else activity.heartbeat,
     )
-    text = entry.run(context, raw_arguments)
+    try:
+        text = entry.run(context, raw_arguments)
+    except ToolError:
+        # What the refusal showed counts as read, or the same edit would be refused again.
+        snapshot.reads = context.reads
+        raise
     for change in diff(snapshot.files, context.files):
         why = refusal(change.path, snapshot.state.phase.kind, entry.owns)
         if why or (change.new and change.new.kind != "folder" and (why := in_the_way(change.path))):

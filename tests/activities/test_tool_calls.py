@@ -40,29 +40,26 @@ BAD_ARGUMENTS = {
     "huge number": '{"path": ' + "9" * 5000 + "}",
     "unknown field": '{"pathh": "a.md"}',
     "lone surrogate": '{"path": "\\ud800", "content": "\\udfff"}',
-    "null byte": '{"path": "a\\u0000b", "content": "x"}',
     "megabyte": json.dumps({MEGABYTE: MEGABYTE}),
     "wrong type": '{"path": 7, "content": [], "old": {}, "new": null, "todos": "x", "issue": 3}',
 }
 
 
-@pytest.mark.parametrize("raw", BAD_ARGUMENTS.values(), ids=BAD_ARGUMENTS)
 @pytest.mark.parametrize("name", REGISTRY)
-def test_bad_arguments_are_a_result_that_says_what_is_expected(
-    job: Standing, name: str, raw: str
-) -> None:
+def test_bad_arguments_are_a_result_that_says_what_is_expected(job: Standing, name: str) -> None:
     files = job.open().files
-    result = job.call(name, raw)
-    assert result.startswith(f"Error: {name}: ")
-    assert len(result) <= 20_010
-    assert f"{name}(" in result or "whole characters" in result
+    for why, raw in BAD_ARGUMENTS.items():
+        result = job.call(name, raw)
+        assert result.startswith(f"Error: {name}: "), why
+        assert len(result) <= 20_010, why
+        assert f"{name}(" in result or "whole characters" in result, why
     assert job.open().files == files
 
 
 PATHS = ["/etc/passwd", "../x", "notes/../../x", "", ".", "a\\b", "a\nb", "x" * 5000, "a/" * 300]
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", PATHS, ids=range(len(PATHS)))
 def test_paths_that_lead_elsewhere_are_refused(job: Standing, path: str) -> None:
     files = job.open().files
     for name, other in {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
 
 def facts(todos: Any = GOOD, **other: Any) -> GateFacts:
     """Facts of a workspace that passes, but for what is given; `todos` as YAML would hold it."""
-    text = todos if isinstance(todos, bytes) else str({"todos": todos}).encode()
+    text = todos if isinstance(todos, bytes) else json.dumps({"todos": todos}).encode()
     found = parse_todos(text)
     base: dict[str, Any] = {
         "todos_file": found.status,
