@@ -1,0 +1,100 @@
+"""Temporal's own command line, and so Temporal Web's forms, are full clients: plain JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.query.v1 import WorkflowQuery
+from temporalio.api.workflowservice.v1 import QueryWorkflowRequest
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+
+from engine.development import find_binary
+from tests.workflows.serving import Jobs
+
+
+async def temporal(jobs: Jobs, *words: str) -> str:
+    """Run the `temporal` command against the test's server."""
+    process = await asyncio.create_subprocess_exec(
+        str(find_binary()),
+        "workflow",
+        *words,
+        "--address",
+        jobs.client.service_client.config.target_host,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, problems = await process.communicate()
+    assert process.returncode == 0, problems.decode()
+    return out.decode()
+
+
+async def test_start_steer_and_query_with_plain_json(jobs: Jobs) -> None:
+    job = f"{jobs.queue}-plain"
+    start = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
+    await temporal(
+        jobs, "start", "--type", "Job", "--task-queue", jobs.queue, "-w", job,
+        "--input", json.dumps(start),
+    )  # fmt: skip
+    handle = jobs.client.get_workflow_handle(job, result_type=dict)
+    await jobs.until(handle, phase=lambda phase: phase["number"] == 2)
+    rewind = json.dumps({"issue": "Too green.", "phase": 1})
+    await temporal(jobs, "signal", "-w", job, "--name", "rewind", "--input", rewind)
+    await jobs.until(handle, rewinds=1)
+    await temporal(jobs, "signal", "-w", job, "--name", "pause")
+    await jobs.until(handle, waiting_for="paused")
+    told = await temporal(jobs, "query", "-w", job, "--type", "status", "-o", "json")
+    assert "paused" in told
+    await temporal(jobs, "signal", "-w", job, "--name", "resume", "--input", "{}")
+    await jobs.until(handle, status="running")
+    reason = json.dumps({"reason": "seen enough"})
+    await temporal(jobs, "signal", "-w", job, "--name", "cancel", "--input", reason)
+    with pytest.raises(WorkflowFailureError):
+        await asyncio.wait_for(handle.result(), 20)
+    assert (await handle.describe()).status == WorkflowExecutionStatus.CANCELED
+
+
+async def test_what_a_person_sees_without_decoding_anything(jobs: Jobs) -> None:
+    handle = await jobs.start({"agent": "generalist", "instructions": "Write a guide on tea."})
+    await jobs.until(handle, phase=lambda phase: phase["number"] == 2, step=lambda n: n > 18)
+    await handle.signal("pause", {})
+    await jobs.until(handle, waiting_for="paused")
+    details = await _current_details(jobs, handle.id)
+    assert details.startswith("## Write a guide on tea.")
+    for part in ("**waiting**", "Waiting: paused", "resume", "generalist", "☑ 1.", "▶ ", "tokens"):
+        assert part in details
+    described = await handle.describe()
+    memo = await described.memo()
+    assert memo["title"] == "Write a guide on tea."
+    assert memo["status"] == "waiting: paused"
+    attributes = {pair.key.name: pair.value for pair in described.typed_search_attributes}
+    assert attributes["LonghaulAgent"] == "generalist"
+    assert attributes["LonghaulStatus"] == "waiting: paused"
+
+    summaries: dict[str, list[str]] = {}
+    for event in (await handle.fetch_history()).events:
+        if event.HasField("user_metadata"):
+            kind = event.activity_task_scheduled_event_attributes.activity_type.name or "local"
+            summaries.setdefault(kind, []).append(json.loads(event.user_metadata.summary.data))
+    assert {"model_call", "transition", "gate_facts", "local"} <= set(summaries)
+    assert any(" · todo " in line and "write_file" in line for line in summaries["local"])
+    assert await handle.query("status")
+    await handle.signal("cancel", {})
+
+
+async def _current_details(jobs: Jobs, job_id: str) -> str:
+    """What Temporal Web asks the worker for."""
+    answer: Any = await jobs.client.workflow_service.query_workflow(
+        QueryWorkflowRequest(
+            namespace="default",
+            execution=WorkflowExecution(workflow_id=job_id),
+            query=WorkflowQuery(query_type="__temporal_workflow_metadata"),
+        )
+    )
+    metadata = json.loads(answer.query_result.payloads[0].data)
+    names = {entry.get("name") for entry in metadata["definition"]["signalDefinitions"]}
+    assert {"rewind", "cancel", "pause", "resume"} <= names
+    return str(metadata["currentDetails"])
