@@ -9,6 +9,7 @@ import yaml
 from activities.checkpoints import diff
 from tests.workflows.serving import Jobs
 
+TASK_COMPLETED = "workflow_task_completed_event_attributes"
 TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
 
 
@@ -113,3 +114,25 @@ async def test_continues_as_new_in_the_middle_of_phases(jobs: Jobs) -> None:
     assert described.history_length < 200
     for name in ("status", "deliverables", "phases", "usage"):
         assert result[name] == whole[name]
+
+
+async def test_workflow_task_that_continues_as_new_or_completes_runs_no_local_activity(
+    jobs: Jobs,
+) -> None:
+    """A signal that arrives during one makes the server ask again: it would run twice."""
+    handle = await jobs.start({**TEA, "set": {"limits.history_events": 100}})
+    await jobs.result(handle)
+    runs = 0
+    async for run in jobs.client.list_workflows(f'WorkflowId="{handle.id}"'):
+        history = await jobs.client.get_workflow_handle(
+            handle.id, run_id=run.run_id
+        ).fetch_history()
+        kinds = [event.WhichOneof("attributes") for event in history.events]
+        assert kinds[-1] in (
+            "workflow_execution_continued_as_new_event_attributes",
+            "workflow_execution_completed_event_attributes",
+        )
+        last_task = max(n for n, kind in enumerate(kinds) if kind == TASK_COMPLETED)
+        assert "marker_recorded_event_attributes" not in kinds[last_task:]
+        runs += 1
+    assert runs > 3

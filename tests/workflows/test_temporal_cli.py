@@ -64,7 +64,7 @@ async def test_what_a_person_sees_without_decoding_anything(jobs: Jobs) -> None:
     await jobs.until(handle, waiting_for="paused")
     details = await _current_details(jobs, handle.id)
     assert details.startswith("## Write a guide on tea.")
-    for part in ("**waiting**", "Waiting: paused", "resume", "generalist", "☑ 1.", "▶ ", "tokens"):
+    for part in ("**waiting**", "Waiting: paused", "resume", "generalist", "☑", "▶", "tokens"):
         assert part in details
     described = await handle.describe()
     memo = await described.memo()
