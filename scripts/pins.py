@@ -1,0 +1,30 @@
+"""Writes requirements.txt and requirements-dev.txt from pyproject.toml: `make pins`.
+
+Every version is pinned by hash, for all platforms at once; no address of a package index is
+written, so that whoever installs uses their own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FILES = {"requirements.txt": [], "requirements-dev.txt": ["--group", "dev"]}
+HEADER = "# Pinned from pyproject.toml by `make pins`.\n"
+
+
+def main() -> None:
+    for name, options in FILES.items():
+        command = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes"]
+        command += ["--python-version", "3.11", "--upgrade", "--no-header", "--no-emit-index-url"]
+        command += ["--no-annotate", "--quiet", *options]
+        made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if made.returncode:
+            sys.exit(made.stderr)
+        (ROOT / name).write_text(HEADER + made.stdout)
+
+
+if __name__ == "__main__":
+    main()
