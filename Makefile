@@ -1,67 +1,60 @@
-# Everything a newcomer needs is `make demo` and `make test`; both set up the environment first.
-# Only make and Python 3.11 or newer are needed; the environment goes into .venv.
+# `make demo` and `make test` are all a newcomer needs. Both set up .venv first, from pinned files,
+# with nothing but python3 (3.11 or newer); what the machine lacks is said by scripts/setup.sh.
 
-PYTHON ?= python3
-BIN := .venv/bin
-RUN := $(BIN)/python
+PYTHON_BIN = .venv/bin/python
+DOCUMENTS = tests/activities/documents
+# Processes that run the tests side by side.
+JOBS = 2
+# For developers only: `make pins` and `make screenshot` need it.
+UV = uv
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make pins" pyproject.toml
 
-.DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench chaos docs screenshot record pins clean
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## /\1 /p' Makefile | while read -r name does; do \
+		printf '  make %-11s %s\n' "$$name" "$$does"; done
 
-help: ## what there is
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+demo: setup ## server, worker and a real job on a real document, in one process (ARGS="--keep")
+	@$(PYTHON_BIN) starter.py demo $(ARGS)
 
-setup: .venv/.users ## the environment for running jobs
-demo: setup ## a real job on a real document, with its own Temporal server
-	@$(RUN) starter.py demo $(DEMO)
+test: develop ## what CI runs (ARGS="-k rewind" runs some)
+	@$(PYTHON_BIN) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-test: .venv/.developers tests/.fetched/.complete ## everything that CI runs
-	$(RUN) -m pytest
+check: develop ## format, lint, types, generated docs, tests
+	@$(PYTHON_BIN) -m ruff format --check .
+	@$(PYTHON_BIN) -m ruff check .
+	@$(PYTHON_BIN) -m mypy
+	@$(MAKE) --no-print-directory test
 
-check: .venv/.developers tests/.fetched/.complete ## format, lint, types, tests
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(RUN) -m pytest
+setup: ## .venv with what running needs
+	@sh scripts/setup.sh requirements.txt
 
-format: .venv/.developers ## put the code into its form
-	$(BIN)/ruff format .
-	$(BIN)/ruff check --fix .
+develop: $(DOCUMENTS)/.fetched/complete ## .venv with what developing needs, and documents for tests
+	@sh scripts/setup.sh requirements.txt requirements-dev.txt
 
-bench: .venv/.developers ## a step against the bare engine
-	$(RUN) -m benchmarks $(BENCH)
+bench: develop ## measure the speed against the bare engine
+	@$(PYTHON_BIN) -m benchmarks $(ARGS)
 
-chaos: .venv/.developers ## kills and freezes
-	$(RUN) -m pytest tests/crash
+chaos: develop ## kill and freeze workers and servers at random, and compare how jobs end
+	@$(PYTHON_BIN) -m pytest tests/crash $(ARGS)
 
-record: .venv/.developers ## histories for the replay test, after a change of the workflow's shape
-	$(RUN) -m tests.replay.record
+docs: setup ## write the generated parts of the documentation anew
+	@$(PYTHON_BIN) -m scripts.docs
 
-pins: .venv/.developers ## requirements*.txt from pyproject.toml
-	$(RUN) -m scripts.pins
+screenshot: setup ## take the documentation's pictures anew (needs uv and Chromium)
+	@VIRTUAL_ENV=.venv $(UV) run --active --no-project --with playwright==1.65.2 \
+		python -m scripts.screenshot
 
-clean: ## remove the environment and what the demo left
-	rm -rf .venv workspaces tests/.fetched
+pins: ## resolve pyproject.toml into the pinned files anew (needs uv; ARGS=--upgrade)
+	@$(COMPILE) $(ARGS) --output-file requirements.txt
+	@$(COMPILE) $(ARGS) --only-group dev --constraint requirements.txt \
+		--output-file requirements-dev.txt
 
-.venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "make: $(PYTHON) is missing or older than 3.11; install Python 3.11 or newer," \
-	       "or name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-	  echo "make: $(PYTHON) comes without venv or ensurepip; install them" \
-	       "(on Debian and Ubuntu the package python3-venv)" >&2; exit 1; }
-	$(PYTHON) -m venv .venv
-
-.venv/.users: requirements.txt | .venv/bin/python
-	$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+$(DOCUMENTS)/.fetched/complete: $(DOCUMENTS)/sources.txt
+	@sh scripts/setup.sh
+	@echo "Fetching the source archives whose documents the tests read." >&2
+	@$(PYTHON_BIN) -m pip download --quiet --disable-pip-version-check --no-deps \
+		--no-binary mako,pypdf,python-docx --dest $(@D) --requirement $<
 	@touch $@
 
-.venv/.developers: requirements-dev.txt .venv/.users
-	$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-	@touch $@
-
-# Documents by other people, from the source archives of packages.
-tests/.fetched/.complete: tests/sources.txt .venv/.users
-	$(RUN) -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
-	  -d tests/.fetched -r tests/sources.txt
-	@touch $@
+.PHONY: help demo test check setup develop bench chaos docs screenshot pins

@@ -109,7 +109,7 @@ def _short(value: object) -> str:
 
 def _merged(name: str, folder: Path, seen: list[str]) -> tuple[dict[str, Any], Path]:
     path = folder / "agents" / name / "agent.yaml"
-    if not re.fullmatch(r"[a-z][a-z0-9_-]*", name) or not path.is_file():
+    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name) or not path.is_file():
         known = ", ".join(agent_names(folder))
         raise Problem(f"agent {_short(name)} is not known; the agents are {known}")
     if name in seen:

@@ -11,13 +11,14 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx2
 from openai import AsyncOpenAI
 from playwright.async_api import Page, async_playwright
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.catalogue import all_activities
 from activities.rehearsal import RehearsalTransport, rehearse
@@ -32,9 +33,9 @@ from engine.service import build_worker
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 JOB = "records-policy"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-SIZE = {"width": 1500, "height": 1400}
-SETTLED_MILLISECONDS = 4000
-"""A running job's page never goes idle, so it is given a while instead."""
+SIZE = {"width": 1440, "height": 1100}
+SETTLED_MILLISECONDS = 2000
+"""A running job's page never goes idle, so it is given a moment instead."""
 MODEL_SECONDS = 0.3
 
 
@@ -55,7 +56,9 @@ async def main() -> None:
                 link = ui_link(JOB, base=running.ui)
                 run = (await handle.describe()).run_id
                 await _take(browser, f"{link}/{run}")
-                await handle.terminate()
+                await handle.signal("cancel", {"reason": "the pictures are taken"})
+                with suppress(WorkflowFailureError):
+                    await handle.result()
 
 
 def _slow_model() -> AsyncOpenAI:
@@ -69,7 +72,9 @@ def _slow_model() -> AsyncOpenAI:
 
 
 async def _job_with_something_to_see(client: Client) -> WorkflowHandle[Any, Any]:
-    await start(client, JOB, job_input("creator", INSTRUCTIONS, [str(DOCUMENT)], [], []))
+    # One run to the end, so that no picture is taken of one that has been continued.
+    settings = ["limits.history_events=10000"]
+    await start(client, JOB, job_input("creator", INSTRUCTIONS, [str(DOCUMENT)], [], settings))
     handle = client.get_workflow_handle(JOB)
     while True:
         status = await handle.query("status")
@@ -86,17 +91,21 @@ async def _take(browser: str, job: str) -> None:
             executable_path=browser,
             chromium_sandbox=os.getuid() != 0,
         )
-        page = await chromium.new_page(viewport=SIZE, device_scale_factor=1)  # type: ignore[arg-type]
-        await _picture(page, f"{job}/user-metadata", "temporal-web.png")
-        await _picture(page, f"{job}/history", "temporal-web-history.png")
+        page = await chromium.new_page(viewport=SIZE)
+        await page.goto(f"{job}/user-metadata", wait_until="domcontentloaded")
+        # Markdown is shown in a frame of its own.
+        await page.frame_locator("iframe").get_by_text("Progress").wait_for()
+        await page.wait_for_timeout(SETTLED_MILLISECONDS)
+        await page.screenshot(path=IMAGES / "temporal-web.png")
+        await page.set_viewport_size({"width": 1440, "height": 1400})
+        await page.goto(f"{job}/history", wait_until="domcontentloaded")
+        await page.get_by_text("Compact").click()
+        await page.mouse.move(0, 0)
+        await page.wait_for_timeout(SETTLED_MILLISECONDS)
+        top = await page.get_by_text("Compact").bounding_box()
+        shown = {"x": 255, "y": top["y"] - 20, "width": 1185, "height": 560}
+        await page.screenshot(path=IMAGES / "temporal-web-history.png", clip=shown)
         await chromium.close()
-
-
-async def _picture(page: Page, address: str, name: str) -> None:
-    await page.goto(address, wait_until="domcontentloaded")
-    await page.wait_for_timeout(SETTLED_MILLISECONDS)
-    await page.screenshot(path=IMAGES / name)
-    print(IMAGES / name)
 
 
 if __name__ == "__main__":

@@ -68,13 +68,15 @@ def details(job: JobRecord, notices: list[str]) -> str:
     lines += [f"### Phase {phase.number} ({phase.kind}): {phase.name}", ""]
     lines += [f"Progress {done} of {len(phase.todos)}{place}", ""]
     marks = {"completed": "☑", "current": "▶", "open": "☐"}
-    # A table, since the UI gives list items bullets and no hanging indent.
+    # A table, since the UI gives list items bullets of its own and no hanging indent; cells have
+    # no padding there, hence the non-breaking spaces.
     lines += ["| | | |", "|---|---|---|"]
     for todo in phase.todos:
         word = _todo_status(job, todo)
         text = " ".join(todo.content.split()).replace("|", "\\|")
+        shown = f"**{text}**" if word == "current" else text
         lines.append(
-            f"| {marks[word]} | {todo.id}. | {f'**{text}**' if word == 'current' else text} |"
+            f"| {marks[word]}\N{NO-BREAK SPACE} | {todo.id}.\N{NO-BREAK SPACE} | {shown} |"
         )
     usage = job.usage
     lines += [

@@ -49,7 +49,6 @@ class Standing:
     set: dict[str, object] = field(default_factory=dict)
     commit: str = ""
     step: int = 0
-    results: list[str] = field(default_factory=list)
 
     @classmethod
     def begin(cls, path: Path, **details: Any) -> Standing:

@@ -59,13 +59,13 @@ def after_the_effect(view: View) -> bool:
 
 
 def while_the_folder_is_brought_up_to_date(view: View) -> bool:
-    """The projection's drafts are there."""
-    return _there(view, "projecting") and _later(view, 0.001)
+    """The projection has noted what it begins; then it makes drafts beside the note."""
+    return _touched(view, "") and _later(view, 0.002)
 
 
 def at_a_phase_end(view: View) -> bool:
     """The new phase's checkpoint is being tagged or its objects are being packed."""
-    return _touched(view, "refs/tags", "objects/pack", "packing") and _later(view, 0.02)
+    return _touched(view, "refs/tags/phase", "objects/pack", "packing") and _later(view, 0.02)
 
 
 def at_any_time(view: View) -> bool:
@@ -98,11 +98,6 @@ def _touched(view: View, *names: str) -> bool:
     folders = [repository / name for repository in view.repositories for name in names]
     before = _times(folders)
     return _seen(lambda: _times(folders) != before)
-
-
-def _there(view: View, name: str) -> bool:
-    folders = [repository / name for repository in view.repositories]
-    return _seen(lambda: any(folder.exists() for folder in folders))
 
 
 def _times(folders: Iterable[Path]) -> list[int]:

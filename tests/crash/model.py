@@ -29,7 +29,7 @@ class Ledger:
     """
 
     name: str
-    phases: int = 4
+    phases: int = 2
 
     def start(self, **settings: object) -> dict[str, Any]:
         """The input of the workflow."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 
 from temporalio.client import Client
 
@@ -39,6 +40,19 @@ class TemporalServer:
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    def __enter__(self) -> TemporalServer:
+        self.folder.mkdir(parents=True)
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
 
     def start(self) -> None:
         attributes = [part for name in NAMES for part in ("--search-attribute", f"{name}=Keyword")]

@@ -70,9 +70,7 @@ class Site:
     def start_worker(self, root: Path | None = None) -> Worker:
         """The worker from now on; what became of the one before is not its business."""
         root = root or self.root.path
-        self.worker = self.nursery.worker(
-            self.server.address, root, self.name, self.model.base_url
-        )
+        self.worker = self.nursery.worker(self.server.address, root, self.name, self.model.base_url)
         return self.worker
 
     async def start_jobs(self, client: Client) -> None:
@@ -88,11 +86,14 @@ class Site:
 
     async def finish(self) -> None:
         """Wait for the results of all jobs, also while the server is away."""
-        async with asyncio.timeout(PATIENCE):
-            for ledger, handle in zip(self.ledgers, self._handles, strict=True):
-                while ledger.name not in self.results:
-                    with suppress(RPCError):
-                        self.results[ledger.name] = await handle.result()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                for ledger, handle in zip(self.ledgers, self._handles, strict=True):
+                    while ledger.name not in self.results:
+                        with suppress(RPCError):
+                            self.results[ledger.name] = await handle.result()
+        except TimeoutError:
+            raise AssertionError(await self._told({})) from None
 
     # Blows
 
@@ -155,13 +156,21 @@ class Site:
 
     async def progress(self, since: dict[str, int], steps: int = 1) -> None:
         """Return when each job has taken so many steps more, or is about to end."""
-        async with asyncio.timeout(PATIENCE):
-            while any(
-                name in self.unfinished and len(self.asked[name]) < count + steps
-                for name, count in since.items()
-            ):
-                # Polled: the model answers on threads of its own.
-                await asyncio.sleep(0.01)  # noqa: ASYNC110
+        until = time.monotonic() + PATIENCE
+        while any(
+            name in self.unfinished and len(self.asked[name]) < count + steps
+            for name, count in since.items()
+        ):
+            assert time.monotonic() < until, await self._told(since)
+            await asyncio.sleep(0.01)
+
+    async def _told(self, since: dict[str, int]) -> str:
+        """Where the jobs stand, for a message."""
+        lines = [f"{self.name}: {self.blows}, no progress since {since}, now {self.steps()}"]
+        for handle in self._handles:
+            found = (await handle.describe()).raw_description
+            lines.append(f"{handle.id}: {found.pending_activities} {found.pending_workflow_task}")
+        return "\n".join([*lines, self.worker.log.read_text()[-2000:]])
 
     # The model
 

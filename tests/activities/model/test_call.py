@@ -1,0 +1,119 @@
+"""The model call as an activity: paid once, stored whole, the same commit for every attempt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from openai import AsyncOpenAI
+from temporalio.exceptions import ApplicationError
+
+from activities.model.call import ModelCalls
+from activities.model.prompt import request_body
+from activities.rehearsal import Failure, RehearsalTransport, Reply, Script, call
+from protocol.requests import ModelReply, ModelRequest
+from tests.activities.standing import AT, JOB, Standing, environment
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Standing:
+    return Standing.begin(tmp_path)
+
+
+async def ask(
+    job: Standing, script: Callable[[Any], Any], *, attempt: int = 1, id_: str = "7"
+) -> ModelReply:
+    client = AsyncOpenAI(
+        base_url="http://model/v1",
+        api_key="k",
+        max_retries=0,
+        http_client=httpx2.AsyncClient(transport=RehearsalTransport(script)),
+    )
+    calls = ModelCalls(job.root, lambda _: client)
+    request = ModelRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step + 1)
+    env = environment(local=False, attempt=attempt, activity_id=id_)
+    reply: ModelReply = await env.run(calls.model_call, request)
+    reply.model_dump_json()
+    return reply
+
+
+async def test_a_reply_becomes_a_checkpoint(job: Standing) -> None:
+    with Script(call("write_file", path="a.md", content="x")) as script:
+        reply = await ask(job, script)
+    assert [(held.tool, held.path) for held in reply.calls] == [("write_file", "a.md")]
+    after = job.open(reply.commit)
+    assert after.state.step == 1
+    assert after.call(0)["id"] == "s1c0"
+    assert (job.root.workspace(JOB) / "instructions.md").is_file()
+
+
+async def test_a_retry_finds_the_reply_and_does_not_pay_again(job: Standing) -> None:
+    with Script(call("list_files")) as script:
+        first = await ask(job, script)
+        again = await ask(job, script, attempt=2)
+    assert again == first
+    assert len(script.requests) == 1
+
+
+async def test_another_activity_asks_anew(job: Standing) -> None:
+    with Script(call("list_files"), call("list_files")) as script:
+        assert (await ask(job, script)).commit == (await ask(job, script, id_="8")).commit
+    assert len(script.requests) == 2
+
+
+async def test_a_folder_that_cannot_be_written_does_not_cost_the_reply(job: Standing) -> None:
+    job.root.workspace(JOB).write_text("a file where the folder should be")
+    with Script(call("list_files")) as script:
+        assert (await ask(job, script)).calls
+
+
+async def test_a_kept_reply_that_is_garbled_counts_as_none(job: Standing) -> None:
+    with Script(call("list_files"), call("list_files")) as script:
+        await ask(job, script)
+        (kept,) = (job.root.repository(JOB) / "replies").iterdir()
+        kept.write_bytes(kept.read_bytes()[:20])
+        assert (await ask(job, script, attempt=2)).calls
+
+
+async def test_nothing_is_kept_of_a_failure(job: Standing) -> None:
+    with Script(Failure(503), call("list_files")) as script:
+        with pytest.raises(ApplicationError):
+            await ask(job, script)
+        assert (await ask(job, script, attempt=2)).calls
+
+
+@pytest.mark.parametrize(
+    "raw", ['{"path": ', "[" * 100_000, '{"path": "\\ud800"}', "", "x" * 1_000_000, "[]"]
+)
+async def test_strange_arguments_are_stored_as_what_can_be_sent_back(
+    job: Standing, raw: str
+) -> None:
+    with Script(Reply(calls=[("write_file", raw)])) as script:
+        reply = await ask(job, script)
+    assert len(reply.model_dump_json()) < 1000
+    body = json.loads(request_body(job.open(reply.commit), None))
+    json.loads(body["messages"][-2]["tool_calls"][0]["function"]["arguments"])
+
+
+async def test_a_reply_of_text_alone_has_no_calls(job: Standing) -> None:
+    with Script(Reply("I am done.")) as script:
+        reply = await ask(job, script)
+    assert reply.calls == []
+    assert job.open(reply.commit).conversation.messages()[-1]["content"] == "I am done."
+
+
+def test_the_prefix_of_a_request_stays_the_same_within_a_phase(job: Standing) -> None:
+    before = request_body(job.open(), None)
+    for number in range(3):
+        job.call("write_file", path=f"{number}.md", content="x")
+        job.call("todo_complete")
+    after = request_body(job.open(), "Use a tool.")
+    head = before[: before.rindex(b',{"role":"user"')]
+    assert len(head) > 5000
+    assert after.startswith(head)
+    assert b"Use a tool." in after[len(head) :]
+    assert b"Use a tool." not in request_body(job.open(), None)

@@ -1,0 +1,168 @@
+"""Whatever an endpoint answers becomes a typed failure that says what to do, or a reply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from openai import AsyncOpenAI
+from temporalio.exceptions import ApplicationError
+
+from activities.model.call import ask
+from activities.model.endpoint import REHEARSAL, chosen_name, connect
+from activities.model.stream import MAX_CALLS, MAX_TEXT, Streamed
+from activities.rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
+from config.schema import ModelConfig
+
+MODEL = ModelConfig.model_validate({"name": "m", "temperature": None})
+BODY = json.dumps({"model": "m", "stream": True, "messages": [], "tools": []}).encode()
+MIXED = Reply("hello", calls=[("list_files", {})])
+
+
+async def asked(transport: Any, patience: float = 5) -> Streamed:
+    client = AsyncOpenAI(
+        base_url="http://model/v1",
+        api_key="k",
+        max_retries=0,
+        timeout=patience,
+        http_client=httpx2.AsyncClient(transport=transport, timeout=patience),
+    )
+    return await ask(lambda _: client, MODEL, BODY)
+
+
+async def failed(answer: Any, patience: float = 5) -> ApplicationError:
+    with Script(answer) as script, pytest.raises(ApplicationError) as caught:
+        await asked(RehearsalTransport(script), patience)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "retried", "words"),
+    [
+        (Failure(401, "bad key"), "Credentials", False, "refused the key in OPENAI_API_KEY"),
+        (Failure(403, "no"), "Credentials", False, "refused the key"),
+        (Failure(402, "no"), "Credentials", False, "Add credit"),
+        (Failure(404, "no model"), "Credentials", False, "does not offer m"),
+        (Failure(429, code="insufficient_quota"), "Credentials", False, "Add credit"),
+        (Failure(400, "too long"), "ModelRefused", False, "too long"),
+        (Failure(422, "odd"), "ModelRefused", False, "odd"),
+        (Failure(408), "Endpoint", True, "408"),
+        (Failure(429), "Endpoint", True, "429"),
+        (Failure(500), "Endpoint", True, "500"),
+        (Failure(503), "Endpoint", True, "503"),
+        (Cut(MIXED), "Endpoint", True, "cannot be reached"),
+        (Stall(MIXED), "Endpoint", True, "in time"),
+    ],
+)
+async def test_failures(answer: Any, kind: str, retried: bool, words: str) -> None:
+    error = await failed(answer, patience=0.2)
+    assert error.type == kind
+    assert error.non_retryable is not retried
+    assert words in error.message
+    assert "\n" not in error.message
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("7", 7), ("0", 1), ("-5", 1), ("nan", 1), ("inf", 3600), ("99999", 3600)],
+)
+async def test_retry_after_is_followed_within_reason(said: str, seconds: int) -> None:
+    error = await failed(Failure(429, headers={"retry-after": said}))
+    assert error.next_retry_delay == timedelta(seconds=seconds)
+
+
+async def test_a_date_to_retry_after_does_no_harm() -> None:
+    error = await failed(Failure(429, headers={"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}))
+    assert not error.non_retryable
+
+
+def streaming(*chunks: Any, raw: bytes | None = None) -> httpx2.MockTransport:
+    events = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+    content = raw if raw is not None else "".join([*events, "data: [DONE]\n\n"]).encode()
+    headers = {"content-type": "text/event-stream"}
+    return httpx2.MockTransport(lambda _: httpx2.Response(200, headers=headers, content=content))
+
+
+def delta(finish: str | None = None, **content: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": content, "finish_reason": finish}]}
+
+
+@pytest.mark.parametrize(
+    "transport",
+    [
+        streaming(),
+        streaming({"choices": []}),
+        streaming(delta(content="half")),
+        streaming({"choices": None}),
+        streaming({"choices": "odd"}),
+        streaming({"choices": [{"delta": {"tool_calls": [7]}}]}),
+        streaming([1, 2]),
+        streaming(raw=b"data: {broken\n\n"),
+        streaming(raw=b"<html>sign in</html>"),
+        streaming({"error": {"message": "overloaded", "code": "overloaded"}}),
+    ],
+    ids=range(10),
+)
+async def test_what_is_no_complete_reply_is_asked_for_again(transport: Any) -> None:
+    with pytest.raises(ApplicationError) as caught:
+        await asked(transport)
+    assert caught.value.type == "Endpoint"
+    assert not caught.value.non_retryable
+
+
+async def test_five_calls_at_once_keep_their_order() -> None:
+    calls: Any = [("write_file", {"path": str(n)}) for n in range(5)]
+    got = await asked(RehearsalTransport(Script(Reply(calls=calls))))
+    assert [json.loads(raw)["path"] for _, raw in got.calls] == list("01234")
+    assert got.finish == "tool_calls"
+    assert got.usage.model_calls == 1
+
+
+async def test_calls_without_an_index_are_told_apart() -> None:
+    pieces: list[dict[str, str]] = [
+        {"name": "a", "arguments": '{"x":'},
+        {"arguments": "1}"},
+        {"name": "b", "arguments": "{}"},
+    ]
+    chunks = [delta(tool_calls=[{"function": piece}]) for piece in pieces]
+    got = await asked(streaming(*chunks, delta("tool_calls")))
+    assert got.calls == [("a", '{"x":1}'), ("b", "{}")]
+
+
+async def test_too_much_is_cut() -> None:
+    many: Any = [("list_files", {})] * 50
+    got = await asked(RehearsalTransport(Script(Reply("x" * 1_000_000, calls=many))))
+    assert (len(got.text), len(got.calls)) == (MAX_TEXT, MAX_CALLS)
+
+
+async def test_lone_surrogates_are_replaced() -> None:
+    call = {"index": 0, "function": {"name": "a\ud800", "arguments": "{}\udfff"}}
+    got = await asked(streaming(delta("stop", content="\ud800", tool_calls=[call])))
+    assert (got.text, got.calls) == ("?", [("a?", "{}?")])
+    got.model_dump_json()
+
+
+def test_without_a_key_the_worker_is_told_which(
+    monkeypatch: pytest.MonkeyPatch, clean: Callable[[], None]
+) -> None:
+    clean()
+    with pytest.raises(ApplicationError, match="OPENAI_API_KEY is not set"):
+        connect(MODEL)
+    assert chosen_name(MODEL) == REHEARSAL
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    assert chosen_name(MODEL) == "m"
+    assert isinstance(connect(MODEL), openai.AsyncOpenAI)
+
+
+@pytest.fixture
+def clean(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    def removed() -> None:
+        for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+            monkeypatch.delenv(name, raising=False)
+
+    return removed

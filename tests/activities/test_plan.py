@@ -1,0 +1,157 @@
+"""What a weak model writes is read for what it means, and nothing it writes raises."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from activities.plan import listed_under, parse_plan, parse_todos
+
+PLAN = """\
+# Plan
+- [ ] not of a phase
+## Phase 1: Collect
+Objective.
+- [x] one
+  - [X] below
+## Phase 2: Write
+* [ ] two
+### Notes of phase 2
+1. [ ] three
+```
+## Phase 9: an example
+```
+## Open questions
+- [ ] not of a phase either
+"""
+
+
+def test_a_plan_as_asked_for() -> None:
+    phases = parse_plan(PLAN)
+    assert [(phase.number, phase.name, phase.open) for phase in phases] == [
+        (1, "Collect", False),
+        (2, "Write", True),
+    ]
+    assert phases[1].boxes == [(False, "two"), (False, "three")]
+
+
+@pytest.mark.parametrize(
+    ("heading", "name"),
+    [
+        ("## Phase 1: Collect", "Collect"),
+        ("##  phase 1 - Collect", "Collect"),
+        ("## PHASE 1. Collect ##", "Collect"),
+        ("## Phase 1 — Collect: all of it", "Collect: all of it"),
+        ("## **Phase 1: Collect**", "Collect"),
+        ("## **Phase 1**: Collect", "Collect"),
+        ("## Phase 1 (done): Collect", "Collect"),
+        ("## Phase 1", "Phase 1"),
+        ("## Phase 1:", "Phase 1"),
+    ],
+)
+def test_headings_that_mean_a_phase(heading: str, name: str) -> None:
+    assert [phase.name for phase in parse_plan(f"{heading}\n- [ ] a")] == [name]
+
+
+@pytest.mark.parametrize(
+    "heading", ["# Phase 1: x", "Phase 1: x", "## Phases", "## Phase one: x", "##Phase 1: x"]
+)
+def test_headings_that_do_not(heading: str) -> None:
+    assert parse_plan(f"{heading}\n- [ ] a") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "open_"),
+    [
+        ("- [ ] a", True),
+        ("- [] a", True),
+        ("2) [ ] a", True),
+        ("- [x] a", False),
+        ("- [✓] a", False),
+    ],
+)
+def test_boxes(line: str, open_: bool) -> None:
+    assert parse_plan(f"## Phase 1: x\n{line}")[0].open is open_
+
+
+def test_lists_under_a_heading() -> None:
+    text = "# Job\n## Scope:\n- a\n* [ ] b\n3. c\nwords\n## Else\n- d\n"
+    assert listed_under(text, "scope") == ["a", "b", "c"]
+    assert listed_under(text, "Nothing") == []
+
+
+def test_a_list_as_asked_for() -> None:
+    found = parse_todos(b"phase: A\ndescription: |\n  b\n  c\ntodos:\n- {id: 1, content: do}\n")
+    assert (found.status, found.phase, found.description, found.count) == ("read", "A", "b c", 1)
+    assert found.todos[0].content == "do"
+
+
+NONSENSE = {
+    "bad date": b"todos: [2024-13-45]",
+    "bad bool": b"todos: [!!bool x]",
+    "bad int": b"todos: [!!int x]",
+    "bad timestamp": b"todos: [!!timestamp x]",
+    "object": b"todos: [!!python/object:os.system x]",
+    "unhashable": b"{[1]: 2}",
+    "deep": b"[" * 5_000,
+    "two documents": b"a: 1\n---\nb: 2",
+    "huge number": b"todos: [" + b"9" * 5000 + b"]",
+    "too long": b"#" * 100_001,
+    "binary": bytes(range(256)),
+    "bomb": b"a: &a [x,x,x,x,x,x,x,x,x]\n"
+    + b"".join(b"%c: &%c [%s]\n" % (n, n, b",".join([b"*%c" % (n - 1)] * 9)) for n in b"bcdefghi")
+    + b"todos: [{id: 1, content: a, items: *i}]",
+    "merge bomb": b"a: &a {x: 1}\nb: &b {<<: [*a, *a]}\ntodos: []",
+}
+
+
+@pytest.mark.parametrize("data", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_is_told(data: bytes) -> None:
+    found = parse_todos(data)
+    assert found.status == "invalid"
+    assert 0 < len(found.error) < 400
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'todos: [{id: 1, content: "\\ud800", items: ["\\udfff", [1], null]}]\nphase: "\\ud800"',
+        b"todos: [null, 1, [], {id: {}, content: [], items: {a: 1}}]",
+        b"todos: [{id: 1, content: '%s', items: [%s]}]" % (b"x" * 9000, b"y" * 9000),
+    ],
+)
+def test_what_was_found_can_be_sent_and_is_bounded(data: bytes) -> None:
+    found = parse_todos(data)
+    assert found.status == "read"
+    for todo in found.todos:
+        assert len(todo.model_dump_json()) < 8000
+
+
+def test_a_todo_is_one_line_and_a_cut_shows() -> None:
+    found = parse_todos(
+        b'todos: [{id: 1, content: "a\\n\\u2611 2. b"}, {id: 2, content: %s}]' % (b"x" * 600)
+    )
+    assert found.todos[0].content == "a ☑ 2. b"
+    assert str(found.todos[1].content).endswith("x…")
+    assert len(str(found.todos[1].content)) == 500
+
+
+yamlish = st.text(alphabet="-:[]{}&*!|>'\"#%@`,?<= \n\tabtodsi019.x~é\ud800", max_size=200)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=200) | yamlish.map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_no_bytes_raise(data: bytes) -> None:
+    for content in (data, b"todos:\n- id: 1\n  content: " + data):
+        found = parse_todos(content)
+        assert found.status in ("invalid", "read")
+        for todo in found.todos:
+            todo.model_dump_json()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet="# Phase1:-[x]\n`", max_size=300))
+def test_no_plan_raises(text: str) -> None:
+    for phase in parse_plan(text):
+        assert phase.name

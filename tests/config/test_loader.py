@@ -1,0 +1,152 @@
+"""Every mistake in the configuration is told by file and key."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from config.loader import SHIPPED, agent_names, load_agent, render
+from config.schema import AgentFile, Problem, describe
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the shipped configuration."""
+    for name in ("LONGHAUL_MODEL", "LONGHAUL_MAX_MODEL_CALLS"):
+        monkeypatch.delenv(name, raising=False)
+    return Path(shutil.copytree(SHIPPED, tmp_path / "config"))
+
+
+def agent(folder: Path, text: str | bytes, name: str = "mine") -> Path:
+    path = folder / "agents" / name / "agent.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def problem(folder: Path, name: str = "mine", **overrides: object) -> str:
+    given = {key.replace("__", "."): value for key, value in overrides.items()}
+    with pytest.raises(Problem) as found:
+        load_agent(name, given, folder)
+    assert "\n" not in str(found.value)
+    return str(found.value)
+
+
+def test_every_shipped_agent_loads(folder: Path) -> None:
+    assert {"creator", "generalist"} <= set(agent_names(folder))
+    for name in agent_names(folder):
+        assert load_agent(name, folder=folder).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("limits: {min_todo: 3}", "limits.min_todo: extra inputs"),
+        ("limits: {min_todos: many}", "limits.min_todos: input should be a valid integer"),
+        ("limits: {min_todos: 9, max_todos: 8}", "min_todos 9 is over max_todos 8"),
+        ("settings: {chunk_tokens: 100, chunk_overlap: 100}", "chunk_overlap 100 is not under"),
+        ("model: 7", "model: input should be a valid dictionary"),
+        ("tools: []", "tools: list should have at least 1"),
+        ("todos: {final: []}", "todos.final"),
+        ("a: [", "not valid YAML"),
+        (b"\xff\xfe\xfa", "not valid YAML"),
+        ("- a", "expected keys and values"),
+        ("extends: [a]", "extends: expected the name of an agent"),
+        ("extends: mine", "extends: circle mine -> mine"),
+    ],
+)
+def test_mistakes_name_file_and_key(folder: Path, text: str | bytes, expected: str) -> None:
+    path = agent(folder, text)
+    told = problem(folder)
+    assert str(path) in told
+    assert expected in told
+
+
+def test_an_unknown_agent_is_answered_with_those_there_are(folder: Path) -> None:
+    for name in ("nobody", "../creator", "", "Creator", "x" * 1000):
+        assert "the agents are creator, generalist" in problem(folder, name)
+    agent(folder, "extends: nobody")
+    assert "agent 'nobody' is not known" in problem(folder)
+
+
+def test_an_agent_extends_another(folder: Path) -> None:
+    agent(folder, "extends: creator\nsettings: {chunk_tokens: 900}\nfolders: [notes]\n")
+    mine, creator = (load_agent(name, folder=folder) for name in ("mine", "creator"))
+    assert mine.settings.chunk_tokens == 900
+    assert mine.settings.chunk_overlap == creator.settings.chunk_overlap
+    assert (mine.tools, mine.folders) == (creator.tools, ["notes"])
+
+
+def test_a_circle_of_several_is_told(folder: Path) -> None:
+    agent(folder, "extends: b", "a")
+    agent(folder, "extends: a", "b")
+    assert "circle a -> b -> a" in problem(folder, "a")
+
+
+def test_an_empty_agent_is_the_defaults(folder: Path) -> None:
+    agent(folder, "")
+    assert load_agent("mine", folder=folder).limits.min_todos == 5
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "prompt template is missing"),
+        (b"no header", "version: expected 1 in the front matter, found None"),
+        (b"---\nversion: 0\n---\nx", "found 0"),
+        (b"---\nversion: [\n---\nx", "front matter is not valid YAML"),
+        (b"---\nversion: 1\n---\n{{ agent", "template: "),
+        (b"---\nversion: 1\n---\n{{ agnet }}", "agnet is not offered"),
+        (b"\xff\xfe", "not UTF-8"),
+    ],
+)
+def test_a_bad_template_fails_the_start(folder: Path, content: bytes | None, expected: str) -> None:
+    path = folder / "prompts" / "tactical.md"
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    told = problem(folder, "generalist")
+    assert str(path) in told
+    assert expected in told
+
+
+def test_bad_instructions_name_their_file(folder: Path) -> None:
+    path = folder / "agents" / "creator" / "instructions.md"
+    path.write_text("{% if %}")
+    assert str(path) in problem(folder, "creator")
+
+
+def test_overrides_come_last_and_are_told_apart_from_the_file(folder: Path) -> None:
+    config = load_agent("creator", {"limits.min_todos": 2, "model.name": "m"}, folder)
+    assert (config.limits.min_todos, config.limits.max_todos, config.model.name) == (2, 20, "m")
+    assert problem(folder, "creator", limits__min_todos=0).startswith("set: limits.min_todos")
+    assert problem(folder, "creator", limits__min_todos=50).startswith("set: limits")
+    assert "extra inputs" in problem(folder, "creator", nothing__here=1)
+    assert "extra inputs" in problem(folder, "creator", **{"": 1})
+    assert "tools" in problem(folder, "creator", tools__x=1)
+
+
+def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGHAUL_MODEL", "other")
+    monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", "7")
+    config = load_agent("creator", folder=folder)
+    assert (config.model.name, config.limits.model_calls_per_phase) == ("other", 7)
+    monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", "many")
+    assert problem(folder, "creator").startswith("LONGHAUL_MAX_MODEL_CALLS: limits.")
+
+
+def test_templates_are_strict() -> None:
+    assert render("{{ a }} {{ b }}", a=1, b="{{ c }}") == "1 {{ c }}"
+    with pytest.raises(Problem, match="template: 'a' is undefined"):
+        render("{{ a }}")
+
+
+def test_the_schema_describes_every_key() -> None:
+    schema = describe(AgentFile)
+    assert json.loads(json.dumps(schema)) == schema
+    for part in [schema, *schema["$defs"].values()]:
+        for name, key in part["properties"].items():
+            assert key.get("description") or "$ref" in key, name
