@@ -1,60 +1,65 @@
 # `make demo` and `make test` are all a newcomer needs. Both set up .venv first, from pinned files,
-# with nothing but python3 (3.11 or newer); what the machine lacks is said by scripts/setup.sh.
+# with nothing but python3 (3.11 or newer); scripts/setup.sh says what a machine lacks.
 
-PYTHON_BIN = .venv/bin/python
-DOCUMENTS = tests/activities/documents
-# Processes that run the tests side by side.
-JOBS = 2
-# For developers only: `make pins` and `make screenshot` need it.
-UV = uv
-COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-emit-find-links --custom-compile-command "make pins" pyproject.toml
+PYTHON_BIN := .venv/bin/python
+# Processes that run tests side by side; each starts a Temporal server of its own where it needs one.
+JOBS := 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench chaos docs screenshot record pins setup develop clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' Makefile | while read -r name does; do \
 		printf '  make %-11s %s\n' "$$name" "$$does"; done
 
-demo: setup ## server, worker and a real job on a real document, in one process (ARGS="--keep")
+demo: setup ## server, worker and a real job on a real document (ARGS=--keep stays up)
 	@$(PYTHON_BIN) starter.py demo $(ARGS)
 
-test: develop ## what CI runs (ARGS="-k rewind" runs some)
+test: develop ## everything that CI runs (ARGS="-k rewind" runs some)
 	@$(PYTHON_BIN) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-check: develop ## format, lint, types, generated docs, tests
+check: develop ## format, lint, types, then tests
 	@$(PYTHON_BIN) -m ruff format --check .
 	@$(PYTHON_BIN) -m ruff check .
 	@$(PYTHON_BIN) -m mypy
 	@$(MAKE) --no-print-directory test
 
-setup: ## .venv with what running needs
-	@sh scripts/setup.sh requirements.txt
+format: develop ## put the code into its form
+	@$(PYTHON_BIN) -m ruff format .
+	@$(PYTHON_BIN) -m ruff check --fix .
 
-develop: $(DOCUMENTS)/.fetched/complete ## .venv with what developing needs, and documents for tests
-	@sh scripts/setup.sh requirements.txt requirements-dev.txt
-
-bench: develop ## measure the speed against the bare engine
+bench: develop ## measure a step against the bare engine
 	@$(PYTHON_BIN) -m benchmarks $(ARGS)
 
-chaos: develop ## kill and freeze workers and servers at random, and compare how jobs end
+chaos: develop ## kill and freeze workers and servers, and compare how jobs end
 	@$(PYTHON_BIN) -m pytest tests/crash $(ARGS)
 
 docs: setup ## write the generated parts of the documentation anew
 	@$(PYTHON_BIN) -m scripts.docs
 
-screenshot: setup ## take the documentation's pictures anew (needs uv and Chromium)
-	@VIRTUAL_ENV=.venv $(UV) run --active --no-project --with playwright==1.65.2 \
+screenshot: setup ## take the pictures of the documentation anew (needs uv and Chromium)
+	@VIRTUAL_ENV=.venv uv run --active --no-project --with playwright==1.65.2 \
 		python -m scripts.screenshot
 
-pins: ## resolve pyproject.toml into the pinned files anew (needs uv; ARGS=--upgrade)
-	@$(COMPILE) $(ARGS) --output-file requirements.txt
-	@$(COMPILE) $(ARGS) --only-group dev --constraint requirements.txt \
-		--output-file requirements-dev.txt
+record: develop ## histories for the replay test, after a change of the workflow's shape
+	@$(PYTHON_BIN) -m tests.replay.record
 
-$(DOCUMENTS)/.fetched/complete: $(DOCUMENTS)/sources.txt
+pins: setup ## requirements*.txt from pyproject.toml (needs uv)
+	@$(PYTHON_BIN) -m scripts.pins
+
+setup: ## .venv with what running needs
+	@sh scripts/setup.sh requirements.txt
+
+develop: tests/.fetched/.complete ## .venv with what developing needs, and documents for tests
+	@sh scripts/setup.sh requirements.txt requirements-dev.txt
+
+clean: ## remove the environment and what the demo left
+	rm -rf .venv workspaces tests/.fetched
+
+# Documents by other people, from the source archives of packages.
+tests/.fetched/.complete: tests/sources.txt
 	@sh scripts/setup.sh
-	@echo "Fetching the source archives whose documents the tests read." >&2
+	@echo "Fetching documents for the tests." >&2
 	@$(PYTHON_BIN) -m pip download --quiet --disable-pip-version-check --no-deps \
-		--no-binary mako,pypdf,python-docx --dest $(@D) --requirement $<
+		--no-binary "$$(sed -n 's/==.*//p' $< | paste -sd, -)" --dest $(@D) --requirement $<
 	@touch $@
-
-.PHONY: help demo test check setup develop bench chaos docs screenshot pins

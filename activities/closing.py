@@ -11,7 +11,7 @@ from activities.archive import archive_page, archive_phase
 from activities.checkpoints import Root
 from activities.failures import typed
 from activities.folder import settle
-from activities.model.stream import heartbeats
+from activities.heartbeats import heartbeats
 from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.snapshot import Snapshot
 from activities.summary import workspace_summary

@@ -10,6 +10,7 @@ from temporalio import activity
 from activities import tokens
 from activities.checkpoints import FilesError, PathRefused, Root
 from activities.failures import typed
+from activities.heartbeats import heartbeats_from_thread
 from activities.opening import open_snapshot, scheduled_at
 from activities.plan import MAX_FOUND, parse_plan, parse_todos
 from activities.snapshot import Snapshot
@@ -23,7 +24,7 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
 
     @activity.defn(name="gate_facts")
     def gate_facts(request: FactsRequest) -> Facts:
-        with typed():
+        with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
             return Facts(
                 commit=request.commit, at=scheduled_at(), facts=read_facts(snapshot, request.call)
@@ -45,6 +46,7 @@ def read_facts(snapshot: Snapshot, call: int) -> GateFacts:
         # The entries themselves stay in the checkpoint; what the gate asks of them is small.
         todos=handed.todos[:MAX_FOUND],
         plan_phases=len(plan),
+        plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
         plan_open=sum(phase.open for phase in plan),
         workspace_tokens=tokens.count(snapshot.text("workspace.md")),
         missing_deliverables=_missing(snapshot, arguments.get("deliverables") or []),

@@ -18,11 +18,12 @@ from activities.archive import archive_page, archive_phase, with_undone_pages
 from activities.checkpoints import Files, Root
 from activities.failures import typed
 from activities.folder import settle
+from activities.heartbeats import heartbeats
 from activities.model.call import ask
 from activities.model.endpoint import Connect
 from activities.model.prompt import summary_body
 from activities.model.replies import Replies
-from activities.model.stream import Streamed, heartbeats
+from activities.model.stream import Streamed
 from activities.opening import attempt_key, open_snapshot, scheduled_at
 from activities.orientation import first_messages
 from activities.plan import listed_under, parse_plan, parse_todos

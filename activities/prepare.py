@@ -13,9 +13,9 @@ from temporalio.service import RPCError
 from activities.checkpoints import Files, FilesError, PathRefused, Root, open_checkpoints
 from activities.failures import typed
 from activities.folder import settle
+from activities.heartbeats import heartbeats
 from activities.inputs import Document, read_documents, text_beside
 from activities.model.endpoint import chosen_name
-from activities.model.stream import heartbeats
 from activities.opening import attempt_key, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
@@ -97,16 +97,19 @@ class Preparation:
     def _claim(self, repository: Path, chain: str) -> None:
         """A workspace belongs to one job; another of the same id would write into its history."""
         mark = repository / "job.json"
+        # A draft and a link, so that a mark is there whole or not at all, and only one is made.
+        draft = repository / f"job.json.{attempt_key()}"
+        draft.write_text(json.dumps({"chain": chain}))
         try:
-            with mark.open("x") as file:
-                json.dump({"chain": chain}, file)
+            mark.hardlink_to(draft)
         except FileExistsError:
-            owner = json.loads(mark.read_text() or "{}").get("chain")
-            if owner not in (chain, None):
+            if json.loads(mark.read_text())["chain"] != chain:
                 raise Problem(
                     f"a job with the id {job_id()} has already run on this workspaces root; "
                     "start this one under another id"
                 ) from None
+        finally:
+            draft.unlink()
 
 
 def _tools(config: AgentConfig) -> list[Tool]:

@@ -9,6 +9,7 @@ from temporalio import activity
 from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_checkpoints
 from activities.failures import failure, typed
 from activities.folder import project_folder
+from activities.heartbeats import heartbeats_from_thread
 from activities.opening import check_root, job_id, open_snapshot, order, scheduled_at
 from activities.plain import plain
 from activities.snapshot import Snapshot, with_entry
@@ -22,7 +23,7 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
     @activity.defn(name="find_checkpoint")
     def find_checkpoint(request: RecoverRequest) -> Recovered:
         """The newest of the candidates that this store holds whole."""
-        with typed():
+        with typed(), heartbeats_from_thread():
             check_root(root, request.root)
             for commit in request.candidates:
                 try:
@@ -44,7 +45,7 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
     @activity.defn(name="take_folder")
     def take_folder(request: At) -> Imported:
         """Take what a person changed in the folder of a paused job into a checkpoint."""
-        with typed():
+        with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
             before = snapshot.files
             taken, notes = collect(snapshot.checkpoints, root, job_id(), before)
@@ -70,7 +71,7 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
     @activity.defn(name="show_folder")
     def show_folder(request: At) -> Imported:
         """Bring the folder up to the checkpoint, whole: a person is about to look at it."""
-        with typed():
+        with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
             project_folder(root, snapshot.checkpoints, request.commit, order(), whole=True)
             return Imported(commit=request.commit, at=scheduled_at())
@@ -78,7 +79,7 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
     @activity.defn(name="write_error")
     def write_error(request: ErrorNote) -> Imported:
         """Leave what went wrong in `errors/` of the folder; no part of any checkpoint."""
-        with typed():
+        with typed(), heartbeats_from_thread():
             check_root(root, request.root)
             folder = root.workspace(job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)

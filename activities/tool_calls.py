@@ -9,6 +9,7 @@ from temporalio import activity
 from activities.checkpoints import FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
 from activities.failures import typed
+from activities.heartbeats import heartbeats_from_thread
 from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
 from activities.snapshot import Snapshot
@@ -28,7 +29,7 @@ def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
 def _activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply]:
     @activity.defn(name=entry.name)
     def run(request: ToolRequest) -> ToolReply:
-        with typed():
+        with typed(), heartbeats_from_thread():
             return run_tool(open_snapshot(root, request), entry, request, when(request))
 
     return run

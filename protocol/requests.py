@@ -108,6 +108,8 @@ class GateFacts(Data):
     todos: list[FoundTodo] = Field(default_factory=list)
     """The first entries only; `todos_count` says how many there are."""
     plan_phases: int = 0
+    plan_unboxed: list[str] = Field(default_factory=list)
+    """Phases of the plan without a single box: nobody could tell whether they are done."""
     plan_open: int = 0
     workspace_tokens: int = 0
     missing_deliverables: list[str] = Field(default_factory=list)

@@ -6,6 +6,7 @@ written, so that whoever installs uses their own.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ HEADER = "# Pinned from pyproject.toml by `make pins`.\n"
 
 
 def main() -> None:
+    if shutil.which("uv") is None:
+        sys.exit("uv, which resolves the versions, is not on PATH; pip install uv brings it")
     for name, options in FILES.items():
         command = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes"]
         command += ["--python-version", "3.11", "--upgrade", "--no-header", "--no-emit-index-url"]

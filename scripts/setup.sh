@@ -29,7 +29,7 @@ END
         return 1
     fi
     cat >&2 <<END
-Longhaul needs Python 3.11 or newer; found: $(python3 --version 2>&1 || echo "no python3").
+Longhaul needs Python 3.11 or newer; found: $(python3 --version 2>/dev/null || echo "no python3").
 Install it, then run make again; PYTHON=/path/to/python3 names one that is not on PATH.
     Debian 12, Ubuntu 24.04 or newer    sudo apt install python3 python3-venv
     Fedora                              sudo dnf install python3

@@ -64,6 +64,11 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
             "plan.md has no phase in it. Write plan.md with a part of this form for each:\n"
             + PLAN_FORM
         )
+    if facts.plan_unboxed:
+        return Refusal(
+            f"plan.md has phases without a checkbox step: {', '.join(facts.plan_unboxed)}. Give "
+            "each its steps, ticked where they are done. The form of a phase:\n" + PLAN_FORM
+        )
     if facts.todos_file == "missing" and facts.plan_open == 0 and phase.purpose != "bootstrap":
         return Next("final")
     return _todos(facts, limits, {item.id for item in state.scope}) or Next("work")
@@ -108,8 +113,9 @@ def _todos(facts: GateFacts, limits: JobLimits, items: set[str]) -> Refusal | No
     seen: set[int] = set()
     for place, todo in enumerate(facts.todos, 1):
         if todo.id is None:
-            return Refusal(f"todos.yaml: the id of entry {place} is not a whole number under a "
-                "million.")
+            return Refusal(
+                f"todos.yaml: the id of entry {place} is not a whole number under a million."
+            )
         if todo.id in seen:
             return Refusal(f"todos.yaml: the id {todo.id} is used twice. Give each todo its own.")
         seen.add(todo.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +45,15 @@ class Inbox:
     def notice(self, text: str) -> None:
         self.notices = [*self.notices, text[:500]][-MAX_NOTICES:]
 
-    @property
-    def urgent(self) -> bool:
-        """Whether a letter must not wait for the step in flight."""
-        return any(letter.signal in ("rewind", "cancel") for letter in self.letters)
+    def urgent(self, phases: Container[int]) -> bool:
+        """Whether a letter must not wait for the step in flight.
+
+        Args:
+            phases: Numbers there are; a rewind to another one will only be refused.
+        """
+        for letter in self.letters:
+            phase = letter.payload.get("phase")
+            possible = phase is None or phase in phases
+            if letter.signal == "cancel" or (letter.signal == "rewind" and possible):
+                return True
+        return False

@@ -215,7 +215,9 @@ class Job:
         """Run a step, but give it up at once when a letter asks for that."""
         task = asyncio.create_task(step)
         try:
-            await workflow.wait_condition(lambda: task.done() or self._inbox.urgent)
+            await workflow.wait_condition(
+                lambda: task.done() or self._inbox.urgent(self._job.phases)
+            )
         finally:
             given_up = not task.done()
             if given_up:

@@ -15,10 +15,11 @@ from activities.checkpoints import Root, open_checkpoints
 from activities.conversation import MALFORMED, call_id
 from activities.failures import typed
 from activities.folder import follow
+from activities.heartbeats import heartbeats
 from activities.model.endpoint import Connect, explain
 from activities.model.prompt import request_body
 from activities.model.replies import Replies
-from activities.model.stream import Streamed, heartbeats, stream_reply
+from activities.model.stream import Streamed, stream_reply
 from activities.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
 from activities.plain import plain
 from config.schema import ModelConfig

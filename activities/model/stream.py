@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
-from temporalio import activity
 
 from activities.plain import plain
 from protocol.requests import Usage
 from protocol.state import Data
 
-HEARTBEAT_SECONDS = 1.0
 MAX_TEXT = 50_000
 """Characters of a reply's text that are kept."""
 MAX_ARGUMENTS = 2_000_000
@@ -37,24 +32,6 @@ class Streamed(Data):
     calls: list[tuple[str, str]]
     finish: str
     usage: Usage
-
-
-@asynccontextmanager
-async def heartbeats() -> AsyncIterator[None]:
-    """Heartbeat while the body runs, so that a cancelled or lost call is noticed in seconds."""
-
-    async def beat() -> None:
-        while True:
-            activity.heartbeat()
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-
-    beating = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        beating.cancel()
-        with suppress(asyncio.CancelledError):
-            await beating
 
 
 async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:

@@ -22,6 +22,11 @@ from protocol.state import PhaseKind
 from protocol.tools import ToolRoute
 
 Effect = Literal["reads", "writes", "outside"]
+_EFFECTS: dict[Effect, str] = {
+    "reads": "only reads the workspace",
+    "writes": "changes the workspace and nothing else",
+    "outside": "reaches outside the workspace",
+}
 ToolFunction = Callable[..., str]
 F = TypeVar("F", bound=ToolFunction)
 
@@ -119,7 +124,8 @@ class Tool:
             + (f": {field.description}" if field.description else "")
             for name, field in self.arguments.model_fields.items()
         ]
-        parts = [f"# {self.signature}", self.summary, self.documentation, "\n".join(rows)]
+        where = f"In {' and '.join(self.phases)} phases. It {_EFFECTS[self.effect]}."
+        parts = [f"# {self.signature}", self.summary, self.documentation, "\n".join(rows), where]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     @property

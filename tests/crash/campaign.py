@@ -20,8 +20,8 @@ from tests.crash.processes import Nursery, TemporalServer
 from tests.crash.site import Site
 
 LEDGER = Ledger("Ada")
-KILLED_SITES = 10
-KILLS_A_SITE = 3
+KILLED_SITES = 8
+KILLS_A_SITE = 4
 FREEZES = (
     aims.during_a_model_call,
     aims.during_a_checkpoint,
@@ -31,7 +31,7 @@ FREEZES = (
 )
 SERVER_KILLS = (3, 2)
 """Of each of two servers; every third kill takes the worker along."""
-MOST_STEPS = 6
+MOST_STEPS = 4
 """Between a recovery and the next blow: few enough for all blows to fall within the job."""
 MOST_AWAY = 1.5
 """Seconds until a killed server is started again."""

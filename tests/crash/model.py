@@ -25,7 +25,7 @@ class Ledger:
 
     Args:
         name: Whose ledger; jobs of different names send different requests.
-        phases: Tactical phases, each of 5 todos with 4 lines in 3 replies.
+        phases: Tactical phases, each of 5 todos with 4 lines in 2 replies.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Ledger:
                 "todos.transition": begin,
                 "todos.final": [f"Close {self.name}"],
                 # Small enough for several runs of the workflow in one job.
-                "limits.history_events": 200,
+                "limits.history_events": 120,
                 **settings,
             },
         }
@@ -97,10 +97,8 @@ class Ledger:
             for letter in LINES
         ]
         if view.replies == 0:
-            return append[:2]
-        if view.replies == 1:
-            return [self._between(view.number, todo), append[2]]
-        return [append[3], _done(f"entered {view.number}.{todo}")]
+            return [*append[:2], self._between(view.number, todo)]
+        return [*append[2:], _done(f"entered {view.number}.{todo}")]
 
     def _between(self, phase: int, todo: int) -> Call:
         if todo == 2:

@@ -143,7 +143,7 @@ class Site:
             delay=DELAY,
             random=self.random,
         )
-        return await asyncio.to_thread(aim, view)
+        return await asyncio.to_thread(aim, view) and bool(self.unfinished)
 
     @property
     def unfinished(self) -> list[str]:

@@ -73,6 +73,7 @@ REFUSALS: dict[str, tuple[GateFacts, list[str]]] = {
         ["todo 1", "do not exist: S9", "S1, S2"],
     ),
     "items no list": (facts(with_first(items="S9")), ["do not exist: S9"]),
+    "phase without a box": (facts(plan_unboxed=["Harvest"]), ["Harvest", "- [ ] first step"]),
     "plan without phases": (facts(plan_phases=0, plan_open=0), ["no phase", "## Phase 1: name"]),
     "workspace.md too long": (facts(workspace_tokens=4001), ["4,001", "4,000", "notes/"]),
     "bad arguments": (facts(arguments_error="notes: too long"), ["notes: too long"]),

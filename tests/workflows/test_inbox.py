@@ -66,4 +66,12 @@ def test_a_flood_is_refused_before_it_cannot_be_carried_over() -> None:
 def test_only_rewind_and_cancel_break_into_a_step(signal: str, urgent: bool) -> None:
     inbox = Inbox()
     inbox.put(signal, ({"issue": "x"},) if signal == "rewind" else ())
-    assert inbox.urgent is urgent
+    assert inbox.urgent({1, 2}) is urgent
+
+
+def test_a_rewind_to_a_phase_that_does_not_exist_waits_its_turn() -> None:
+    inbox = Inbox()
+    inbox.put("rewind", ({"issue": "x", "phase": 7},))
+    assert not inbox.urgent({1, 2})
+    inbox.put("rewind", ({"issue": "x", "phase": 2},))
+    assert inbox.urgent({1, 2})

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.activities.rehearsal.fake_tools import FakeTools, Refused
 
 from activities.rehearsal import Model, Reply
+from tests.activities.rehearsal.fake_tools import FakeTools, Refused
 
 TACTICAL = [
     *("read_file", "write_file", "append_file", "edit_file", "list_files", "search_files"),

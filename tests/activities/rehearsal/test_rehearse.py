@@ -4,9 +4,9 @@ import json
 from collections import Counter
 
 import pytest
-from tests.activities.rehearsal.fake_runner import TODOS, FakeRunner
 
 from activities.rehearsal import ZeroCost, rehearse
+from tests.activities.rehearsal.fake_runner import TODOS, FakeRunner
 
 INSTRUCTIONS = [
     "Compare three storage engines. Put it in output/comparison.md. Say which fits small teams.",
