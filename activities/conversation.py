@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from activities.checkpoints import Entry, Files
+from activities.checkpoints import Files
+from activities.checkpoints.folders import FILE, Raw, entries
+from activities.checkpoints.objects import EMPTY_TREE, read, write_blob
 
 FAN_OUT = 32
 MALFORMED = "malformed_arguments"
@@ -18,23 +21,26 @@ MALFORMED = "malformed_arguments"
 
 
 class _Cache:
-    """Message bytes by blob id. Content-addressed, so an entry can never be stale."""
+    """Message bytes by blob id, and those of whole shelves, joined, by tree id.
+
+    Content-addressed, so an entry can never be stale.
+    """
 
     def __init__(self, limit_bytes: int = 64_000_000) -> None:
-        self._entries: OrderedDict[str, bytes] = OrderedDict()
+        self._entries: OrderedDict[bytes, bytes] = OrderedDict()
         self._size = 0
         self._limit = limit_bytes
         self._lock = Lock()
 
-    def get(self, files: Files, entry: Entry) -> bytes:
+    def get(self, oid: bytes, load: Callable[[bytes], bytes]) -> bytes:
         with self._lock:
-            if (data := self._entries.get(entry.id)) is not None:
-                self._entries.move_to_end(entry.id)
+            if (data := self._entries.get(oid)) is not None:
+                self._entries.move_to_end(oid)
                 return data
-        data = files.read(entry.path)
+        data = load(oid)
         with self._lock:
-            if entry.id not in self._entries:
-                self._entries[entry.id] = data
+            if oid not in self._entries:
+                self._entries[oid] = data
                 self._size += len(data)
                 while self._size > self._limit:
                     _, dropped = self._entries.popitem(last=False)
@@ -58,26 +64,32 @@ class Conversation:
             data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(
                 "utf-8", "replace"
             )
-            files = files.write(_path(number), data)
+            files = files.with_raw(_parts(number), Raw(FILE, write_blob(files.repo, data)))
         return Conversation(files)
 
     def __len__(self) -> int:
-        shelves = self.files.children()
-        if not shelves:
-            return 0
-        return (len(shelves) - 1) * FAN_OUT + len(self.files.children(shelves[-1].path))
+        shelves = self._shelves()
+        return (len(shelves) - 1) * FAN_OUT + len(self._on(shelves[-1])) if shelves else 0
 
     def wire(self) -> list[bytes]:
-        """Every message as it goes on the wire, oldest first."""
-        return [_cache.get(self.files, entry) for entry in self.files.walk()]
+        """The messages as they go on the wire, oldest first: joined by commas, they are the list.
+
+        A shelf that is full is one piece, so that a long conversation costs little more than
+        copying its bytes.
+        """
+        *full, last = self._shelves() or [EMPTY_TREE]
+        pieces = [_cache.get(shelf, self._joined) for shelf in full]
+        return pieces + [_cache.get(blob, self._read) for blob in self._on(last)]
 
     def messages(self) -> list[dict[str, Any]]:
         """Every message, oldest first."""
-        return [json.loads(data) for data in self.wire()]
+        loaded: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(self.wire()))
+        return loaded
 
     def message(self, index: int) -> dict[str, Any]:
         """One message by its number, from 0."""
-        loaded: dict[str, Any] = json.loads(self.files.read(_path(index)))
+        shelf, place = divmod(index, FAN_OUT)
+        loaded: dict[str, Any] = json.loads(self._read(self._on(self._shelves()[shelf])[place]))
         return loaded
 
     def calls(self, step: int) -> list[dict[str, Any]]:
@@ -95,10 +107,23 @@ class Conversation:
                 break
         raise LookupError(f"the conversation holds no reply of step {step}")
 
+    def _shelves(self) -> list[bytes]:
+        return self._on(bytes.fromhex(self.files.id))
 
-def _path(number: int) -> str:
+    def _on(self, tree: bytes) -> list[bytes]:
+        """The ids in one tree; the names were made so that they sort in the order of messages."""
+        return [raw.id for _, raw in sorted(entries(self.files.repo, tree).items())]
+
+    def _joined(self, shelf: bytes) -> bytes:
+        return b",".join(self._read(blob) for blob in self._on(shelf))
+
+    def _read(self, blob: bytes) -> bytes:
+        return read(self.files.repo, blob)
+
+
+def _parts(number: int) -> tuple[str, str]:
     shelf, place = divmod(number, FAN_OUT)
-    return f"{shelf:04d}/{place:02d}"
+    return f"{shelf:04d}", f"{place:02d}"
 
 
 def call_id(step: int, index: int) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pygit2
 
-from activities.checkpoints import Checkpoints, Root, mend, project
+from activities.checkpoints import Checkpoints, Root, mend, open_checkpoints, project
 from activities.model.replies import Replies
 from activities.opening import job_id, order
 from activities.plain import plain
@@ -16,6 +19,9 @@ log = logging.getLogger("longhaul.folder")
 
 PATIENCE = 20.0
 """Seconds to wait for another projection of the folder where it must be up to date."""
+FOLLOW_SECONDS = 1.0
+"""A folder lags at most so long behind its job while the model is asked."""
+MAX_REMEMBERED = 10_000
 
 
 def project_folder(
@@ -49,15 +55,52 @@ def project_folder(
     return named
 
 
-def follow(root: Root, checkpoints: Checkpoints, commit: str, scheduled: int) -> None:
-    """`project_folder` in passing: a folder that cannot be brought up to date now lags behind.
+class Follower:
+    """Brings folders up to date in passing, while something else is waited for.
 
-    A worker that is frozen while it holds the folder must not cost others their step.
+    A folder is touched at most once in `FOLLOW_SECONDS`: it costs as much as all else of a step,
+    and when steps follow one another that quickly nobody can look at each.
     """
-    try:
-        project_folder(root, checkpoints, commit, scheduled, wait=0)
-    except (OSError, pygit2.GitError) as error:
-        log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._begun: dict[str, float] = {}
+        """When each job's folder was last begun, by the event loop's clock."""
+
+    @asynccontextmanager
+    async def following(self, commit: str) -> AsyncIterator[None]:
+        """Bring this job's folder up to the commit while the body runs.
+
+        A body that ends before that is due leaves the folder to the next one; a projection that
+        was begun is waited for.
+        """
+        loop, job, scheduled = asyncio.get_running_loop(), job_id(), order()
+        under_way: list[asyncio.Task[None]] = []
+
+        def begin() -> None:
+            self._begun[job] = loop.time()
+            follow = asyncio.to_thread(self._follow, commit, scheduled)
+            under_way.append(asyncio.create_task(follow))
+
+        if len(self._begun) > MAX_REMEMBERED:
+            self._begun.clear()
+        due = self._begun.get(job, -FOLLOW_SECONDS) + FOLLOW_SECONDS
+        timer = loop.call_at(due, begin)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            for projection in under_way:
+                await projection
+
+    def _follow(self, commit: str, scheduled: int) -> None:
+        # A folder that cannot be brought up to date now lags behind: a worker that is frozen while
+        # it holds the folder must not cost others their step.
+        try:
+            checkpoints = open_checkpoints(self._root, job_id())
+            project_folder(self._root, checkpoints, commit, scheduled, wait=0)
+        except (OSError, pygit2.GitError) as error:
+            log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
 
 
 def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False) -> list[str]:

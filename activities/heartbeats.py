@@ -18,12 +18,16 @@ SECONDS = 1.0
 
 @asynccontextmanager
 async def heartbeats() -> AsyncIterator[None]:
-    """For `async def` activities."""
+    """For `async def` activities.
+
+    The start counts as the first heartbeat: work that ends within a second sends none, each of
+    which is a request to the server and a write there.
+    """
 
     async def beat() -> None:
         while True:
-            activity.heartbeat()
             await asyncio.sleep(SECONDS)
+            activity.heartbeat()
 
     beating = asyncio.create_task(beat())
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from temporalio import activity
 
@@ -26,16 +27,11 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
         with typed(), heartbeats_from_thread():
             check_root(root, request.root)
             for commit in request.candidates:
-                try:
-                    snapshot = Snapshot.load(open_checkpoints(root, job_id()), commit)
-                    for part in (snapshot.files, snapshot.conversation.files):
-                        for entry in part.walk():
-                            _ = entry.size
-                            activity.heartbeat()
-                except CheckpointMissing:
-                    continue
-                state = snapshot.state.without_notes()
-                return Recovered(commit=commit, at=scheduled_at(), state=state)
+                with suppress(CheckpointMissing):
+                    checkpoints = open_checkpoints(root, job_id())
+                    if checkpoints.is_whole(commit):
+                        state = Snapshot.load(checkpoints, commit).state.without_notes()
+                        return Recovered(commit=commit, at=scheduled_at(), state=state)
             raise failure(
                 "Storage",
                 f"None of the job's checkpoints can be found under {root.path}. Put the folder "

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
+
+from pygit2 import Repository
 
 from activities.checkpoints import Checkpoints, Files, diff
 from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
@@ -24,10 +25,16 @@ from activities.conversation import Conversation
 from config.schema import AgentConfig
 from protocol.state import JobState
 
+_configs: dict[bytes, AgentConfig] = {}
 
-@lru_cache(maxsize=256)
-def _config(data: bytes) -> AgentConfig:
-    return AgentConfig.model_validate_json(data)
+
+def _config(repo: Repository, blob: bytes) -> AgentConfig:
+    """The pinned configuration, read once for all jobs that share it."""
+    if blob not in _configs:
+        if len(_configs) > 256:
+            _configs.clear()
+        _configs[blob] = AgentConfig.model_validate_json(read(repo, blob))
+    return _configs[blob]
 
 
 def with_entry(files: Files, path: str, raw: Raw | None) -> Files:
@@ -84,7 +91,7 @@ class Snapshot:
         def files(name: bytes) -> Files:
             return checkpoints.files(parts[name].id.hex())
 
-        config = _config(read(repo, parts[b"config.json"].id))
+        config = _config(repo, parts[b"config.json"].id)
         state = JobState.model_validate_json(read(repo, parts[b"state.json"].id))
         return cls(
             checkpoints,

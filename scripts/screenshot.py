@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx2
 from openai import AsyncOpenAI
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import async_playwright
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.catalogue import all_activities

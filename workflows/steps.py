@@ -189,11 +189,11 @@ class Steps:
                 result_type=result,
                 start_to_close_timeout=timedelta(seconds=seconds),
                 heartbeat_timeout=HEARTBEAT,
-                # Failures say themselves when to try again (`activities.failures`); this is for
-                # attempts of which nothing was heard any more.
+                # Failures say themselves when to try again (`activities.failures`). This is for
+                # attempts of which nothing was heard any more: the first goes again at once.
                 retry_policy=RetryPolicy(
-                    initial_interval=timedelta(seconds=1),
-                    backoff_coefficient=1,
+                    initial_interval=timedelta(milliseconds=100),
+                    maximum_interval=timedelta(seconds=60),
                     maximum_attempts=attempts + LOST_WORKERS if attempts else 0,
                 ),
                 cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,

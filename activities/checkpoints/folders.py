@@ -31,6 +31,43 @@ class Raw(NamedTuple):
 Node = dict[bytes, Raw]  # by escaped entry name
 
 
+class _Parsed:
+    """Trees as they were read or written last, by id, shared by all threads; never changed.
+
+    One step looks some forty times into the same few trees. An id is made from the content, so
+    what is held here cannot be stale.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._nodes: dict[bytes, Node] = {}
+        self._size = 0
+        self._limit = limit
+
+    def get(self, tree: bytes) -> Node | None:
+        return self._nodes.get(tree)
+
+    def keep(self, tree: bytes, node: Node) -> Node:
+        # Races between threads cost at worst a node that is read again.
+        self._size += len(node)
+        if self._size > self._limit:
+            self._nodes.clear()
+            self._size = len(node)
+        self._nodes[tree] = node
+        return node
+
+    def forget(self) -> None:
+        self._nodes.clear()
+        self._size = 0
+
+
+_parsed = _Parsed(limit=200_000)  # entries: some 40 MB
+
+
+def forget() -> None:
+    """Read every tree anew from now on: for whoever asks whether it is still there."""
+    _parsed.forget()
+
+
 def get(repo: pygit2.Repository, folder: bytes, name: bytes) -> Raw | None:
     """The entry of that escaped name, or None."""
     node = _load(repo, folder)
@@ -63,7 +100,7 @@ def entries(repo: pygit2.Repository, folder: bytes) -> Node:
     """All entries of a folder by escaped name, in no order."""
     node = _load(repo, folder)
     if _count(node) is None:
-        return node
+        return dict(node)
     return {
         name: raw
         for bucket in _buckets(node).values()
@@ -106,7 +143,7 @@ def _put(
     repo: pygit2.Repository, folder: bytes, name: bytes, raw: Raw | None, depth: int
 ) -> tuple[bytes, int]:
     """The new node and by how much its count of entries changed."""
-    node = _load(repo, folder)
+    node = dict(_load(repo, folder))
     total = _count(node)
     if total is None:
         before = len(node)
@@ -130,20 +167,23 @@ def _put(
 
 
 def _load(repo: pygit2.Repository, folder: bytes) -> Node:
+    """The entries of one tree, shared: whoever changes them copies them first."""
     if folder == EMPTY_TREE:
         return {}
-    return {
-        name: Raw(int(mode, 8), oid)
-        for mode, name, oid in _ENTRY.findall(objects.read(repo, folder))
-    }
+    if (node := _parsed.get(folder)) is not None:
+        return node
+    found = _ENTRY.findall(objects.read(repo, folder))
+    return _parsed.keep(folder, {name: Raw(int(mode, 8), oid) for mode, name, oid in found})
 
 
 def _store(repo: pygit2.Repository, node: Node) -> bytes:
     # Git sorts a folder as if its name ended in a slash.
     ordered = sorted(node, key=lambda name: name + b"/" if node[name].mode == FOLDER else name)
-    return objects.write_tree(
+    tree = objects.write_tree(
         repo, b"".join(b"%o %b\0%b" % (node[name].mode, name, node[name].id) for name in ordered)
     )
+    _parsed.keep(tree, {name: node[name] for name in ordered})
+    return tree
 
 
 def _count(node: Node) -> int | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pygit2
 
-from activities.checkpoints import objects
+from activities.checkpoints import folders, objects
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
 from activities.checkpoints.locks import locked, sync
@@ -105,6 +105,7 @@ class Checkpoints:
     def is_whole(self, commit: str) -> bool:
         """Whether a checkpoint and every file in it can be found: what a lost disk or a power cut
         took shows here. Reads every tree and every file's header."""
+        folders.forget()
         try:
             return all(entry.size >= 0 for entry in self.files(self.tree_of(commit)).walk())
         except CheckpointMissing:

@@ -14,13 +14,13 @@ from temporalio import activity
 from activities.checkpoints import Root, open_checkpoints
 from activities.conversation import MALFORMED, call_id
 from activities.failures import typed
-from activities.folder import follow
+from activities.folder import Follower
 from activities.heartbeats import heartbeats
 from activities.model.endpoint import Connect, explain
 from activities.model.prompt import request_body
 from activities.model.replies import Replies
 from activities.model.stream import Streamed, stream_reply
-from activities.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
+from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.plain import plain
 from config.schema import ModelConfig
 from protocol.requests import Call, ModelReply, ModelRequest
@@ -37,6 +37,7 @@ class ModelCalls:
     def __init__(self, root: Root, connect: Connect) -> None:
         self._root = root
         self._connect = connect
+        self._folders = Follower(root)
 
     @activity.defn(name="model_call")
     async def model_call(self, request: ModelRequest) -> ModelReply:
@@ -47,17 +48,11 @@ class ModelCalls:
         with typed():
             async with heartbeats():
                 streamed, model, body = await asyncio.to_thread(self._before, request)
-                if streamed is None:
-                    projection = asyncio.create_task(
-                        asyncio.to_thread(self._project, request, order())
-                    )
-                    try:
-                        streamed = await ask(self._connect, model, body)
-                        # At once, before anything else can fail: it is paid for.
-                        await asyncio.to_thread(self._keep, streamed)
-                    finally:
-                        await projection
-                return await asyncio.to_thread(self._after, request, streamed)
+                if streamed is not None:
+                    return await asyncio.to_thread(self._after, request, streamed)
+                async with self._folders.following(request.commit):
+                    streamed = await ask(self._connect, model, body)
+                    return await asyncio.to_thread(self._received, request, streamed)
 
     def _before(self, request: ModelRequest) -> tuple[Streamed | None, ModelConfig, bytes]:
         snapshot = open_snapshot(self._root, request)
@@ -68,13 +63,11 @@ class ModelCalls:
                 return Streamed.model_validate_json(data), snapshot.config.model, b""
         return None, snapshot.config.model, request_body(snapshot, request.correction)
 
-    def _keep(self, streamed: Streamed) -> None:
+    def _received(self, request: ModelRequest, streamed: Streamed) -> ModelReply:
+        # Kept at once, before anything else can fail: it is paid for.
         checkpoints = open_checkpoints(self._root, job_id())
         Replies(checkpoints).keep(attempt_key(), streamed.model_dump_json().encode())
-
-    def _project(self, request: ModelRequest, order_: int) -> None:
-        checkpoints = open_checkpoints(self._root, job_id())
-        follow(self._root, checkpoints, request.commit, order_)
+        return self._after(request, streamed)
 
     def _after(self, request: ModelRequest, streamed: Streamed) -> ModelReply:
         snapshot = open_snapshot(self._root, request)

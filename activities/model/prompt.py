@@ -26,9 +26,9 @@ def request_body(snapshot: Snapshot, correction: str | None) -> bytes:
     beyond copying bytes.
     """
     last = {"role": "user", "content": render_todos(snapshot, correction)}
-    messages = [*snapshot.conversation.wire(), _json(last)]
     fixed = _fixed(snapshot.config_id, snapshot.config, snapshot.state.phase.kind)
-    return fixed + b',"messages":[' + b",".join(messages) + b"]}"
+    messages = b",".join([*snapshot.conversation.wire(), _json(last)])
+    return b'%b,"messages":[%b]}' % (fixed, messages)
 
 
 def summary_body(snapshot: Snapshot) -> bytes:

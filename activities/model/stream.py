@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import openai
 from openai import AsyncOpenAI, AsyncStream
-from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
 from activities.plain import plain
 from protocol.requests import Usage
@@ -38,17 +37,19 @@ async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
     """Send a ready body and collect the reply; a stream that was cut counts as no reply.
 
     The body goes past the client's own argument handling, whose cost grows with the
-    conversation.
+    conversation, and the chunks past its models, which cost as much as the rest of the call: a
+    chunk is the JSON that came, checked here as far as it is used.
 
     Raises:
         openai.OpenAIError: what went wrong at the endpoint.
+        TypeError, AttributeError: a chunk that is not the protocol's.
     """
     stream = await client.post(
         "/chat/completions",
         content=body,
-        cast_to=ChatCompletionChunk,
+        cast_to=object,
         stream=True,
-        stream_cls=AsyncStream[ChatCompletionChunk],
+        stream_cls=AsyncStream[Any],
         options={"headers": {"Content-Type": "application/json"}},
     )
     text: list[str] = []
@@ -57,22 +58,18 @@ async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
     usage = Usage(model_calls=1)
     async with stream:
         async for chunk in stream:
-            if chunk.usage:
-                details = chunk.usage.prompt_tokens_details
-                usage.prompt_tokens = chunk.usage.prompt_tokens or 0
-                usage.completion_tokens = chunk.usage.completion_tokens or 0
-                usage.cached_tokens = (details.cached_tokens if details else 0) or 0
-            for choice in chunk.choices or []:
-                finish = choice.finish_reason or finish
-                if choice.delta is None:
-                    continue
-                if choice.delta.content:
-                    text.append(choice.delta.content)
-                for piece in choice.delta.tool_calls or []:
+            if told := chunk.get("usage"):
+                usage = _usage(told)
+            for choice in chunk.get("choices") or []:
+                finish = choice.get("finish_reason") or finish
+                delta = choice.get("delta") or {}
+                if delta.get("content"):
+                    text.append(delta["content"])
+                for piece in delta.get("tool_calls") or []:
                     call = calls.setdefault(_index(piece, len(calls)), StreamedCall())
-                    if piece.function:
-                        call.name += piece.function.name or ""
-                        call.arguments.append(piece.function.arguments or "")
+                    function = piece.get("function") or {}
+                    call.name += function.get("name") or ""
+                    call.arguments.append(function.get("arguments") or "")
     if not finish:
         raise openai.APIConnectionError(
             message="the stream ended before the reply was complete",
@@ -89,12 +86,21 @@ async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
     )
 
 
-def _index(piece: ChoiceDeltaToolCall, held: int) -> int:
+def _usage(told: dict[str, Any]) -> Usage:
+    details = told.get("prompt_tokens_details") or {}
+    return Usage(
+        model_calls=1,
+        prompt_tokens=told.get("prompt_tokens") or 0,
+        completion_tokens=told.get("completion_tokens") or 0,
+        cached_tokens=details.get("cached_tokens") or 0,
+    )
+
+
+def _index(piece: dict[str, Any], held: int) -> int:
     """The place of the call a piece belongs to. Some endpoints leave it out: there, a piece with
     a name begins a call and one without goes on with the last."""
-    # The client's type promises a number, its reading does not check.
-    index: int | None = piece.index
+    index: int | None = piece.get("index")
     if index is not None:
         return index
-    begins = piece.function is not None and piece.function.name
+    begins = (piece.get("function") or {}).get("name")
     return held if begins else max(0, held - 1)

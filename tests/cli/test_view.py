@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from typing import Any
 
 from rich.console import Console
 
@@ -74,7 +75,10 @@ def test_control_characters_do_not_reach_the_terminal():
 
 
 def test_columns_are_as_wide_as_they_must_be():
-    rows = [{"job_id": "creator-with-a-long-id", "title": None}, {"job_id": "x", "title": "a\nb"}]
+    rows: list[dict[str, Any]] = [
+        {"job_id": "creator-with-a-long-id", "title": None},
+        {"job_id": "x", "title": "a\nb"},
+    ]
     assert view.columns(rows, ("job_id", "title")) == [
         "JOB_ID                  TITLE",
         "creator-with-a-long-id  -",

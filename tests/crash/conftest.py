@@ -1,25 +1,15 @@
-"""A server and workers as processes of their own, to be killed; and a campaign against them."""
+"""A server and workers as processes of their own, to be killed, and a job that nobody disturbs."""
 
 from __future__ import annotations
 
-import os
-import random
 from collections.abc import Iterator
 
 import pytest
 
-from tests.crash import campaign as campaigns
-from tests.crash.campaign import Campaign
+from tests.crash.model import Ledger
 from tests.crash.processes import Nursery, TemporalServer, nursery
-
-ROUNDS = int(os.environ.get("LONGHAUL_CRASH_ROUNDS", "1"))
-"""Campaigns, one after another."""
-SEED = int(os.environ.get("LONGHAUL_CRASH_SEED", "0")) or random.randrange(1, 1_000_000)
-"""Of the first campaign; a new one each time, so that other moments are tried."""
-
-
-def pytest_report_header() -> str:
-    return f"crash tests: LONGHAUL_CRASH_SEED={SEED}"
+from tests.crash.site import Site
+from tests.crash.trial import opened
 
 
 @pytest.fixture(scope="session")
@@ -35,8 +25,11 @@ def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporalServe
 
 
 @pytest.fixture(scope="session")
-async def campaign(
+async def undisturbed(
     tmp_path_factory: pytest.TempPathFactory, workers: Nursery, temporal: TemporalServer
-) -> list[Campaign]:
-    folder = tmp_path_factory.mktemp("campaign")
-    return [await campaigns.run(folder, workers, temporal, SEED + n) for n in range(ROUNDS)]
+) -> Site:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    async with opened(Site("undisturbed", folder, workers, temporal, [Ledger("Ada")])) as site:
+        await site.finish()
+    assert set(site.asked["Ada"].values()) == {1}
+    return site

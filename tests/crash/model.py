@@ -9,13 +9,13 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from activities.rehearsal import Reply, Request
+from activities.rehearsal import Answer, Reply, Request
 from activities.rehearsal.seen import View, look
 from activities.rehearsal.wire import Arguments
 
 Call = tuple[str, Arguments]
 LEDGER = "output/ledger.md"
-TODOS = 5
+TODOS = 3
 LINES = "abcd"
 
 
@@ -25,7 +25,7 @@ class Ledger:
 
     Args:
         name: Whose ledger; jobs of different names send different requests.
-        phases: Tactical phases, each of 5 todos with 4 lines in 2 replies.
+        phases: Tactical phases, each of 3 todos with 4 lines in 2 replies.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Ledger:
             "agent": "generalist",
             "instructions": f"Keep the ledger of {self.name} for {self.phases} phases.",
             "set": {
+                "limits.min_todos": TODOS,
                 "todos.bootstrap": begin,
                 "todos.transition": begin,
                 "todos.final": [f"Close {self.name}"],
@@ -57,7 +58,10 @@ class Ledger:
             for letter in LINES
         )
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> Answer:
+        return self.reply(request)
+
+    def reply(self, request: Request) -> Reply:
         if not request.get("tools"):
             return Reply(content=f"Lines: {str(request['messages']).count('append_file(')}.")
         view = look(request)
@@ -103,7 +107,7 @@ class Ledger:
     def _between(self, phase: int, todo: int) -> Call:
         if todo == 2:
             return ("search_files", {"query": self.name, "path": "output"})
-        if todo == 4:
+        if todo == 3:
             return ("generate_workspace_summary", {})
         digests = (hashlib.sha256(f"{self.name}{phase}{todo}{n}".encode()) for n in range(60))
         text = "\n".join(digest.hexdigest() for digest in digests)

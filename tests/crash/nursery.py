@@ -11,9 +11,10 @@ import os
 import signal
 import sys
 
+from openai import AsyncOpenAI
 from temporalio.worker._worker import load_default_build_id
 
-from activities import catalogue
+from activities import catalogue, tokens
 from engine import process
 from workflows import job
 
@@ -23,8 +24,10 @@ READY = (catalogue, job)
 
 def main() -> None:
     """For each line of JSON, `{"environment": …, "log": …}`, fork a worker and print its id."""
-    # A hash of all code that is loaded; kept for the next who asks.
+    # What is loaded or made at first use: a hash of all code, an encoding, certificates.
     load_default_build_id()
+    tokens.count("")
+    AsyncOpenAI(base_url="http://localhost", api_key="none")
     # Nobody waits for a killed worker: the kernel may forget it at once.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:

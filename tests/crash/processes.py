@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -30,12 +31,18 @@ CLEAN = {
 """Our environment without what would send a worker elsewhere."""
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @dataclass
 class TemporalServer:
     """The development server with its data in a file, so that it can be killed and come back."""
 
     folder: Path
-    port: int = field(default_factory=lambda: _free_port())
+    port: int = field(default_factory=free_port)
 
     @property
     def address(self) -> str:
@@ -82,9 +89,23 @@ class Worker:
 
     pid: int
     log: Path
+    process: subprocess.Popen[bytes] | None = None
+    """If it is a child of ours."""
+
+    @classmethod
+    def script(cls, address: str, root: Path, queue: str, model_url: str, log: Path) -> Worker:
+        """`python worker.py`."""
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "worker.py"], cwd=REPOSITORY, stdout=output, stderr=output,
+                env=environment(address, root, queue, model_url),
+            )  # fmt: skip
+        return cls(process.pid, log, process)
 
     @property
     def alive(self) -> bool:
+        if self.process:
+            return self.process.poll() is None
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -104,6 +125,14 @@ class Worker:
     def kill(self) -> None:
         """`kill -9`."""
         self._send(signal.SIGKILL)
+
+    def until_gone(self) -> None:
+        while self.alive:
+            time.sleep(0.001)
+
+    def drain(self) -> None:
+        """Ask it to end in good order."""
+        self._send(signal.SIGTERM)
 
     def freeze(self) -> None:
         self._send(signal.SIGSTOP)
@@ -164,9 +193,3 @@ def environment(address: str, root: Path, queue: str, model_url: str) -> dict[st
         "OPENAI_BASE_URL": model_url,
         "OPENAI_API_KEY": "none",
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

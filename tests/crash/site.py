@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 
 from activities.checkpoints import Root
-from activities.rehearsal import Answer, Request
+from activities.rehearsal import Answer, Reply, Request
 from activities.rehearsal.server import ModelServer
 from tests.crash.aims import Aim, View
 from tests.crash.model import Ledger
@@ -27,6 +27,13 @@ PATIENCE = 180
 """Seconds without a new step, or to the end of a job nobody disturbs, that fail a test."""
 DELAY = 0.1
 """Seconds of a model call."""
+LEFT_BEHIND = (
+    *("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "refs/heads/main.lock"),
+    *(f"refs/tags/phase/{number:04d}.lock" for number in range(2, 10)),
+    *("refs/tags/completed.lock", "objects/pack/tmp_pack_left", "projected.new"),
+    *("packing/pack/left", "projecting/0"),
+)
+"""Locks and drafts of whoever died: none may stop anything."""
 
 
 @dataclass
@@ -62,7 +69,7 @@ class Site:
         self._lock = threading.Lock()
         self._arrived = 0.0
         self._closing: set[str] = set()
-        self._handles: list[WorkflowHandle[Any, dict[str, Any]]] = []
+        self.handles: dict[str, WorkflowHandle[Any, dict[str, Any]]] = {}
 
     def job_id(self, name: str) -> str:
         return f"{self.name}-{name}"
@@ -75,33 +82,34 @@ class Site:
 
     async def start_jobs(self, client: Client) -> None:
         for ledger in self.ledgers:
-            handle = await client.start_workflow(
+            self.handles[ledger.name] = await client.start_workflow(
                 "Job",
                 ledger.start(),
                 id=self.job_id(ledger.name),
                 task_queue=self.name,
                 result_type=dict,
             )
-            self._handles.append(handle)
 
     async def finish(self) -> None:
         """Wait for the results of all jobs, also while the server is away."""
         try:
             async with asyncio.timeout(PATIENCE):
-                for ledger, handle in zip(self.ledgers, self._handles, strict=True):
-                    while ledger.name not in self.results:
+                for name, handle in self.handles.items():
+                    while name not in self.results:
                         with suppress(RPCError):
-                            self.results[ledger.name] = await handle.result()
+                            self.results[name] = await handle.result()
         except TimeoutError:
             raise AssertionError(await self._told({})) from None
 
     # Blows
 
     async def kill(self, aim: Aim) -> None:
-        """`kill -9` the worker within a step; another one takes over."""
+        """`kill -9` the worker within a step; another one takes over, whatever lies about."""
         hit = await self.aim(aim)
         self.worker.kill()
         with self._blow(aim, hit) as before:
+            await asyncio.to_thread(self.worker.until_gone)
+            self._leave_locks()
             self.start_worker()
             await self.progress(before)
 
@@ -128,6 +136,14 @@ class Site:
                 await self.server.client()
                 self.start_worker()
             await self.progress(before)
+
+    def _leave_locks(self) -> None:
+        """What killed writers of another kind leave in git repositories and in ours."""
+        for name in self.unfinished:
+            repository = self.root.repository(self.job_id(name))
+            for left in LEFT_BEHIND:
+                (repository / left).parent.mkdir(parents=True, exist_ok=True)
+                (repository / left).write_text("left behind")
 
     @contextmanager
     def _blow(self, aim: Aim, hit: bool) -> Iterator[dict[str, int]]:
@@ -167,7 +183,7 @@ class Site:
     async def _told(self, since: dict[str, int]) -> str:
         """Where the jobs stand, for a message."""
         lines = [f"{self.name}: {self.blows}, no progress since {since}, now {self.steps()}"]
-        for handle in self._handles:
+        for handle in self.handles.values():
             found = (await handle.describe()).raw_description
             lines.append(f"{handle.id}: {found.pending_activities} {found.pending_workflow_task}")
         return "\n".join([*lines, self.worker.log.read_text()[-2000:]])
@@ -177,10 +193,12 @@ class Site:
     def _answer(self, request: Request) -> Answer:
         text = str(request["messages"])
         ledger = next(ledger for ledger in self.ledgers if ledger.name in text)
-        reply = ledger(request)
+        answer = ledger(request)
         with self._lock:
             self._arrived = time.monotonic()
             self.asked[ledger.name][text] += 1
-            if any(name == "job_complete" for name, _ in reply.calls):
+            if isinstance(answer, Reply) and any(
+                name == "job_complete" for name, _ in answer.calls
+            ):
                 self._closing.add(ledger.name)
-        return reply
+        return answer

@@ -86,7 +86,7 @@ def test_delete_and_move(files: Files) -> None:
         (lambda files: files.children("no"), "no file"),
     ],
 )
-def test_what_does_not_fit_says_what_to_do(files: Files, attempt, advice: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_does_not_fit_says_what_to_do(files: Files, attempt, advice: str) -> None:
     with pytest.raises(FilesError, match=advice) as failed:
         attempt(files)
     assert str(failed.value).isprintable()

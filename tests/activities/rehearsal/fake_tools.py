@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+from typing import Any
 
 
 class Refused(Exception):
@@ -85,7 +86,7 @@ class FakeTools:
         return "relevance 0.20: no obligation" if "perhaps" in text else "relevance 0.80"
 
     def identify_requirement_candidates(self, path: str) -> str:
-        found = []
+        found: list[dict[str, Any]] = []
         for number, page in enumerate(self.pages_of(path), 1):
             for line in page.splitlines():
                 if "must" in line:

@@ -47,7 +47,8 @@ def always(answer: Answer) -> Model:
 
 async def streamed(model: Model, patience: float = 5.0) -> dict[str, Any]:
     """Content, calls, finish reason and usage put together from a stream's chunks."""
-    text, calls, finish, usage, chunks = "", {}, None, None, 0
+    calls: dict[int, dict[str, str]] = {}
+    text, finish, usage, chunks = "", None, None, 0
     stream = await client(model, patience).chat.completions.create(
         model="m", messages=MESSAGES, stream=True, stream_options={"include_usage": True}
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_a_text_put_beside_a_file_proves_nothing(job: Standing) -> None:
 
 
 def test_a_requirement_needs_a_citation_that_was_made(job: Standing) -> None:
-    given = {
+    given: dict[str, Any] = {
         "text": "Invoices are kept for ten years.",
         "type": "legal",
         "reasoning": "It says so.",

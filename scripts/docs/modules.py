@@ -1,0 +1,56 @@
+"""A diagram of which package imports which, read from the code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TOP = ("starter", "worker", "cli", "engine", "workflows", "activities", "config", "protocol")
+SAID = {
+    "starter": "starter.py",
+    "worker": "worker.py",
+    "cli": "cli<br/>the commands",
+    "engine": "engine<br/>connection, server, worker",
+    "workflows": "workflows<br/>when: deterministic",
+    "activities": "activities<br/>what: the world",
+    "config": "config<br/>agents, prompts, limits",
+    "protocol": "protocol<br/>data both sides know",
+}
+LATE = ("import_module",)
+"""Calls that import by name."""
+
+
+def diagram() -> str:
+    """Mermaid: packages, and an arrow from each to those it imports."""
+    lines = ["```mermaid", "flowchart TD"]
+    lines += [f'    {name}["{SAID[name]}"]' for name in TOP]
+    lines += [f"    {importer} --> {imported}" for importer, imported in sorted(imports())]
+    return "\n".join([*lines, "```", ""])
+
+
+def imports() -> set[tuple[str, str]]:
+    """Pairs of packages, the first of which imports the second."""
+    found = set()
+    for name in TOP:
+        folder = ROOT / name
+        files = folder.rglob("*.py") if folder.is_dir() else [ROOT / f"{name}.py"]
+        for file in files:
+            for module in _imported(ast.parse(file.read_text(encoding="utf-8"))):
+                package = module.partition(".")[0]
+                if package in TOP and package != name:
+                    found.add((name, package))
+    return found
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            argument = node.args[0] if node.args else None
+            if node.func.attr in LATE and isinstance(argument, ast.Constant):
+                yield str(argument.value)

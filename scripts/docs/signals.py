@@ -1,0 +1,77 @@
+"""What a job takes and tells, as Markdown: start input, signals, the `status` query."""
+
+from __future__ import annotations
+
+import json
+from inspect import getdoc
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from protocol.payloads import SIGNALS, Start
+from protocol.record import JobRecord
+from protocol.requests import JobLimits, Usage
+from protocol.state import JobState, Phase, ScopeItem, Todo
+from workflows.job import Job
+from workflows.status import status
+
+MEANING = {
+    "agent": "Which agent does the job.",
+    "instructions": "What to do. May be empty if the agent brings instructions of its own.",
+    "documents": "Paths the worker can read, http(s) addresses, or what `starter.py` staged.",
+    "items": "Scope items: what the job must cover.",
+    "set": "Configuration for this job alone, dotted keys to values.",
+}
+
+
+def start() -> str:
+    """The keys of a job's input."""
+    lines = ["| key | | |", "|---|---|---|"]
+    for name, needed in _keys(Start):
+        lines.append(f"| `{name}` | {needed} | {MEANING[name]} |")
+    return "\n".join([*lines, ""])
+
+
+def signals() -> str:
+    """Every signal with its payload and effect."""
+    lines = ["| signal | payload | effect |", "|---|---|---|"]
+    for name, kind in SIGNALS.items():
+        keys = ", ".join(f"`{key}` ({needed})" for key, needed in _keys(kind))
+        lines.append(f"| `{name}` | {keys or 'none'} | {getdoc(getattr(Job, name))} |")
+    return "\n".join([*lines, ""])
+
+
+def status_example() -> str:
+    """The answer of the `status` query for a job in its second phase."""
+    todos = [Todo(id=1, content="Read the policy", done=True), Todo(id=2, content="List its terms")]
+    phase = Phase(
+        number=2, kind="tactical", purpose="work", name="Read", todos=todos,
+        plan_position=1, plan_total=3,
+    )  # fmt: skip
+    job = JobRecord(
+        agent="creator",
+        model="gpt-5-mini",
+        title="Extract every requirement",
+        root="0b54d1d7a3c2",
+        commit="5f2c0e…",
+        at=0,
+        state=JobState(phase=phase, scope=[ScopeItem(id="S1", text="chapter 3")]),
+        step=9,
+        tools=[],
+        limits=JobLimits(),
+        usage=Usage(model_calls=9, tool_calls=11, prompt_tokens=41210, completion_tokens=1733),
+        phases={1: "a91b44…", 2: "c03d1f…"},
+    )
+    text = json.dumps(status(job, []), ensure_ascii=False, indent=2)
+    return f"```json\n{text}\n```\n"
+
+
+def _keys(kind: type[BaseModel]) -> list[tuple[str, str]]:
+    return [(name, _need(field)) for name, field in kind.model_fields.items()]
+
+
+def _need(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    default = field.get_default()
+    return f"optional, else {default}".lower() if isinstance(default, bool) else "optional"

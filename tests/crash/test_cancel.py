@@ -1,0 +1,108 @@
+"""Cancelled within seconds, also in the middle of a model call that hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowFailureError
+from temporalio.exceptions import CancelledError
+
+from activities.rehearsal import Answer, Hang, Request, Stall
+from activities.rehearsal.seen import look
+from engine.development import find_binary
+from tests.crash.model import Ledger
+from tests.crash.processes import REPOSITORY, Nursery, TemporalServer, environment
+from tests.crash.site import Site
+from tests.crash.trial import opened
+
+MOST_SECONDS = 5.0
+ASKED = (
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED,
+)
+
+
+class NeverAnswers(Ledger):
+    """Falls silent in the second phase."""
+
+    def __call__(self, request: Request) -> Answer:
+        return Hang() if silent(request) else super().__call__(request)
+
+
+class BreaksOff(Ledger):
+    """Falls silent there in the middle of an answer."""
+
+    def __call__(self, request: Request) -> Answer:
+        reply = self.reply(request)
+        return Stall(reply) if silent(request) else reply
+
+
+class NeverSummarises(Ledger):
+    """Falls silent when it is asked for the summary of a phase."""
+
+    def __call__(self, request: Request) -> Answer:
+        return super().__call__(request) if request.get("tools") else Hang()
+
+
+def silent(request: Request) -> bool:
+    return bool(request.get("tools")) and look(request).number == 2
+
+
+@dataclass
+class Case:
+    ledger: Ledger
+    last_step: int
+    """Requests until the one that hangs."""
+    command: list[str]
+    """What a person types, but for the job's id."""
+
+
+TEMPORAL = [str(find_binary()), "workflow"]
+CASES = (
+    Case(
+        NeverAnswers("Ada"),
+        6,
+        [*TEMPORAL, "signal", "--name", "cancel", "--input", '{"reason": "enough"}', "-w"],
+    ),
+    Case(BreaksOff("Ben"), 6, [*TEMPORAL, "cancel", "-w"]),
+    Case(NeverSummarises("Cleo"), 5, [sys.executable, "starter.py", "cancel"]),
+)
+
+
+async def test_by_signal_by_temporal_and_by_starter(
+    tmp_path: Path, workers: Nursery, temporal: TemporalServer
+) -> None:
+    site = Site("cancelled", tmp_path, workers, temporal, [case.ledger for case in CASES])
+    async with opened(site):
+        await asyncio.gather(*(cancelled(site, case) for case in CASES))
+
+
+async def cancelled(site: Site, case: Case) -> None:
+    name = case.ledger.name
+    await site.progress({name: 0}, case.last_step)
+    # The call is under way for longer than any other takes.
+    await asyncio.sleep(1)
+    ran = await asyncio.to_thread(
+        subprocess.run, [*case.command, site.job_id(name)], cwd=REPOSITORY,
+        env=environment(site.server.address, site.root.path, site.name, site.model.base_url),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    handle = site.handles[name]
+    with pytest.raises(WorkflowFailureError) as ended:
+        await asyncio.wait_for(handle.result(), 30)
+    assert isinstance(ended.value.cause, CancelledError)
+    events = (await handle.fetch_history()).events
+    asked = next(event for event in events if event.event_type in ASKED)
+    took = events[-1].event_time.ToDatetime() - asked.event_time.ToDatetime()
+    assert took.total_seconds() < MOST_SECONDS
+    written = site.root.workspace(site.job_id(name)) / "output" / "completion.json"
+    assert json.loads(written.read_text())["status"] == "cancelled"
+    assert len(site.asked[name]) == case.last_step

@@ -1,0 +1,42 @@
+"""How soon a job goes on after `kill -9` of its worker."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import statistics
+from pathlib import Path
+
+from tests.crash import aims
+from tests.crash.aims import Aim
+from tests.crash.model import Ledger
+from tests.crash.processes import Nursery, TemporalServer
+from tests.crash.site import Site
+from tests.crash.trial import SEED, ended_as, opened
+
+MOST_SECONDS = 12.0
+AIMS = (aims.during_a_model_call, aims.during_a_checkpoint, aims.after_the_effect)
+OLD = 15
+"""Steps before the kill: the workflow has been continued as new by then."""
+
+
+async def test_the_next_step_is_taken_within_12_seconds(
+    tmp_path: Path, workers: Nursery, temporal: TemporalServer, undisturbed: Site
+) -> None:
+    sites = [
+        Site(f"timed-{n}", tmp_path, workers, temporal, [Ledger("Ada")], random.Random(SEED + n))
+        for n in range(len(AIMS))
+    ]
+    await asyncio.gather(*(killed(site, aim) for site, aim in zip(sites, AIMS, strict=True)))
+    for site in sites:
+        ended_as(undisturbed, site, SEED)
+    # One may come off badly on a machine that has other things to do.
+    took = [blow.recovery for site in sites for blow in site.blows]
+    assert statistics.median(took) < MOST_SECONDS, took
+
+
+async def killed(site: Site, aim: Aim) -> None:
+    async with opened(site):
+        await site.progress({"Ada": 0}, OLD)
+        await site.kill(aim)
+        await site.finish()

@@ -1,0 +1,46 @@
+"""`kill -9` of the Temporal server within a step, alone or with the worker."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.crash.aims import AIMS, Aim
+from tests.crash.model import Ledger
+from tests.crash.processes import Nursery, TemporalServer
+from tests.crash.site import Site
+from tests.crash.trial import ROUNDS, ended_as, hits, opened, some_steps
+
+KILLS = (3, 2)
+"""Of each of two servers, side by side; the last of each takes the worker along."""
+MOST_AWAY = 1.5
+"""Seconds until the server is started again."""
+
+
+@pytest.mark.parametrize("seed", ROUNDS)
+async def test_the_job_ends_as_the_undisturbed_one(
+    seed: int, tmp_path: Path, workers: Nursery, undisturbed: Site
+) -> None:
+    sites = [
+        Site(f"serverless-{n}", tmp_path, workers, TemporalServer(tmp_path / f"server-{n}"),
+             [Ledger("Ada")], random.Random(f"{seed} {n}"))
+        for n in range(len(KILLS))
+    ]  # fmt: skip
+    aims = [site.random.sample(AIMS, kills) for site, kills in zip(sites, KILLS, strict=True)]
+    await asyncio.gather(*(killed(site, dealt) for site, dealt in zip(sites, aims, strict=True)))
+    for site in sites:
+        ended_as(undisturbed, site, seed)
+    assert len(hits(sites)) >= 4, [site.blows for site in sites]
+
+
+async def killed(site: Site, aims: list[Aim]) -> None:
+    with site.server:
+        async with opened(site):
+            for number, aim in enumerate(aims, 1):
+                await some_steps(site)
+                away = site.random.uniform(0, MOST_AWAY)
+                await site.kill_server(aim, away, worker_too=number == len(aims))
+            await site.finish()

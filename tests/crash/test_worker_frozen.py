@@ -1,0 +1,46 @@
+"""A worker frozen past its time-outs while another one serves the job, then woken."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.crash import aims
+from tests.crash.aims import Aim
+from tests.crash.model import Ledger
+from tests.crash.processes import Nursery, TemporalServer
+from tests.crash.site import Site
+from tests.crash.trial import ROUNDS, ended_as, hits, opened, some_steps
+
+AIMS = (
+    aims.during_a_model_call,
+    aims.during_a_checkpoint,
+    aims.after_the_effect,
+    aims.while_the_folder_is_brought_up_to_date,
+    aims.at_a_phase_end,
+)
+
+
+@pytest.mark.parametrize("seed", ROUNDS)
+async def test_the_job_ends_as_the_undisturbed_one(
+    seed: int, tmp_path: Path, workers: Nursery, temporal: TemporalServer, undisturbed: Site
+) -> None:
+    sites = [
+        Site(f"frozen-{seed}-{n}", tmp_path, workers, temporal, [Ledger("Ada")],
+             random.Random(f"{seed} {n}"))
+        for n in range(len(AIMS))
+    ]  # fmt: skip
+    await asyncio.gather(*(frozen(site, aim) for site, aim in zip(sites, AIMS, strict=True)))
+    for site in sites:
+        ended_as(undisturbed, site, seed)
+    assert len(hits(sites)) >= 4, [site.blows for site in sites]
+
+
+async def frozen(site: Site, aim: Aim) -> None:
+    async with opened(site):
+        await some_steps(site)
+        await site.freeze(aim)
+        await site.finish()

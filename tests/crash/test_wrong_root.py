@@ -1,0 +1,51 @@
+"""A worker on another workspaces root is refused, says so, and does no harm."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from activities.checkpoints import Root
+from tests.crash.model import Ledger
+from tests.crash.processes import Nursery, TemporalServer, Worker
+from tests.crash.site import PATIENCE, Site
+from tests.crash.trial import SEED, ended_as, some_steps
+
+
+async def test_the_job_waits_with_the_explanation_and_goes_on_with_the_right_worker(
+    tmp_path: Path, workers: Nursery, temporal: TemporalServer, undisturbed: Site
+) -> None:
+    elsewhere = Root.open(tmp_path / "elsewhere", create=True)
+    site = Site("misled", tmp_path, workers, temporal, [Ledger("Ada")])
+    with site.model:
+        site.worker = Worker.script(
+            temporal.address, site.root.path, site.name, site.model.base_url, tmp_path / "log"
+        )
+        await site.start_jobs(await temporal.client())
+        await some_steps(site)
+        site.worker.drain()
+        site.start_worker(elsewhere.path)
+        waiting = await until_waiting(site)
+        assert waiting["reason"] == "storage"
+        assert str(elsewhere.path) in waiting["message"]
+        assert site.root.id in waiting["message"]
+        assert "LONGHAUL_WORKSPACES" in waiting["message"]
+        assert [path.name for path in elsewhere.path.iterdir()] == [".longhaul"]
+        assert not list((elsewhere.path / ".longhaul" / "checkpoints").iterdir())
+
+        site.worker.kill()
+        site.start_worker()
+        await site.handles["Ada"].signal("resume")
+        await site.finish()
+    ended_as(undisturbed, site, SEED)
+
+
+async def until_waiting(site: Site) -> dict[str, Any]:
+    """What the job waits for, once it does."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            waiting: dict[str, Any] = (await site.handles["Ada"].query("status"))["waiting"]
+            if waiting:
+                return waiting
+            await asyncio.sleep(0.2)

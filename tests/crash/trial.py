@@ -1,0 +1,79 @@
+"""What all crash tests share: the seed, jobs that have begun, and what must hold in the end."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from activities.checkpoints import open_checkpoints
+from activities.snapshot import Snapshot
+from tests.crash.model import LEDGER
+from tests.crash.site import Blow, Site
+
+# Processes of one test run must agree on the seed: the names of the tests hold it.
+_RUN = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
+SEED = int(os.environ.get("LONGHAUL_CRASH_SEED") or _RUN.randrange(1, 1_000_000))
+"""Decides what is done when, as far as timing allows. A new one each time, so that other moments
+are tried; the variable takes one again that failed."""
+ROUNDS = [SEED + n for n in range(int(os.environ.get("LONGHAUL_CRASH_ROUNDS", "1")))]
+"""Seeds of the rounds that each test of this kind plays."""
+MOST_STEPS = 3
+"""Between a recovery and the next blow: few enough for all blows to fall within the job."""
+
+
+@asynccontextmanager
+async def opened(site: Site) -> AsyncIterator[Site]:
+    """A site whose worker and jobs have begun."""
+    with site.model:
+        client = await site.server.client()
+        site.start_worker()
+        await site.start_jobs(client)
+        yield site
+
+
+async def some_steps(site: Site) -> None:
+    """Let the jobs go on for a while."""
+    await site.progress(site.steps(), site.random.randint(1, MOST_STEPS))
+
+
+def hits(sites: list[Site]) -> list[Blow]:
+    """The blows that fell at the moment they were aimed at."""
+    return [blow for site in sites for blow in site.blows if blow.hit]
+
+
+def ended_as(undisturbed: Site, site: Site, seed: int) -> None:
+    """Every job of the site ended as the one that nobody disturbed, and left the same behind."""
+    told = f"seed {seed}, {site.name}: {site.blows}"
+    for ledger in site.ledgers:
+        result, asked = site.results[ledger.name], site.asked[ledger.name]
+        folder = site.root.workspace(site.job_id(ledger.name))
+        assert result["status"] == "completed", told
+        assert (folder / LEDGER).read_text() == ledger.text, told
+        assert result["tree"] == undisturbed.results[ledger.name]["tree"], told
+        assert asked.keys() == undisturbed.asked[ledger.name].keys(), told
+        more = asked.total() - undisturbed.asked[ledger.name].total()
+        assert more <= len(site.blows), f"{more} model calls more; {told}"
+        assert on_disk(site, ledger.name) == in_tree(site, ledger.name), told
+        assert not site.root.lost_found(site.job_id(ledger.name)).exists(), told
+
+
+def in_tree(site: Site, name: str) -> dict[str, bytes | None]:
+    """The files of a job's last checkpoint by path; None for an empty folder."""
+    checkpoints = open_checkpoints(site.root, site.job_id(name))
+    files = Snapshot.load(checkpoints, site.results[name]["checkpoint"]).files
+    return {
+        entry.path: None if entry.kind == "folder" else files.read(entry.path)
+        for entry in files.walk()
+    }
+
+
+def on_disk(site: Site, name: str) -> dict[str, bytes | None]:
+    """The same of the folder that people look at."""
+    folder = site.root.workspace(site.job_id(name))
+    return {
+        path.relative_to(folder).as_posix(): None if path.is_dir() else path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() or not any(path.iterdir())
+    }

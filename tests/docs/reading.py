@@ -1,0 +1,44 @@
+"""The documentation as data: its pages, code blocks, links and headings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from scripts.docs.__main__ import ROOT, pages
+
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_INLINE = re.compile(r"`([^`\n]+)`")
+
+__all__ = ["ROOT", "anchors", "blocks", "commands", "links", "page", "pages"]
+
+
+def page(name: str) -> str:
+    """The text of a page of `docs/`."""
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """Code blocks of a language."""
+    return [code for found, code in _BLOCK.findall(text) if found == language]
+
+
+def links(path: Path) -> list[str]:
+    """Where a page points to."""
+    return _LINK.findall(_BLOCK.sub("", path.read_text(encoding="utf-8")))
+
+
+def anchors(path: Path) -> set[str]:
+    """Names under which a page's headings can be linked to."""
+    text = _BLOCK.sub("", path.read_text(encoding="utf-8"))
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in _HEADING.findall(text))
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def commands(text: str) -> list[str]:
+    """Every command line: of shell blocks, continued lines joined, and in the text itself."""
+    joined = [block.replace("\\\n", " ") for block in blocks(text, "sh")]
+    lines = [line.partition("  #")[0].strip() for block in joined for line in block.splitlines()]
+    return [*lines, *_INLINE.findall(_BLOCK.sub("", text))]

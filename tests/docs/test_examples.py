@@ -1,0 +1,134 @@
+"""The examples of the documentation do what is said of them."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import pytest
+from openai import AsyncOpenAI
+from temporalio.client import Client
+
+from activities.catalogue import all_activities
+from activities.checkpoints import Root
+from activities.rehearsal import RehearsalTransport, rehearse
+from activities.tools import REGISTRY, select
+from config.loader import SHIPPED, load_agent, render
+from engine.development import find_binary, server
+from engine.service import build_worker
+from tests.activities.standing import Standing
+from tests.docs.reading import blocks, commands, page
+from tests.workflows.serving import Jobs
+
+
+def test_the_agent_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LONGHAUL_MODEL", raising=False)
+    config = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
+    text = page("writing-an-agent.md")
+    for code in blocks(text, "yaml") + blocks(text, "markdown"):
+        first, _, content = code.partition("\n")
+        match = re.search(r"config/\S+", first)
+        assert match, first
+        path = tmp_path / match[0]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    agent = load_agent("critic", folder=config)
+    assert agent.limits.rewinds == 2
+    assert agent.limits.max_todos == load_agent("generalist").limits.max_todos
+    assert {"cite_document", "todo_write"} <= {tool.name for tool in select(agent.tools)}
+    told = render(agent.instructions_template, instructions="Only page 3.")
+    assert "For this job" in told
+    assert "For this job" not in render(agent.instructions_template, instructions="")
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Iterator[ModuleType]:
+    """The module of the page on tools, its tool in the registry meanwhile."""
+    [code] = blocks(page("writing-a-tool.md"), "python")
+    file = tmp_path / "counting.py"
+    file.write_text(code, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("counting", file)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["counting"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del REGISTRY["count_words"], sys.modules["counting"]
+
+
+def test_the_tool_runs(counting: ModuleType, tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    job.write("notes/a.md", "tea is made of leaves")
+    job.write("notes/b.bin", b"\xff\xfe")
+    assert job.call("count_words", path="notes/a.md") == "notes/a.md has 5 words."
+    assert job.call("count_words", path="notes/a.md", at_least=3).endswith("3 words.")
+    assert "not a text file" in job.call("count_words", path="notes/b.bin")
+    assert "at_least" in job.call("count_words", path="notes/a.md", at_least=0)
+    assert [entry.name for entry in select(["counting"])] == ["count_words"]
+
+
+@pytest.fixture
+async def jobs(tmp_path: Path) -> AsyncIterator[Jobs]:
+    """A server with a worker on the default task queue, whose model takes its time."""
+    root = Root.open(tmp_path / "root", create=True)
+    slow = AsyncOpenAI(
+        base_url="http://model/v1",
+        api_key="none",
+        max_retries=0,
+        http_client=httpx2.AsyncClient(transport=RehearsalTransport(rehearse, delay=0.3)),
+    )
+    async with server(ui=False) as running:
+        activities = all_activities(root, connect=lambda _: slow)
+        async with build_worker(running.client, task_queue="longhaul", activities=activities):
+            yield Jobs(running.client, root, "longhaul")
+
+
+async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None:
+    """Every command of the page, in the order in which it stands there."""
+    lines = [line for line in commands(page("signals.md")) if line.startswith("temporal workflow ")]
+    tea = jobs.client.get_workflow_handle("tea")
+    effects: dict[str, dict[str, Any]] = {
+        "start": {"phase": lambda phase: phase and phase["number"] == 2},
+        "query": {},
+        "list": {},
+        "pause": {"waiting_for": "paused"},
+        "resume": {"waiting_for": None},
+        "rewind": {"rewinds": 1},
+        "cancel": {"status": "cancelled"},
+        "reset": {"rewinds": 0, "status": "running"},
+    }
+    seen = []
+    for words in map(shlex.split, lines):
+        # In the text commands are named without their arguments.
+        if len(words) == 3:
+            continue
+        out = await _run(jobs.client, words)
+        seen.append(words[words.index("--name") + 1] if "--name" in words else words[2])
+        assert seen[-1] != "query" or "Write a guide on tea" in out
+        await jobs.until(tea, **effects[seen[-1]])
+    assert seen == list(effects)
+    await tea.terminate()
+
+
+async def _run(client: Client, words: list[str]) -> str:
+    process = await asyncio.create_subprocess_exec(
+        str(find_binary()),
+        *words[1:],
+        env={**os.environ, "TEMPORAL_ADDRESS": client.service_client.config.target_host},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out = (await process.communicate())[0].decode()
+    assert process.returncode == 0, f"{shlex.join(words)}\n{out}"
+    return out

@@ -1,0 +1,84 @@
+"""What the documentation says is so: generated parts, links, commands, variables."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from scripts.docs.__main__ import renewed
+from scripts.docs.commands import options, registered
+from tests.docs.reading import ROOT, anchors, commands, links, pages
+
+CODE = ("activities", "cli", "config", "engine", "protocol", "workflows")
+VARIABLE = re.compile(r"\b(?:LONGHAUL|TEMPORAL|OPENAI)_[A-Z_]+\b")
+STARTER = re.compile(r"^(?:(?:\.venv/bin/)?python )?starter(?:\.py)? (.+)")
+every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+
+
+@every_page
+def test_generated_parts_are_current(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert renewed(text) == text, "run `make docs`"
+
+
+@every_page
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        if not link.startswith("https://"):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    readme, *others = pages()
+    reached = {(readme.parent / link.partition("#")[0]).resolve() for link in links(readme)}
+    assert set(others) <= reached
+
+
+@every_page
+def test_starter_commands_exist_with_their_options(page: Path) -> None:
+    known = registered()
+    for line in commands(page.read_text(encoding="utf-8")):
+        if not (match := STARTER.match(line)):
+            continue
+        name, *words = shlex.split(match[1])
+        if name.startswith("-"):
+            continue
+        assert name in known, line
+        given = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert given <= options(known[name]), line
+
+
+@every_page
+def test_make_targets_exist(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    known = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    for line in commands(page.read_text(encoding="utf-8")):
+        if line.startswith("make ") and line.split()[1].isalpha():
+            assert line.split()[1] in known, line
+
+
+def test_environment_variables_are_documented() -> None:
+    read = {
+        name
+        for folder in CODE
+        for path in (ROOT / folder).rglob("*.py")
+        for name in VARIABLE.findall(path.read_text(encoding="utf-8"))
+    }
+    told = set(VARIABLE.findall((ROOT / "docs/configuration.md").read_text(encoding="utf-8")))
+    # Temporal's own are read by its library.
+    assert read - told == set()
+    assert {name for name in told if name.startswith("LONGHAUL")} <= read
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
+    told = commands((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert script[-1].removeprefix("exec ") == "make test"
+    assert "make test" in told
+    assert (ROOT / ".ci/run").stat().st_mode & 0o111

@@ -1,0 +1,53 @@
+"""The pinned files hold what pyproject.toml asks for, and nothing that ties them to an index."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+FILES = ("requirements.txt", "requirements-dev.txt")
+_PIN = re.compile(
+    r"^([\w.-]+)==([^\s;]+)[^\n]*\\\n((?:    --hash=sha256:[0-9a-f]{64}[ \\]*\n)+)", re.M
+)
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def pins(name: str) -> dict[str, str]:
+    return {canonicalize_name(package): version for package, version, _ in _PIN.findall(text(name))}
+
+
+def wanted() -> list[tuple[str, str]]:
+    project = tomllib.loads(text("pyproject.toml"))
+    run, develop = project["project"]["dependencies"], project["dependency-groups"]["dev"]
+    return [*((FILES[0], one) for one in run), *((FILES[1], one) for one in [*run, *develop])]
+
+
+@pytest.mark.parametrize(("file", "asked"), wanted())
+def test_every_dependency_is_pinned_to_a_version_that_fits(file: str, asked: str) -> None:
+    requirement = Requirement(asked)
+    version = pins(file).get(canonicalize_name(requirement.name))
+    assert version, f"{asked} is missing; run `make pins`"
+    assert requirement.specifier.contains(version)
+
+
+def test_both_files_agree() -> None:
+    run, develop = map(pins, FILES)
+    assert run.items() <= develop.items()
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_everything_has_hashes_and_nothing_an_address(file: str) -> None:
+    lines = [line for line in text(file).splitlines() if line and not line.startswith((" ", "#"))]
+    assert len(lines) == len(_PIN.findall(text(file)))
+    assert "://" not in text(file)
+    assert "--index" not in text(file)
+    assert "--find-links" not in text(file)
