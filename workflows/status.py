@@ -86,7 +86,7 @@ def details(job: JobRecord, notices: list[str]) -> str:
         f"{job.refusals}",
     ]
     if job.result:
-        lines += ["", "### Result", "", job.result.summary[:2000]]
+        lines += ["", "### Result", "", job.result.summary[:2000], ""]
         lines += [f"- `{path}`" for path in job.result.deliverables[:50]]
     if notices:
         lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]

@@ -23,7 +23,8 @@ class View:
     """What an aim can see of a worker's jobs."""
 
     repositories: list[Path]
-    """Of jobs that are not done."""
+    ending: Callable[[], bool]
+    """Whether all jobs have had their last reply."""
     in_flight: Callable[[], bool]
     """Whether a model call is under way."""
     delay: float
@@ -70,9 +71,15 @@ def at_a_phase_end(view: View) -> bool:
 
 def at_any_time(view: View) -> bool:
     """No aim at all."""
-    return _later(view, 1.0)
+    return _later(view, 1.0) and not view.ending()
 
 
+def at_the_end(view: View) -> bool:
+    """The last checkpoint is being made, tagged or packed."""
+    return _seen(view.ending, patience=60) and _touched(view, "objects", "refs/tags")
+
+
+# Those that come again and again.
 AIMS: tuple[Aim, ...] = (
     during_a_model_call,
     during_a_checkpoint,
@@ -84,8 +91,8 @@ AIMS: tuple[Aim, ...] = (
 )
 
 
-def _seen(happening: Callable[[], bool]) -> bool:
-    until = time.monotonic() + PATIENCE
+def _seen(happening: Callable[[], bool], patience: float = PATIENCE) -> bool:
+    until = time.monotonic() + patience
     while time.monotonic() < until:
         if happening():
             return True

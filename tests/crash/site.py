@@ -111,7 +111,7 @@ class Site:
             await asyncio.to_thread(self.worker.until_gone)
             self._leave_locks()
             self.start_worker()
-            await self.progress(before)
+            await self._go_on(before)
 
     async def freeze(self, aim: Aim) -> None:
         """Freeze the worker within a step until another one has served the jobs, then wake it."""
@@ -120,7 +120,7 @@ class Site:
         frozen.freeze()
         with self._blow(aim, hit) as before:
             self.start_worker()
-            await self.progress(before)
+            await self._go_on(before)
         frozen.wake()
 
     async def kill_server(self, aim: Aim, away: float, *, worker_too: bool) -> None:
@@ -135,13 +135,13 @@ class Site:
             if worker_too:
                 await self.server.client()
                 self.start_worker()
-            await self.progress(before)
+            await self._go_on(before)
 
     def _leave_locks(self) -> None:
         """What killed writers of another kind leave in git repositories and in ours."""
-        for name in self.unfinished:
+        for name in self.asked:
             repository = self.root.repository(self.job_id(name))
-            for left in LEFT_BEHIND:
+            for left in LEFT_BEHIND if repository.exists() else ():
                 (repository / left).parent.mkdir(parents=True, exist_ok=True)
                 (repository / left).write_text("left behind")
 
@@ -151,15 +151,22 @@ class Site:
         yield self.steps()
         self.blows.append(Blow(aim.__name__, hit, time.monotonic() - since))
 
+    async def _go_on(self, before: dict[str, int]) -> None:
+        """Wait for the next step of each job; for the end where there was none to come."""
+        await self.progress(before)
+        if not before:
+            await self.finish()
+
     async def aim(self, aim: Aim) -> bool:
         """Wait for the moment; it is watched for on a thread, so that nothing here delays it."""
         view = View(
-            repositories=[self.root.repository(self.job_id(name)) for name in self.unfinished],
+            repositories=[self.root.repository(self.job_id(name)) for name in self.asked],
+            ending=lambda: not self.unfinished,
             in_flight=lambda: time.monotonic() - self._arrived < DELAY / 2,
             delay=DELAY,
             random=self.random,
         )
-        return await asyncio.to_thread(aim, view) and bool(self.unfinished)
+        return await asyncio.to_thread(aim, view)
 
     @property
     def unfinished(self) -> list[str]:
