@@ -1,4 +1,6 @@
-"""Heartbeats while an activity works: a lost worker or a cancellation shows within seconds.
+"""Whether an attempt is alive, and whether it is still wanted.
+
+Heartbeats while an activity works: a lost worker or a cancellation shows within seconds.
 
 That an attempt has a time limit keeps a heartbeat from hiding one that hangs.
 """
@@ -8,12 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 from temporalio import activity
+from temporalio.client import AsyncActivityCancelledError
+from temporalio.service import RPCError, RPCStatusCode
 
 SECONDS = 1.0
+LATE_SECONDS = 2.0
 
 
 @asynccontextmanager
@@ -58,3 +64,28 @@ def heartbeats_from_thread() -> Iterator[None]:
     finally:
         done.set()
         thread.join()
+
+
+async def still_wanted() -> None:
+    """Stop here if this attempt was given up long ago; for just before what costs money.
+
+    A worker that was frozen wakes with attempts in hand that others have long since finished:
+    several of them, since the server filled its open polls. Only an attempt that comes here late
+    asks the server.
+
+    Raises:
+        CancelledError: the attempt was superseded; nobody waits for its outcome.
+    """
+    info = activity.info()
+    late = time.time() - info.started_time.timestamp() > LATE_SECONDS
+    if info.heartbeat_timeout is None or not late:
+        return
+    handle = activity.client().get_async_activity_handle(task_token=info.task_token)
+    try:
+        await handle.heartbeat()
+    except AsyncActivityCancelledError:
+        return  # the worker is told in its own way, and ends the attempt as cancelled
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            raise asyncio.CancelledError from None
+        raise

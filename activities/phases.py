@@ -9,8 +9,10 @@ without an active todo.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
+from pydantic import ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -63,7 +65,9 @@ class Phases:
         snapshot = await asyncio.to_thread(open_snapshot, self._root, request)
         kept = Replies(snapshot.checkpoints).find(f"{attempt_key()}.summary")
         if kept is not None:
-            return Streamed.model_validate_json(kept)
+            # One that a power cut left garbled counts as none.
+            with suppress(ValidationError):
+                return Streamed.model_validate_json(kept)
         body = await asyncio.to_thread(summary_body, snapshot)
         try:
             async with asyncio.timeout(SUMMARY_SECONDS):

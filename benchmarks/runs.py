@@ -56,7 +56,12 @@ async def bare(temporal: Client, count: int, *, local: bool) -> Steps:
 
 
 async def job(
-    temporal: Client, root: Root, count: int, *, files: Callable[[Path], None] | None = None
+    temporal: Client,
+    root: Root,
+    count: int,
+    *,
+    files: Callable[[Path], None] | None = None,
+    watched: bool = False,
 ) -> JobRun:
     """A `generalist` whose one tactical phase has `count` model calls, a file tool in each.
 
@@ -65,6 +70,7 @@ async def job(
         root: Where its workspace is made.
         count: Model calls of the phase.
         files: Fills the workspace's folder before the phase, while the job is paused.
+        watched: Measure the disk within the phase, at the expense of the step times.
     """
     async with _serving(temporal, root, ZeroCost(steps=count)) as (queue, prefixes):
         start = {
@@ -80,7 +86,8 @@ async def job(
             await _until(handle, lambda now: now["waiting_for"] == "paused")
             await asyncio.to_thread(files, root.workspace(queue))
             await handle.signal("resume", {})
-        loose = await _loose_bytes(handle, root.repository(queue), count)
+        # Looking on costs the worker time, so only a run that is not timed is looked at.
+        loose = await _loose_bytes(handle, root.repository(queue), count) if watched else 0.0
         await handle.result()
     runs = await chain(temporal, queue)
     tactical = steps(runs, "model_call")

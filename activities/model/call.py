@@ -15,7 +15,7 @@ from activities.checkpoints import Root, open_checkpoints
 from activities.conversation import MALFORMED, call_id
 from activities.failures import typed
 from activities.folder import Follower
-from activities.heartbeats import heartbeats
+from activities.heartbeats import heartbeats, still_wanted
 from activities.model.endpoint import Connect, explain
 from activities.model.prompt import request_body
 from activities.model.replies import Replies
@@ -86,6 +86,7 @@ class ModelCalls:
 
 async def ask(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
     """One request; whatever goes wrong is a typed failure."""
+    await still_wanted()
     try:
         return await stream_reply(connect(model), body)
     except (openai.OpenAIError, *UNREADABLE) as error:

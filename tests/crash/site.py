@@ -44,7 +44,7 @@ class Blow:
     hit: bool
     """Whether the moment aimed at came."""
     recovery: float
-    """Seconds until each of the jobs had taken its next step."""
+    """Seconds until each of the jobs had taken its next step, or several after a freeze."""
 
 
 @dataclass
@@ -113,14 +113,14 @@ class Site:
             self.start_worker()
             await self._go_on(before)
 
-    async def freeze(self, aim: Aim) -> None:
-        """Freeze the worker within a step until another one has served the jobs, then wake it."""
+    async def freeze(self, aim: Aim, steps: int) -> None:
+        """Freeze the worker within a step; wake it when another one has taken so many."""
         hit = await self.aim(aim)
         frozen = self.worker
         frozen.freeze()
         with self._blow(aim, hit) as before:
             self.start_worker()
-            await self._go_on(before)
+            await self._go_on(before, steps)
         frozen.wake()
 
     async def kill_server(self, aim: Aim, away: float, *, worker_too: bool) -> None:
@@ -151,9 +151,9 @@ class Site:
         yield self.steps()
         self.blows.append(Blow(aim.__name__, hit, time.monotonic() - since))
 
-    async def _go_on(self, before: dict[str, int]) -> None:
-        """Wait for the next step of each job; for the end where there was none to come."""
-        await self.progress(before)
+    async def _go_on(self, before: dict[str, int], steps: int = 1) -> None:
+        """Wait for the next steps of each job; for the end where there were none to come."""
+        await self.progress(before, steps)
         if not before:
             await self.finish()
 

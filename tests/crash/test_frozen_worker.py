@@ -15,12 +15,14 @@ from tests.crash.processes import Nursery, TemporalServer
 from tests.crash.site import Site
 from tests.crash.trial import ROUNDS, ended_as, hits, opened, some_steps
 
-AIMS = (
-    aims.during_a_model_call,
-    aims.during_a_checkpoint,
-    aims.after_the_effect,
-    aims.while_the_folder_is_brought_up_to_date,
-    aims.at_a_phase_end,
+SOON, LATER = 1, 9
+"""Steps of the other worker, after which the frozen one wakes: in the same phase or in another."""
+FREEZES = (
+    (aims.during_a_model_call, LATER),
+    (aims.during_a_checkpoint, LATER),
+    (aims.after_the_effect, SOON),
+    (aims.while_the_folder_is_brought_up_to_date, SOON),
+    (aims.at_a_phase_end, SOON),
 )
 
 
@@ -31,16 +33,18 @@ async def test_the_job_ends_as_the_undisturbed_one(
     sites = [
         Site(f"frozen-{seed}-{n}", tmp_path, workers, temporal, [Ledger("Ada")],
              random.Random(f"{seed} {n}"))
-        for n in range(len(AIMS))
+        for n in range(len(FREEZES))
     ]  # fmt: skip
-    await asyncio.gather(*(frozen(site, aim) for site, aim in zip(sites, AIMS, strict=True)))
+    await asyncio.gather(
+        *(frozen(site, aim, steps) for site, (aim, steps) in zip(sites, FREEZES, strict=True))
+    )
     for site in sites:
         ended_as(undisturbed, site, seed)
     assert len(hits(sites)) >= 4, [site.blows for site in sites]
 
 
-async def frozen(site: Site, aim: Aim) -> None:
+async def frozen(site: Site, aim: Aim, steps: int) -> None:
     async with opened(site):
         await some_steps(site)
-        await site.freeze(aim)
+        await site.freeze(aim, steps)
         await site.finish()
