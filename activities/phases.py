@@ -20,7 +20,7 @@ from activities.archive import archive_page, archive_phase, with_undone_pages
 from activities.checkpoints import Files, Root
 from activities.failures import typed
 from activities.folder import settle
-from activities.heartbeats import heartbeats
+from activities.heartbeats import heartbeats, still_wanted
 from activities.model.call import ask
 from activities.model.endpoint import Connect
 from activities.model.prompt import summary_body
@@ -69,6 +69,7 @@ class Phases:
             with suppress(ValidationError):
                 return Streamed.model_validate_json(kept)
         body = await asyncio.to_thread(summary_body, snapshot)
+        await still_wanted()
         try:
             async with asyncio.timeout(SUMMARY_SECONDS):
                 streamed = await ask(self._connect, snapshot.config.model, body)

@@ -24,7 +24,7 @@ from activities.checkpoints.locks import locked, sync
 from activities.checkpoints.objects import set_aside_if_damaged
 
 MAX_PACKS = 20
-WAIT_SECONDS = 5
+WAIT_SECONDS = 2
 
 
 def pack(repository: Path, *, max_packs: int = MAX_PACKS) -> None:

@@ -50,6 +50,7 @@ class ModelCalls:
                 streamed, model, body = await asyncio.to_thread(self._before, request)
                 if streamed is not None:
                     return await asyncio.to_thread(self._after, request, streamed)
+                await still_wanted()
                 async with self._folders.following(request.commit):
                     streamed = await ask(self._connect, model, body)
                     return await asyncio.to_thread(self._received, request, streamed)
@@ -86,7 +87,6 @@ class ModelCalls:
 
 async def ask(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
     """One request; whatever goes wrong is a typed failure."""
-    await still_wanted()
     try:
         return await stream_reply(connect(model), body)
     except (openai.OpenAIError, *UNREADABLE) as error:

@@ -1,0 +1,34 @@
+"""Locks that somebody holds and does not give back, as a frozen worker does, stop no step."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from pathlib import Path
+
+from activities.checkpoints.locks import locked
+from tests.crash.model import Ledger
+from tests.crash.processes import Nursery, TemporalServer
+from tests.crash.site import Site
+from tests.crash.trial import SEED, ended_as, opened, some_steps
+
+LOCKS = ("longhaul-refs.lock", "longhaul-pack.lock", "longhaul-projection.lock")
+STEPS = 8
+"""Enough to pass a phase end, where all of them are wanted."""
+MOST_SECONDS = 30
+"""Far less than it takes to wait each of them out, attempt after attempt."""
+
+
+async def test_the_job_goes_on_and_the_folder_catches_up_once_they_are_free(
+    tmp_path: Path, workers: Nursery, temporal: TemporalServer, undisturbed: Site
+) -> None:
+    async with opened(Site("held", tmp_path, workers, temporal, [Ledger("Ada")])) as site:
+        await some_steps(site)
+        with ExitStack() as held:
+            for name in LOCKS:
+                path = site.root.repository(site.job_id("Ada")) / name
+                held.enter_context(locked(path, seconds=10))
+            async with asyncio.timeout(MOST_SECONDS):
+                await site.progress(site.steps(), STEPS)
+        await site.finish()
+    ended_as(undisturbed, site, SEED)
