@@ -223,6 +223,8 @@ class Job:
             if given_up:
                 task.cancel()
                 await workflow.wait([task])
+                if not task.cancelled():
+                    task.exception()  # looked at, or it is logged as one that nobody saw
         try:
             task.result()
         except (FailureError, asyncio.CancelledError) as error:
@@ -236,8 +238,10 @@ class Job:
         """A step failed for good: go back if its checkpoint is lost, else wait for a person."""
         job = self._job
         if failed.kind != "CheckpointMissing":
-            job.waiting = parking.waiting_for(failed)
-            await self._steps.write_error(job, job.waiting)
+            waiting = parking.waiting_for(failed)
+            # Before the job shows as waiting, so that whoever looks finds it.
+            await self._steps.write_error(job, waiting)
+            job.waiting = waiting
             return
         try:
             found = await self._steps.find_checkpoint(job)
