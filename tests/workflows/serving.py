@@ -22,7 +22,7 @@ from activities.snapshot import Snapshot
 from engine.service import build_worker
 
 _numbers = itertools.count(1)
-SECONDS = 60
+SECONDS = 120
 
 
 @dataclass
