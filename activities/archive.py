@@ -8,11 +8,14 @@ from typing import Any, Literal
 import yaml
 
 from activities.checkpoints import Files
+from activities.context.digest import told
 from activities.snapshot import Snapshot
 from protocol.state import Phase, Todo
 
 Outcome = Literal["completed", "rewound", "closed"]
 MAX_SUMMARY = 4000
+TRANSCRIPT_CHARACTERS = 60_000
+MESSAGE_CHARACTERS = 1_000
 UNDONE = "> Undone by a later rewind.\n\n"
 
 
@@ -60,6 +63,21 @@ def archive_page(snapshot: Snapshot, outcome: Outcome, issue: str, summary: str)
             lines.append(f"  Notes: {' '.join(todo.notes.split())}")
     lines += ["", "## Summary", "", summary.strip()[:MAX_SUMMARY] or _from_notes(phase), ""]
     return Page(_yaml(data), "\n".join(lines))
+
+
+def archive_question(snapshot: Snapshot) -> str:
+    """What the model is shown that writes the page's summary."""
+    compaction = snapshot.compaction
+    messages = snapshot.conversation.messages(max(1, compaction.folded))
+    lines = [told(message, MESSAGE_CHARACTERS) for message in messages]
+    if compaction.summary:
+        lines.insert(0, f"Notes on the part before:\n{compaction.summary}")
+    text = "\n\n".join(lines)
+    half = TRANSCRIPT_CHARACTERS // 2
+    if len(text) > TRANSCRIPT_CHARACTERS:
+        text = f"{text[:half]}\n[TRUNCATED the middle of the phase]\n{text[-half:]}"
+    phase = snapshot.state.phase
+    return f'Phase {phase.number} ({phase.kind}) "{phase.name}":\n\n{text}'
 
 
 def archive_phase(files: Files, phase: Phase, page: Page) -> Files:

@@ -7,6 +7,7 @@ from typing import Any
 
 from activities.checkpoints import Root
 from activities.closing import Closing
+from activities.context.compaction import Compacting
 from activities.facts import facts_activity
 from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
@@ -26,6 +27,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
     return [
         Preparation(root).prepare,
         ModelCalls(root, connect).model_call,
+        Compacting(root, connect).compact,
         *tool_activities(root),
         facts_activity(root),
         Phases(root, connect).transition,

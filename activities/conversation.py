@@ -7,40 +7,44 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from threading import Lock
 from typing import Any
 
 from activities.checkpoints import Files
 from activities.checkpoints.folders import FILE, Raw, entries
-from activities.checkpoints.objects import EMPTY_TREE, read, write_blob
+from activities.checkpoints.objects import read, write_blob
+from activities.tokens import of_message
 
 FAN_OUT = 32
 MALFORMED = "malformed_arguments"
 """Key under which arguments that are no JSON are kept, so that they can be sent back."""
+CUT = "arguments_cut_short"
+"""The same for those that the output limit cut."""
 
 
-class _Cache:
-    """Message bytes by blob id, and those of whole shelves, joined, by tree id.
+class _Bytes:
+    """Message bytes by blob id, those of whole shelves, joined, by tree id, and the like.
 
     Content-addressed, so an entry can never be stale.
     """
 
     def __init__(self, limit_bytes: int = 64_000_000) -> None:
-        self._entries: OrderedDict[bytes, bytes] = OrderedDict()
+        self._entries: OrderedDict[Hashable, bytes] = OrderedDict()
         self._size = 0
         self._limit = limit_bytes
         self._lock = Lock()
 
-    def get(self, oid: bytes, load: Callable[[bytes], bytes]) -> bytes:
+    def get(self, key: Hashable, load: Callable[[], bytes]) -> bytes:
         with self._lock:
-            if (data := self._entries.get(oid)) is not None:
-                self._entries.move_to_end(oid)
+            if (data := self._entries.get(key)) is not None:
+                self._entries.move_to_end(key)
                 return data
-        data = load(oid)
+        data = load()
         with self._lock:
-            if oid not in self._entries:
-                self._entries[oid] = data
+            if key not in self._entries:
+                self._entries[key] = data
                 self._size += len(data)
                 while self._size > self._limit:
                     _, dropped = self._entries.popitem(last=False)
@@ -48,7 +52,25 @@ class _Cache:
         return data
 
 
-_cache = _Cache()
+class _Counts:
+    """Token counts by object ids and encoding; like the bytes, they can never be stale."""
+
+    def __init__(self, limit: int = 200_000) -> None:
+        self._entries: dict[Hashable, int] = {}
+        self._limit = limit
+
+    def get(self, key: Hashable, count: Callable[[], int]) -> int:
+        found = self._entries.get(key)
+        if found is None:
+            found = count()
+            if len(self._entries) >= self._limit:
+                self._entries.clear()
+            self._entries[key] = found
+        return found
+
+
+held = _Bytes()
+counts = _Counts()
 
 
 class Conversation:
@@ -64,26 +86,42 @@ class Conversation:
             data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(
                 "utf-8", "replace"
             )
-            files = files.with_raw(_parts(number), Raw(FILE, write_blob(files.repo, data)))
+            files = files.with_raw(_place(number), Raw(FILE, write_blob(files.repo, data)))
         return Conversation(files)
 
     def __len__(self) -> int:
         shelves = self._shelves()
         return (len(shelves) - 1) * FAN_OUT + len(self._on(shelves[-1])) if shelves else 0
 
-    def wire(self) -> list[bytes]:
-        """The messages as they go on the wire, oldest first: joined by commas, they are the list.
+    def wire(self, start: int = 0, stop: int | None = None) -> list[bytes]:
+        """Messages as they go on the wire, oldest first: joined by commas, they are the list.
 
         A shelf that is full is one piece, so that a long conversation costs little more than
         copying its bytes.
-        """
-        *full, last = self._shelves() or [EMPTY_TREE]
-        pieces = [_cache.get(shelf, self._joined) for shelf in full]
-        return pieces + [_cache.get(blob, self._read) for blob in self._on(last)]
 
-    def messages(self) -> list[dict[str, Any]]:
-        """Every message, oldest first."""
-        loaded: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(self.wire()))
+        Args:
+            start: Number of the first.
+            stop: Number after the last; None for all.
+        """
+        return [
+            held.get(oid, partial(self._joined if is_shelf else self._read, oid))
+            for oid, is_shelf in self._parts(start, stop)
+        ]
+
+    def tokens(self, encoding: str, start: int = 0, stop: int | None = None) -> int:
+        """Tokens of those messages; what was counted once is not counted again."""
+        return sum(
+            self._shelf_tokens(oid, encoding) if is_shelf else self._message_tokens(oid, encoding)
+            for oid, is_shelf in self._parts(start, stop)
+        )
+
+    def ids(self, start: int, stop: int) -> tuple[bytes, ...]:
+        """What names those messages by their content."""
+        return tuple(oid for oid, _ in self._parts(start, stop))
+
+    def messages(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
+        """Those messages, oldest first."""
+        loaded: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(self.wire(start, stop)))
         return loaded
 
     def message(self, index: int) -> dict[str, Any]:
@@ -114,6 +152,28 @@ class Conversation:
         """The ids in one tree; the names were made so that they sort in the order of messages."""
         return [raw.id for _, raw in sorted(entries(self.files.repo, tree).items())]
 
+    def _parts(self, start: int, stop: int | None) -> Iterator[tuple[bytes, bool]]:
+        """The pieces of a range: ids of whole, full shelves (True) and of single messages."""
+        for number, shelf in enumerate(self._shelves()):
+            first = number * FAN_OUT
+            low, high = max(start - first, 0), FAN_OUT if stop is None else stop - first
+            if low >= FAN_OUT or high <= 0:
+                continue
+            blobs = self._on(shelf)
+            if low == 0 and high >= FAN_OUT and len(blobs) == FAN_OUT:
+                yield shelf, True
+            else:
+                yield from ((blob, False) for blob in blobs[low:high])
+
+    def _message_tokens(self, blob: bytes, encoding: str) -> int:
+        return counts.get((blob, encoding), lambda: of_message(self._read(blob), encoding))
+
+    def _shelf_tokens(self, shelf: bytes, encoding: str) -> int:
+        def total() -> int:
+            return sum(self._message_tokens(blob, encoding) for blob in self._on(shelf))
+
+        return counts.get((shelf, encoding), total)
+
     def _joined(self, shelf: bytes) -> bytes:
         return b",".join(self._read(blob) for blob in self._on(shelf))
 
@@ -121,7 +181,7 @@ class Conversation:
         return read(self.files.repo, blob)
 
 
-def _parts(number: int) -> tuple[str, str]:
+def _place(number: int) -> tuple[str, str]:
     shelf, place = divmod(number, FAN_OUT)
     return f"{shelf:04d}", f"{place:02d}"
 

@@ -124,5 +124,5 @@ def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = F
         if last:
             raise
         log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
-    Replies(checkpoints).forget(except_key=key)
+    Replies(checkpoints.path).forget(except_key=key)
     return moved

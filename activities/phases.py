@@ -9,22 +9,20 @@ without an active todo.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.archive import archive_page, archive_phase, with_undone_pages
+from activities.archive import archive_page, archive_phase, archive_question, with_undone_pages
 from activities.checkpoints import Files, Root
 from activities.failures import typed
 from activities.folder import settle
-from activities.heartbeats import heartbeats, still_wanted
-from activities.model.call import ask
+from activities.heartbeats import heartbeats
+from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
-from activities.model.prompt import summary_body
-from activities.model.replies import Replies
+from activities.model.prompt import context_tokens, plain_body
 from activities.model.stream import Streamed
 from activities.opening import attempt_key, open_snapshot, scheduled_at
 from activities.orientation import first_messages
@@ -50,7 +48,7 @@ class Phases:
 
     def __init__(self, root: Root, connect: Connect) -> None:
         self._root = root
-        self._connect = connect
+        self._asking = Asking(root, connect)
 
     @activity.defn(name="transition")
     async def transition(self, request: TransitionRequest) -> Transitioned:
@@ -62,23 +60,23 @@ class Phases:
 
     async def _summary(self, request: TransitionRequest) -> Streamed | None:
         """The phase in the model's words; None when they cannot be had, which holds nothing up."""
-        snapshot = await asyncio.to_thread(open_snapshot, self._root, request)
-        kept = Replies(snapshot.checkpoints).find(f"{attempt_key()}.summary")
-        if kept is not None:
-            # One that a power cut left garbled counts as none.
-            with suppress(ValidationError):
-                return Streamed.model_validate_json(kept)
-        body = await asyncio.to_thread(summary_body, snapshot)
-        await still_wanted()
         try:
             async with asyncio.timeout(SUMMARY_SECONDS):
-                streamed = await ask(self._connect, snapshot.config.model, body)
+                return await self._asking.ask(
+                    partial(self._question, request), lambda made: made, ".summary"
+                )
         except (ApplicationError, TimeoutError) as error:
             activity.logger.warning("archive summary: the todo notes take its place: %s", error)
             return None
-        data = streamed.model_dump_json().encode()
-        Replies(snapshot.checkpoints).keep(f"{attempt_key()}.summary", data)
-        return streamed
+
+    def _question(self, request: TransitionRequest) -> Question:
+        snapshot = open_snapshot(self._root, request)
+        system = snapshot.config.templates["archive_summary"]
+        asked = archive_question(snapshot)
+        return Question(
+            snapshot.config.chain(snapshot.state.phase.kind),
+            lambda model: plain_body(model, system, asked),
+        )
 
     def _turn(self, request: TransitionRequest, spoken: Streamed | None) -> Transitioned:
         snapshot = open_snapshot(self._root, request)
@@ -103,6 +101,7 @@ class Phases:
         summary = workspace_summary(snapshot.files, snapshot.changes, finished, no_heartbeat)
         snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
         snapshot.note_changes(before)
+        snapshot.shelve_conversation(finished.phase.number)
         snapshot.begin_conversation(*first_messages(snapshot, issue, last_page))
         at = scheduled_at()
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
@@ -113,6 +112,7 @@ class Phases:
             at=at,
             state=snapshot.state.without_notes(),
             usage=spoken.usage if spoken else Usage(),
+            context=context_tokens(snapshot),
             moved_aside=moved[:20],
         )
 
@@ -125,6 +125,7 @@ class Phases:
             "purpose": request.purpose,
             "plan_position": position,
             "plan_total": len(phases),
+            "since": snapshot.state.step,
         }
         if request.purpose == "work":
             handed = parse_todos(snapshot.bytes("todos.yaml"))

@@ -26,9 +26,10 @@ from config.loader import load_agent, render
 from config.schema import AgentConfig, Problem
 from protocol.requests import JobLimits, Prepared, PrepareRequest
 from protocol.search_attributes import NAMES
-from protocol.state import JobState, Phase, ScopeItem
+from protocol.state import JobState, Phase, PhaseKind, ScopeItem
 
 TITLE_CHARACTERS = 80
+KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
 NEEDED = ("todo_complete", "todo_write", "job_complete")
 
 
@@ -48,7 +49,8 @@ class Preparation:
 
     def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
         config = load_agent(request.agent, request.set)
-        config.model.name = chosen_name(config.model)
+        for model in (config.model, *config.phase_models.values(), *config.fallbacks):
+            model.name = chosen_name(model)
         tools = _tools(config)
         instructions = render(config.instructions_template, instructions=request.instructions)
         if not instructions.strip():
@@ -89,7 +91,14 @@ class Preparation:
                     for name, value in config.limits.model_dump().items()
                     if name in JobLimits.model_fields
                 }
-                | {"model_seconds": config.model.timeout_seconds}
+                | {
+                    "model_seconds": max(
+                        model.timeout_seconds for kind in KINDS for model in config.chain(kind)
+                    ),
+                    "context_tokens": {
+                        kind: min(map(config.context.limit, config.chain(kind))) for kind in KINDS
+                    },
+                }
             ),
             search_attributes=registered,
         )

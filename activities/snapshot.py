@@ -7,6 +7,12 @@
     reads/          for each path read in this phase, the content as it was then
     changes/        for each changed path, the number of the step that last changed it
 
+and, where there are any,
+
+    context.json    what of the conversation is cleared and summarised (`activities.context.view`)
+    reasoning/      what the model returned of its reasoning, by step
+    history/        the conversations of earlier phases, by number
+
 Opening and saving cost what changed, not what is there: parts nobody touched keep their ids.
 """
 
@@ -20,7 +26,8 @@ from pygit2 import Repository
 
 from activities.checkpoints import Checkpoints, Files, diff
 from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
-from activities.checkpoints.objects import read, write_blob
+from activities.checkpoints.objects import EMPTY_TREE, read, write_blob
+from activities.context.view import Compaction, View
 from activities.conversation import Conversation
 from config.schema import AgentConfig
 from protocol.state import JobState
@@ -35,6 +42,10 @@ def _config(repo: Repository, blob: bytes) -> AgentConfig:
             _configs.clear()
         _configs[blob] = AgentConfig.model_validate_json(read(repo, blob))
     return _configs[blob]
+
+
+def _compaction(repo: Repository, raw: Raw | None) -> Compaction:
+    return Compaction.model_validate_json(read(repo, raw.id)) if raw else Compaction()
 
 
 def with_entry(files: Files, path: str, raw: Raw | None) -> Files:
@@ -69,14 +80,29 @@ class Snapshot:
     files: Files
     reads: Files
     changes: Files
+    compaction: Compaction
+    reasoning: Files
+    history: Files
 
     @classmethod
     def start(cls, checkpoints: Checkpoints, config: AgentConfig, state: JobState) -> Snapshot:
         """The content of a job before its first checkpoint."""
         empty = Files.empty(checkpoints.repo)
         config_id = write_blob(checkpoints.repo, config.model_dump_json().encode()).hex()
-        conversation = Conversation(empty)
-        return cls(checkpoints, "", config, config_id, state, conversation, empty, empty, empty)
+        return cls(
+            checkpoints,
+            commit="",
+            config=config,
+            config_id=config_id,
+            state=state,
+            conversation=Conversation(empty),
+            files=empty,
+            reads=empty,
+            changes=empty,
+            compaction=Compaction(),
+            reasoning=empty,
+            history=empty,
+        )
 
     @classmethod
     def load(cls, checkpoints: Checkpoints, commit: str) -> Snapshot:
@@ -89,7 +115,8 @@ class Snapshot:
         parts = entries(repo, bytes.fromhex(checkpoints.tree_of(commit)))
 
         def files(name: bytes) -> Files:
-            return checkpoints.files(parts[name].id.hex())
+            part = parts.get(name)
+            return checkpoints.files(part.id.hex()) if part else Files.empty(repo)
 
         config = _config(repo, parts[b"config.json"].id)
         state = JobState.model_validate_json(read(repo, parts[b"state.json"].id))
@@ -103,6 +130,9 @@ class Snapshot:
             checkpoints.files(parts[b"files"].id.hex(), limit=config.limits.file_bytes),
             files(b"reads"),
             files(b"changes"),
+            _compaction(repo, parts.get(b"context.json")),
+            files(b"reasoning"),
+            files(b"history"),
         )
 
     def save(self, message: str, at: int) -> str:
@@ -115,23 +145,50 @@ class Snapshot:
             b"reads": self.reads,
             b"changes": self.changes,
         }
-        tree = build(
-            repo,
-            {
-                b"config.json": Raw(FILE, bytes.fromhex(self.config_id)),
-                b"state.json": Raw(FILE, state),
-                **{name: Raw(FOLDER, bytes.fromhex(part.id)) for name, part in folders.items()},
-            },
-        )
+        extra = {b"reasoning": self.reasoning, b"history": self.history}
+        empty = EMPTY_TREE.hex()
+        folders |= {name: part for name, part in extra.items() if part.id != empty}
+        parts = {name: Raw(FOLDER, bytes.fromhex(part.id)) for name, part in folders.items()}
+        parts[b"config.json"] = Raw(FILE, bytes.fromhex(self.config_id))
+        parts[b"state.json"] = Raw(FILE, state)
+        if self.compaction != Compaction():
+            context = self.compaction.model_dump_json().encode()
+            parts[b"context.json"] = Raw(FILE, write_blob(repo, context))
+        tree = build(repo, parts)
         parents = [self.commit] if self.commit else []
         self.commit = self.checkpoints.commit(tree.hex(), parents, message, at)
         return self.commit
+
+    @property
+    def view(self) -> View:
+        """The conversation as the model sees it."""
+        return View(self.conversation, self.compaction)
 
     def begin_conversation(self, *messages: dict[str, Any]) -> None:
         """Start afresh: nothing of the old conversation, and nothing counts as read."""
         empty = Files.empty(self.checkpoints.repo)
         self.conversation = Conversation(empty).append(*messages)
+        self.compaction = Compaction()
         self.reads = empty
+
+    def shelve_conversation(self, number: int) -> None:
+        """Keep the conversation of the phase of that number where `search_history` looks."""
+        raw = Raw(FOLDER, bytes.fromhex(self.conversation.files.id))
+        self.history = self.history.with_raw((f"{number:04d}",), raw)
+
+    def keep_reasoning(self, text: str) -> None:
+        """Keep what the model returned of its reasoning at this step, for the record."""
+        raw = Raw(FILE, write_blob(self.checkpoints.repo, text.encode()))
+        self.reasoning = self.reasoning.with_raw((f"{self.state.step:06d}.md",), raw)
+
+    def changed_since(self, step: int) -> list[str]:
+        """Paths changed after that step, those changed last at the end."""
+        found = []
+        for entry in self.changes.walk():
+            changed = int(self.changes.content(entry)) if entry.kind == "file" else 0
+            if changed > step:
+                found.append((changed, entry.path))
+        return [path for _, path in sorted(found)]
 
     def bytes(self, path: str) -> bytes | None:
         """Content of a workspace file, None if there is none."""

@@ -1,27 +1,54 @@
-"""Token counts, offline: o200k_base, with the vocabulary that a package carries."""
+"""Token counts, offline: the model's encoding, with the vocabulary that a package carries."""
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
+from typing import Any
 
 import bpe_openai
+from tiktoken.model import encoding_name_for_model
 
 PIECE = 100_000
 """Characters encoded at a time: the encoder refuses a million, and holds the interpreter."""
+UNKNOWN = "o200k_base"
+CARRIED = frozenset({"o200k_base", "cl100k_base"})
+MESSAGE_TOKENS = 4
+"""What the form of a message costs beside its texts."""
 
 
-@lru_cache(maxsize=1)
-def _encoding() -> bpe_openai.Encoding:
-    return bpe_openai.get_encoding("o200k_base")
+@lru_cache(maxsize=256)
+def encoding_of(model: str) -> str:
+    """Name of a model's encoding; the newest one for a model that nobody knows."""
+    try:
+        name = encoding_name_for_model(model)
+    except KeyError:
+        return UNKNOWN
+    return name if name in CARRIED else UNKNOWN
 
 
-def count(text: str) -> int:
+@lru_cache(maxsize=2)
+def _encoding(name: str) -> bpe_openai.Encoding:
+    return bpe_openai.get_encoding(name)
+
+
+def count(text: str, encoding: str = UNKNOWN) -> int:
     """Number of tokens of a text."""
-    return sum(len(_encode(text[at : at + PIECE])) for at in range(0, len(text), PIECE))
+    pieces = (text[at : at + PIECE] for at in range(0, len(text), PIECE))
+    return sum(len(_encode(piece, encoding)) for piece in pieces)
 
 
-def _encode(piece: str) -> list[int]:
-    tokens: list[int] = _encoding().encode(piece, disallowed_special=())
+def of_message(data: bytes, encoding: str) -> int:
+    """Number of tokens of a message in its stored form."""
+    message: dict[str, Any] = json.loads(data)
+    called = [call["function"] for call in message.get("tool_calls", [])]
+    texts = [str(message.get("content") or "")]
+    texts += [f"{function['name']} {function['arguments']}" for function in called]
+    return MESSAGE_TOKENS + sum(count(text, encoding) for text in texts)
+
+
+def _encode(piece: str, encoding: str = UNKNOWN) -> list[int]:
+    tokens: list[int] = _encoding(encoding).encode(piece, disallowed_special=())
     return tokens
 
 
@@ -32,7 +59,7 @@ def clip(text: str, limit: int, pointer: str) -> str:
         tokens = _encode(text[at : at + PIECE])
         if taken + len(tokens) > limit:
             # A token may end inside a character; what is left of that one goes.
-            head = _encoding().decode(tokens[: limit - taken]).rstrip("\ufffd")
+            head = _encoding(UNKNOWN).decode(tokens[: limit - taken]).rstrip("\ufffd")
             left = len(text) - at - len(head)
             return f"{text[:at]}{head}\n[TRUNCATED {left:,} characters; {pointer}]"
         taken += len(tokens)

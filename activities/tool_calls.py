@@ -10,6 +10,7 @@ from activities.checkpoints import FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
 from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
+from activities.model.prompt import context_tokens
 from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
 from activities.snapshot import Snapshot
@@ -113,10 +114,11 @@ def _record(
             for n in range(request.skip)
         ),
     )
-    commit = snapshot.save(story, at)
+    reply = ToolReply(commit=snapshot.save(story, at), at=at, ok=not error)
+    reply.context = context_tokens(snapshot)
     if error:
-        return ToolReply(commit=commit, at=at, ok=False, error=plain(error.splitlines()[0][:200]))
-    return ToolReply(commit=commit, at=at, ok=True)
+        reply.error = plain(error.splitlines()[0][:200])
+    return reply
 
 
 def cut(text: str, limit: int) -> str:

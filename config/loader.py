@@ -63,6 +63,7 @@ def load_agent(
             given[key] = (variable, found)
     for key, (_, value) in given.items():
         _set(merged, key, value)
+    _complete_models(merged, renamed="model.name" in given)
     try:
         checked = AgentFile.model_validate(merged)
     except ValidationError as error:
@@ -132,6 +133,26 @@ def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         both = isinstance(present, dict) and isinstance(value, dict)
         result[key] = _merge(present, value) if both else value  # type: ignore[arg-type]
     return result
+
+
+def _complete_models(merged: dict[str, Any], renamed: bool) -> None:
+    """Give each other model the keys of `model` that it does not set itself.
+
+    Args:
+        merged: The agent's file; what is not of the expected form is left for validation.
+        renamed: Whether a name was given from outside: it then holds for every model.
+    """
+    base = merged.get("model")
+
+    def complete(other: object) -> object:
+        if not isinstance(other, dict) or not isinstance(base, dict):
+            return other
+        return {**base, **{k: v for k, v in other.items() if not (renamed and k == "name")}}
+
+    if isinstance(phases := merged.get("phase_models"), dict):
+        merged["phase_models"] = {kind: complete(other) for kind, other in phases.items()}
+    if isinstance(fallbacks := merged.get("fallbacks"), list):
+        merged["fallbacks"] = [complete(other) for other in fallbacks]
 
 
 def _set(merged: dict[str, Any], dotted: str, value: object) -> None:

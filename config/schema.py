@@ -9,6 +9,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from protocol.state import PhaseKind
+
 
 class Section(BaseModel):
     """Base of all sections: an unknown key is an error."""
@@ -34,6 +36,42 @@ class ModelConfig(Section):
     timeout_seconds: int = Field(
         600, ge=1, le=86_400, description="Time limit of one model call, in seconds."
     )
+    stall_seconds: int = Field(
+        120, ge=1, le=86_400, description="Longest silence within a streamed reply, in seconds."
+    )
+    patience_seconds: int = Field(
+        600,
+        ge=1,
+        le=86_400,
+        description="Seconds of failed attempts after which the job shows as waiting for its "
+        "endpoint; it goes on trying.",
+    )
+    stream: bool = Field(True, description="Whether replies are asked for as a stream.")
+    send_reasoning: bool = Field(
+        False, description="Whether the model is sent back the reasoning it returned."
+    )
+    window: int | None = Field(
+        None, ge=1000, description="Tokens of the model's context window; null when unknown."
+    )
+
+
+class Context(Section):
+    tokens: int = Field(
+        80_000, ge=1000, description="Size of a request at which the conversation is compacted."
+    )
+    share: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        description="The same as a share of model.window where that is known, the reply's "
+        "max_output_tokens taken off; the smaller of the two counts.",
+    )
+
+    def limit(self, model: ModelConfig) -> int:
+        """Tokens at which requests to this model are compacted."""
+        if model.window is None:
+            return self.tokens
+        return max(1, min(self.tokens, int(self.share * model.window) - model.max_output_tokens))
 
 
 class Prompts(Section):
@@ -41,6 +79,9 @@ class Prompts(Section):
     tactical: str = Field(description="Template of the system prompt of tactical phases.")
     orientation: str = Field(description="Template of the first message of a phase.")
     archive_summary: str = Field(description="Prompt that summarises a phase for its archive page.")
+    context_summary: str = Field(
+        description="Prompt that summarises the older part of a conversation."
+    )
 
 
 class Limits(Section):
@@ -103,6 +144,16 @@ class AgentFile(Section):
 
     description: str = Field("", description="One line on what the agent does.")
     model: ModelConfig
+    phase_models: dict[PhaseKind, ModelConfig] = Field(
+        default_factory=dict,
+        description="For strategic or tactical phases: the keys of model that differ.",
+    )
+    fallbacks: list[ModelConfig] = Field(
+        default_factory=list,
+        description="Models asked instead when the model fails, in order: the keys of model that "
+        "differ.",
+    )
+    context: Context = Field(default_factory=lambda: Context.model_validate({}))
     prompts: Prompts
     tools: list[str] = Field(min_length=1, description="Tool groups or single tools.")
     folders: list[str] = Field(description="Folders made in every workspace of the agent.")
@@ -122,6 +173,14 @@ class AgentConfig(AgentFile):
     templates: dict[str, str]
     """Prompt texts by role (`strategic`, …), front matter removed."""
     instructions_template: str
+
+    def model_for(self, kind: PhaseKind) -> ModelConfig:
+        """The model of this kind of phase."""
+        return self.phase_models.get(kind, self.model)
+
+    def chain(self, kind: PhaseKind) -> list[ModelConfig]:
+        """That model and its fallbacks."""
+        return [self.model_for(kind), *self.fallbacks]
 
 
 class Problem(ValueError):

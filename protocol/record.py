@@ -34,6 +34,8 @@ class Waiting(Data):
     reason: WaitReason
     message: str
     remedy: str
+    trying: bool = False
+    """Whether the job goes on trying by itself meanwhile."""
 
 
 class Letter(Data):
@@ -73,6 +75,12 @@ class JobRecord(Data):
     """Tool calls of the newest reply."""
     next_call: int = 0
     correction: str | None = None
+    context: int = 0
+    """Tokens of the next request."""
+    compacted: int = 0
+    """The same right after the last compaction: below that nothing is to be had."""
+    squeezed: int = 0
+    """Compactions in a row because the endpoint said that the request was too long."""
     waiting: Waiting | None = None
     inbox: list[Letter] = Field(default_factory=list)
     notices: list[str] = Field(default_factory=list)
@@ -83,6 +91,11 @@ class JobRecord(Data):
         if self.result:
             return self.result.status
         return "waiting" if self.waiting else "running"
+
+    @property
+    def context_limit(self) -> int:
+        """Size of a request at which the running phase's conversation is compacted."""
+        return self.limits.context_tokens[self.state.phase.kind]
 
     def route(self, tool: str) -> ToolRoute | None:
         """How calls of a tool are run; None when the agent has no such tool."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from protocol.state import Data, JobState, Purpose
+from protocol.state import Data, JobState, PhaseKind, Purpose
 from protocol.tools import ToolRoute
 
 Outcome = Literal["completed", "cancelled", "failed"]
@@ -32,6 +32,8 @@ class Usage(Data):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    estimated_tokens: int = 0
+    """Prompt tokens by our own count, to be held against what the endpoint said."""
     cost: float = 0.0
 
     def add(self, other: Usage) -> None:
@@ -74,6 +76,29 @@ class ModelReply(Moved):
     finish: str
     calls: list[Call] = Field(default_factory=list)
     usage: Usage
+    context: int = 0
+    """Tokens of the next request, for a reply without calls; else their results say it."""
+    model: str = ""
+    """Name of the fallback that answered; empty for the model itself."""
+
+
+class CompactRequest(At):
+    limit: int
+    """Tokens that a request may have."""
+    hard: bool = False
+    """The endpoint said that the request was too long, whatever our count."""
+
+
+class Compacted(Moved):
+    context: int
+    """Tokens of the next request."""
+    cleared: int
+    """Results that are placeholders now."""
+    folded: int
+    """Messages that are folded into the summary now."""
+    summarised: bool
+    """Whether a model wrote the summary, where there is one."""
+    usage: Usage = Field(default_factory=Usage)
 
 
 class ToolRequest(At):
@@ -87,6 +112,8 @@ class ToolRequest(At):
 
 class ToolReply(Moved):
     ok: bool
+    context: int = 0
+    """Tokens of the next request, by our own count."""
     error: str | None = None
     """First line of what went wrong, bounded."""
 
@@ -141,6 +168,8 @@ class TransitionRequest(At):
 class Transitioned(Moved):
     state: JobState
     usage: Usage = Field(default_factory=Usage)
+    context: int = 0
+    """Tokens of the next request."""
     moved_aside: list[str] = Field(default_factory=list)
     """Files of a person that were in the projection's way, now in lost+found."""
 
@@ -219,6 +248,8 @@ class JobLimits(Data):
     history_events: int = 1000
     tool_attempts: int = 4
     model_seconds: int = 600
+    context_tokens: dict[PhaseKind, int] = Field(default_factory=dict)
+    """Size of a request at which the conversation is compacted, by kind of phase."""
     workspace_tokens: int = 4000
 
 

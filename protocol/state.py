@@ -42,6 +42,8 @@ class Phase(Data):
     purpose: Purpose
     name: str
     description: str = ""
+    since: int = 0
+    """Model calls of the job before the phase began."""
     plan_position: int = 0
     """Place of the first open phase of `plan.md`, from 1; 0 when there is no plan yet."""
     plan_total: int = 0

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
@@ -134,6 +135,8 @@ class Job:
         await self._attend()
         try:
             await self._interruptible(self._loop.step())
+            if self._job.waiting and self._job.waiting.trying:
+                self._job.waiting = None
         except Interrupted:
             pass
         except StepFailed as failed:
@@ -159,7 +162,7 @@ class Job:
             if _is_cancelled():
                 # It arrived while an activity was under way that finished all the same.
                 raise asyncio.CancelledError
-            if job.waiting is None:
+            if job.waiting is None or job.waiting.trying:
                 return
             self._show(job)
             self._continue_as_new_if_due()
@@ -237,6 +240,9 @@ class Job:
     async def _trouble(self, failed: StepFailed) -> None:
         """A step failed for good: go back if its checkpoint is lost, else wait for a person."""
         job = self._job
+        if failed.kind == "Endpoint":
+            await self._try_again(failed)
+            return
         if failed.kind != "CheckpointMissing":
             waiting = parking.waiting_for(failed)
             # Before the job shows as waiting, so that whoever looks finds it.
@@ -256,6 +262,18 @@ class Job:
         job.move_to(found.commit)
         job.at, job.state = found.at, found.state
         job.calls, job.next_call, job.correction = [], 0, None
+        job.context = job.compacted = 0
+
+    async def _try_again(self, failed: StepFailed) -> None:
+        """The endpoint has failed for long: say so, and let it be for a while."""
+        waiting = parking.trying(failed)
+        if self._job.waiting is None:
+            await self._steps.write_error(self._job, waiting)
+        self._job.waiting = waiting
+        self._show(self._job)
+        with suppress(asyncio.TimeoutError):
+            await workflow.wait_condition(lambda: bool(self._inbox.letters), timeout=failed.delay)
+        self._steps.may_continue_as_new = True
 
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Write down that the job was cancelled; only the server can then close it so."""

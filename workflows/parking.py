@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.record import Waiting, WaitReason
@@ -9,6 +11,11 @@ from protocol.record import Waiting, WaitReason
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Credentials": ("credentials", "Set a valid key or model in the worker, then resume the job."),
     "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
+    "ContextTooLong": (
+        "endpoint",
+        "Not even a compacted conversation fits the model's window: start a job with a larger "
+        "model, or shorten workspace.md and rewind.",
+    ),
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
     "Storage": ("storage", "Free space or mend the workspaces root, then resume the job."),
     "WrongRoot": ("storage", "Start a worker on the job's own root, then resume the job."),
@@ -34,6 +41,10 @@ CALLS = Waiting(
 )
 
 
+TRY_AGAIN = timedelta(seconds=30)
+"""How long a job leaves its endpoint alone that names no time itself."""
+
+
 class StepFailed(Exception):
     """An activity failed for good.
 
@@ -44,9 +55,13 @@ class StepFailed(Exception):
     def __init__(self, step: str, error: FailureError) -> None:
         cause = error.cause if isinstance(error, ActivityError) and error.cause else error
         self.step = step
+        self.delay = TRY_AGAIN
+        """When to try again, for a failure that may pass."""
         self.message = str(getattr(cause, "message", None) or cause)[:500]
         if isinstance(cause, ApplicationError):
             self.kind = cause.type or "Unknown"
+            if cause.details and isinstance(cause.details[0], (int, float)):
+                self.delay = timedelta(seconds=cause.details[0])
         else:
             self.kind = "Timeout" if isinstance(cause, TimeoutError) else "Unknown"
         """The typed failure's word (`activities.failures`), or another word for what it was."""
@@ -57,3 +72,9 @@ def waiting_for(failed: StepFailed) -> Waiting:
     """How the job waits after this failure."""
     reason, remedy = REMEDIES.get(failed.kind, OTHERWISE)
     return Waiting(reason=reason, message=str(failed), remedy=remedy)
+
+
+def trying(failed: StepFailed) -> Waiting:
+    """How the job waits for an endpoint that has failed for long, while it goes on trying."""
+    remedy = "Check the model endpoint; the job goes on trying by itself, resume tries at once."
+    return Waiting(reason="endpoint", message=str(failed), remedy=remedy, trying=True)

@@ -10,12 +10,25 @@ from protocol.requests import Call, TransitionRequest
 from protocol.state import Purpose
 from protocol.tools import ToolRoute
 from workflows import gates, parking
+from workflows.parking import StepFailed
 from workflows.steps import Steps
 
+MAX_SQUEEZES = 4
+"""Compactions in a row on the endpoint's word that the request is too long."""
+CUT_SHORT = (
+    "Your last reply was cut at the output limit. Say less and act: do todo {todo} with a tool, in "
+    "smaller pieces."
+)
 NO_ACTION = (
     "Your last reply called no tool. Do todo {todo} with a tool, or call todo_complete when it is "
     "done."
 )
+
+
+def compaction_is_due(job: JobRecord) -> bool:
+    """Whether the next request would be too large, and compacting again can make it smaller."""
+    grown = job.context - job.compacted
+    return job.context >= job.context_limit and grown > job.context_limit // 10
 
 
 class PhaseLoop:
@@ -37,12 +50,33 @@ class PhaseLoop:
             await self._carry_out(job.calls[job.next_call])
         elif job.calls_in_phase >= job.limits.model_calls_per_phase:
             job.waiting = parking.CALLS
+        elif compaction_is_due(job):
+            await self._compact()
         else:
             await self._ask_model()
 
+    async def _compact(self, *, hard: bool = False) -> None:
+        """Make the context smaller; what the model then finds is its list, a summary, the rest."""
+        job = self.job
+        made = await self.steps.compact(job, hard=hard)
+        job.move_to(made.commit)
+        job.at = made.at
+        job.context = job.compacted = made.context
+        job.usage.add(made.usage)
+
     async def _ask_model(self) -> None:
         job = self.job
-        reply = await self.steps.model_call(job)
+        try:
+            reply = await self.steps.model_call(job)
+        except StepFailed as failed:
+            if failed.kind != "ContextTooLong" or job.squeezed >= MAX_SQUEEZES:
+                raise
+            await self._compact(hard=True)
+            job.squeezed += 1
+            return
+        job.squeezed = 0
+        if reply.model:
+            self.notice(f"step {job.step + 1}: the fallback {reply.model} answered")
         job.move_to(reply.commit)
         job.at = reply.at
         job.step += 1
@@ -51,7 +85,11 @@ class PhaseLoop:
         job.usage.add(reply.usage)
         job.calls, job.next_call = reply.calls, 0
         todo = job.state.phase.current
-        job.correction = None if reply.calls else NO_ACTION.format(todo=todo.id if todo else "")
+        job.correction = None
+        if not reply.calls:
+            job.context = reply.context
+            said = CUT_SHORT if reply.finish == "length" else NO_ACTION
+            job.correction = said.format(todo=todo.id if todo else "")
 
     async def _carry_out(self, call: Call) -> None:
         job, kind = self.job, self.job.state.phase.kind
@@ -77,6 +115,7 @@ class PhaseLoop:
         job.move_to(reply.commit)
         if not route.local and not refusal:
             job.at = reply.at
+        job.context = reply.context
         job.usage.tool_calls += 1
         if refusal:
             job.refusals += 1
@@ -88,6 +127,7 @@ class PhaseLoop:
         job = self.job
         reply = await self.steps.deny(job, call, why)
         job.move_to(reply.commit)
+        job.context = reply.context
         job.refusals += 1
         job.next_call += 1
 
@@ -142,6 +182,7 @@ class PhaseLoop:
         job.at, job.state, job.rewinds = turned.at, turned.state, rewinds
         job.last_phase = request.number
         job.phases[request.number] = turned.commit
+        job.context, job.compacted, job.squeezed = turned.context, 0, 0
         job.usage.add(turned.usage)
         job.calls, job.next_call, job.calls_in_phase, job.correction = [], 0, 0, None
         for path in turned.moved_aside:

@@ -18,6 +18,8 @@ from protocol.requests import (
     Call,
     Closed,
     CloseRequest,
+    Compacted,
+    CompactRequest,
     ErrorNote,
     Facts,
     FactsRequest,
@@ -75,6 +77,21 @@ class Steps:
             story(job, "model call"),
             seconds=job.limits.model_seconds + 30,
             attempts=0,
+        )
+
+    async def compact(self, job: JobRecord, *, hard: bool = False) -> Compacted:
+        """Make the context smaller; `hard` when the endpoint said that it is too long."""
+        limit = job.context_limit
+        request = CompactRequest(**self.at(job), limit=limit)
+        if hard:
+            request.hard, request.limit = True, min(limit, job.context)
+        return await self._regular(
+            "compact",
+            request,
+            Compacted,
+            story(job, f"compact {job.context:,} tokens"),
+            seconds=job.limits.model_seconds * 2 + 60,
+            attempts=4,
         )
 
     async def tool(

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import suppress
+from functools import partial
 from typing import Any
 
-import openai
-from pydantic import ValidationError
 from temporalio import activity
 
-from activities.checkpoints import Root, open_checkpoints
-from activities.conversation import MALFORMED, call_id
+from activities.checkpoints import Root
+from activities.conversation import CUT, MALFORMED, call_id
 from activities.failures import typed
 from activities.folder import Follower
-from activities.heartbeats import heartbeats, still_wanted
-from activities.model.endpoint import Connect, explain
-from activities.model.prompt import request_body
-from activities.model.replies import Replies
-from activities.model.stream import Streamed, stream_reply
-from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
+from activities.heartbeats import heartbeats
+from activities.model.asking import Asking, Question
+from activities.model.endpoint import Connect
+from activities.model.prompt import context_tokens, request_body
+from activities.model.stream import Streamed
+from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
-from config.schema import ModelConfig
 from protocol.requests import Call, ModelReply, ModelRequest
 
 MAX_NAME = 100
 MAX_PATH = 120
-UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError)
-"""What comes of an answer that is not the protocol's: the client checks its form nowhere."""
 
 
 class ModelCalls:
@@ -36,7 +30,7 @@ class ModelCalls:
 
     def __init__(self, root: Root, connect: Connect) -> None:
         self._root = root
-        self._connect = connect
+        self._asking = Asking(root, connect)
         self._folders = Follower(root)
 
     @activity.defn(name="model_call")
@@ -46,61 +40,57 @@ class ModelCalls:
         The folder is brought up to date meanwhile: a call takes long enough for that.
         """
         with typed():
-            async with heartbeats():
-                streamed, model, body = await asyncio.to_thread(self._before, request)
-                if streamed is not None:
-                    return await asyncio.to_thread(self._after, request, streamed)
-                await still_wanted()
-                async with self._folders.following(request.commit):
-                    streamed = await ask(self._connect, model, body)
-                    return await asyncio.to_thread(self._received, request, streamed)
+            async with heartbeats(), self._folders.following(request.commit):
+                return await self._asking.ask(
+                    partial(self._question, request), partial(self._after, request)
+                )
 
-    def _before(self, request: ModelRequest) -> tuple[Streamed | None, ModelConfig, bytes]:
+    def _question(self, request: ModelRequest) -> Question:
         snapshot = open_snapshot(self._root, request)
-        data = Replies(snapshot.checkpoints).find(attempt_key())
-        if data is not None:
-            # One that a power cut left garbled counts as none.
-            with suppress(ValidationError):
-                return Streamed.model_validate_json(data), snapshot.config.model, b""
-        return None, snapshot.config.model, request_body(snapshot, request.correction)
-
-    def _received(self, request: ModelRequest, streamed: Streamed) -> ModelReply:
-        # Kept at once, before anything else can fail: it is paid for.
-        checkpoints = open_checkpoints(self._root, job_id())
-        Replies(checkpoints).keep(attempt_key(), streamed.model_dump_json().encode())
-        return self._after(request, streamed)
+        return Question(
+            snapshot.config.chain(snapshot.state.phase.kind),
+            lambda model: request_body(snapshot, model, request.correction),
+        )
 
     def _after(self, request: ModelRequest, streamed: Streamed) -> ModelReply:
         snapshot = open_snapshot(self._root, request)
         snapshot.state.step = request.step
-        snapshot.conversation = snapshot.conversation.append(_message(request.step, streamed))
+        estimate = context_tokens(snapshot)
+        model = snapshot.config.model_for(snapshot.state.phase.kind)
+        message = _message(request.step, streamed, reasoning=model.send_reasoning)
+        snapshot.conversation = snapshot.conversation.append(message)
+        if streamed.reasoning:
+            snapshot.keep_reasoning(streamed.reasoning)
         at = scheduled_at()
         names = ", ".join(name[:MAX_NAME] for name, _ in streamed.calls) or "text"
-        return ModelReply(
+        reply = ModelReply(
             commit=snapshot.save(snapshot.story(f"reply: {names}"), at),
             at=at,
             finish=streamed.finish[:40],
             calls=[Call(tool=name[:MAX_NAME], path=_path(raw)) for name, raw in streamed.calls],
-            usage=streamed.usage,
+            usage=streamed.usage.model_copy(update={"estimated_tokens": estimate}),
         )
+        if not streamed.calls:
+            reply.context = context_tokens(snapshot)
+        if streamed.model:
+            reply.model = streamed.model
+        return reply
 
 
-async def ask(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
-    """One request; whatever goes wrong is a typed failure."""
-    try:
-        return await stream_reply(connect(model), body)
-    except (openai.OpenAIError, *UNREADABLE) as error:
-        raise explain(error, model) from error
-
-
-def _message(step: int, streamed: Streamed) -> dict[str, Any]:
+def _message(step: int, streamed: Streamed, *, reasoning: bool) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": streamed.text or None}
+    if reasoning and streamed.reasoning:
+        message["reasoning_content"] = streamed.reasoning
     if streamed.calls:
+        cut = streamed.finish == "length"
         message["tool_calls"] = [
             {
                 "id": call_id(step, index),
                 "type": "function",
-                "function": {"name": name[:MAX_NAME] or "unnamed", "arguments": _sendable(raw)},
+                "function": {
+                    "name": name[:MAX_NAME] or "unnamed",
+                    "arguments": _sendable(raw, cut),
+                },
             }
             for index, (name, raw) in enumerate(streamed.calls)
         ]
@@ -109,12 +99,12 @@ def _message(step: int, streamed: Streamed) -> dict[str, Any]:
     return message
 
 
-def _sendable(raw: str) -> str:
+def _sendable(raw: str, cut: bool) -> str:
     """Arguments as they may be sent back: endpoints refuse a conversation with broken JSON."""
     try:
         json.loads(raw or "{}")
     except (ValueError, RecursionError):
-        return json.dumps({MALFORMED: raw[:2000]}, ensure_ascii=False)
+        return json.dumps({CUT if cut else MALFORMED: raw[:2000]}, ensure_ascii=False)
     return raw or "{}"
 
 

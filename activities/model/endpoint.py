@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -17,6 +18,14 @@ from config.schema import ModelConfig
 
 REHEARSAL = "rehearsal"
 """Model name that asks for the rehearsal model."""
+
+TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+TOO_LONG = re.compile(
+    r"maximum context length|context (length|window|size)|prompt is too long|too many tokens"
+    r"|input is too long|request too large",
+    re.IGNORECASE,
+)
+"""How servers word it that give no code."""
 
 Connect = Callable[[ModelConfig], AsyncOpenAI]
 
@@ -74,6 +83,8 @@ def explain(error: Exception, model: ModelConfig) -> ApplicationError:
     """The typed failure for what the client raised."""
     if isinstance(error, openai.APIStatusError):
         return _status(error, model)
+    if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
+        return _within_stream(error, model)
     if isinstance(error, openai.APITimeoutError):
         return failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
     if isinstance(error, openai.APIConnectionError):
@@ -85,14 +96,40 @@ def explain(error: Exception, model: ModelConfig) -> ApplicationError:
     )
 
 
+def _within_stream(error: openai.APIError, model: ModelConfig) -> ApplicationError:
+    """An error that came as an event of a stream whose status was 200."""
+    if _is_too_long(error):
+        return _too_long(error, model)
+    if "insufficient_quota" in (error.code, error.type):
+        return _nothing_left(error, model, "in the stream")
+    return failure("Endpoint", f"The model endpoint broke off: {_text(error)}", retry=True)
+
+
+def _is_too_long(error: openai.APIError) -> bool:
+    return error.code in TOO_LONG_CODES or bool(TOO_LONG.search(_text(error)))
+
+
+def _too_long(error: openai.APIError, model: ModelConfig) -> ApplicationError:
+    return failure(
+        "ContextTooLong",
+        f"The request is too long for {model.name}: {_text(error)}",
+    )
+
+
+def _nothing_left(error: openai.APIError, model: ModelConfig, status: object) -> ApplicationError:
+    return failure(
+        "Credentials",
+        f"The account of the key in {model.api_key_variable} has nothing left to spend "
+        f"({status}: {_text(error)}). Add credit, then resume the job.",
+    )
+
+
 def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
     status, said = error.status_code, _text(error)
     if status == 402 or "insufficient_quota" in (error.code, error.type):
-        return failure(
-            "Credentials",
-            f"The account of the key in {model.api_key_variable} has nothing left to spend "
-            f"({status}: {said}). Add credit, then resume the job.",
-        )
+        return _nothing_left(error, model, status)
+    if status in (400, 413, 422) and _is_too_long(error):
+        return _too_long(error, model)
     if status in (401, 403):
         return failure(
             "Credentials",

@@ -7,55 +7,49 @@ changes, is the last message and is stored nowhere.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from activities.snapshot import Snapshot
+from activities.tokens import MESSAGE_TOKENS, count, encoding_of
 from activities.tools import select
-from config.schema import AgentConfig
+from config.schema import ModelConfig
 from protocol.state import Phase, PhaseKind
 
 RULE = "═" * 8
-SUMMARY_CHARACTERS = 60_000
-MESSAGE_CHARACTERS = 1_000
 
 
-def request_body(snapshot: Snapshot, correction: str | None) -> bytes:
+def request_body(snapshot: Snapshot, model: ModelConfig, correction: str | None) -> bytes:
     """The body of the model call, put together from stored message bytes.
 
     Nothing of the conversation is parsed again, so the cost of a call does not grow with it
     beyond copying bytes.
     """
     last = {"role": "user", "content": render_todos(snapshot, correction)}
-    fixed = _fixed(snapshot.config_id, snapshot.config, snapshot.state.phase.kind)
-    messages = b",".join([*snapshot.conversation.wire(), _json(last)])
-    return b'%b,"messages":[%b]}' % (fixed, messages)
+    messages = b",".join([*snapshot.view.wire(), _json(last)])
+    return b'%b,"messages":[%b]}' % (_fixed(snapshot, model).text, messages)
 
 
-def summary_body(snapshot: Snapshot) -> bytes:
-    """The request for a phase's archive summary: a prompt of its own, no tools."""
-    messages = snapshot.conversation.messages()[1:]
-    told = "\n\n".join(_told(message) for message in messages)
-    half = SUMMARY_CHARACTERS // 2
-    if len(told) > SUMMARY_CHARACTERS:
-        told = f"{told[:half]}\n[TRUNCATED the middle of the phase]\n{told[-half:]}"
-    phase = snapshot.state.phase
-    asked = f'Phase {phase.number} ({phase.kind}) "{phase.name}":\n\n{told}'
-    body = _settings(snapshot.config)
+def context_tokens(snapshot: Snapshot) -> int:
+    """Tokens of the next request, by our own count."""
+    model = snapshot.config.model_for(snapshot.state.phase.kind)
+    encoding = encoding_of(model.name)
+    todos = MESSAGE_TOKENS + count(render_todos(snapshot, None), encoding)
+    return fixed_tokens(snapshot) + snapshot.view.tokens(encoding) + todos
+
+
+def fixed_tokens(snapshot: Snapshot) -> int:
+    """Tokens of settings and tool descriptions."""
+    return _fixed(snapshot, snapshot.config.model_for(snapshot.state.phase.kind)).tokens
+
+
+def plain_body(model: ModelConfig, system: str, asked: str) -> bytes:
+    """A request with a prompt of its own and no tools, for summaries."""
+    body = _settings(model)
     body["messages"] = [
-        {"role": "system", "content": snapshot.config.templates["archive_summary"]},
+        {"role": "system", "content": system},
         {"role": "user", "content": asked},
     ]
     return _json(body)
-
-
-def _told(message: dict[str, Any]) -> str:
-    """A message of the conversation as a line of a transcript."""
-    text = str(message.get("content") or "")[:MESSAGE_CHARACTERS]
-    calls = [
-        f"{call['function']['name']}({call['function']['arguments'][:MESSAGE_CHARACTERS]})"
-        for call in message.get("tool_calls", [])
-    ]
-    return f"{message['role']}: " + " ".join([text, *calls]).strip()
 
 
 def render_todos(snapshot: Snapshot, correction: str | None) -> str:
@@ -87,28 +81,32 @@ def todo_lines(phase: Phase) -> list[str]:
     ]
 
 
-_fixed_parts: dict[tuple[str, PhaseKind], bytes] = {}
+class _Fixed(NamedTuple):
+    text: bytes
+    tokens: int
 
 
-def _fixed(config_id: str, config: AgentConfig, kind: PhaseKind) -> bytes:
+_fixed_parts: dict[tuple[str, PhaseKind, str], _Fixed] = {}
+
+
+def _fixed(snapshot: Snapshot, model: ModelConfig) -> _Fixed:
     """Settings and tools up to the messages: the same bytes for every call of a phase."""
-    key = (config_id, kind)
+    config, kind = snapshot.config, snapshot.state.phase.kind
+    key = (snapshot.config_id, kind, model.model_dump_json())
     if key not in _fixed_parts:
         if len(_fixed_parts) > 256:
             _fixed_parts.clear()
         tools = [entry.schema for entry in select(config.tools) if kind in entry.phases]
-        _fixed_parts[key] = _json({**_settings(config), "tools": tools})[:-1]
+        text = _json({**_settings(model), "tools": tools})[:-1]
+        tokens = count(json.dumps(tools, ensure_ascii=False), encoding_of(model.name))
+        _fixed_parts[key] = _Fixed(text, tokens)
     return _fixed_parts[key]
 
 
-def _settings(config: AgentConfig) -> dict[str, Any]:
-    model = config.model
-    body: dict[str, Any] = {
-        "model": model.name,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-        "max_completion_tokens": model.max_output_tokens,
-    }
+def _settings(model: ModelConfig) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": model.name, "max_completion_tokens": model.max_output_tokens}
+    if model.stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
     if model.temperature is not None:
         body["temperature"] = model.temperature
     if model.reasoning_effort:

@@ -7,15 +7,14 @@ activity's retry finds it by key and does not ask the model again.
 from __future__ import annotations
 
 import secrets
-
-from activities.checkpoints import Checkpoints
+from pathlib import Path
 
 
 class Replies:
-    """The kept replies of one job: small files named by run id and activity id."""
+    """The kept replies of one job: small files in its repository, named by run and activity id."""
 
-    def __init__(self, checkpoints: Checkpoints) -> None:
-        self._folder = checkpoints.path / "replies"
+    def __init__(self, repository: Path) -> None:
+        self._folder = repository / "replies"
 
     def find(self, key: str) -> bytes | None:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +11,7 @@ import openai
 from openai import AsyncOpenAI, AsyncStream
 
 from activities.plain import plain
+from config.schema import ModelConfig
 from protocol.requests import Usage
 from protocol.state import Data
 
@@ -16,6 +19,8 @@ MAX_TEXT = 50_000
 """Characters of a reply's text that are kept."""
 MAX_ARGUMENTS = 2_000_000
 MAX_CALLS = 32
+REASONING = ("reasoning_content", "reasoning")
+"""Fields in which servers return what the model thought; no part of the protocol."""
 
 
 @dataclass
@@ -31,9 +36,12 @@ class Streamed(Data):
     calls: list[tuple[str, str]]
     finish: str
     usage: Usage
+    reasoning: str = ""
+    model: str = ""
+    """Name of the fallback that gave it; empty for the model itself."""
 
 
-async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
+async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> Streamed:
     """Send a ready body and collect the reply; a stream that was cut counts as no reply.
 
     The body goes past the client's own argument handling, whose cost grows with the
@@ -44,6 +52,14 @@ async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
         openai.OpenAIError: what went wrong at the endpoint.
         TypeError, AttributeError: a chunk that is not the protocol's.
     """
+    if not model.stream:
+        answer: Any = await client.post(
+            "/chat/completions",
+            content=body,
+            cast_to=object,
+            options={"headers": {"Content-Type": "application/json"}},
+        )
+        return _whole(answer)
     stream = await client.post(
         "/chat/completions",
         content=body,
@@ -52,38 +68,81 @@ async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
         stream_cls=AsyncStream[Any],
         options={"headers": {"Content-Type": "application/json"}},
     )
-    text: list[str] = []
-    calls: dict[int, StreamedCall] = {}
-    finish = ""
-    usage = Usage(model_calls=1)
+    gathered = _Gathered()
+    loop = asyncio.get_running_loop()
     async with stream:
-        async for chunk in stream:
-            if told := chunk.get("usage"):
-                usage = _usage(told)
-            for choice in chunk.get("choices") or []:
-                finish = choice.get("finish_reason") or finish
-                delta = choice.get("delta") or {}
-                if delta.get("content"):
-                    text.append(delta["content"])
-                for piece in delta.get("tool_calls") or []:
-                    call = calls.setdefault(_index(piece, len(calls)), StreamedCall())
-                    function = piece.get("function") or {}
-                    call.name += function.get("name") or ""
-                    call.arguments.append(function.get("arguments") or "")
-    if not finish:
+        if "json" in stream.response.headers.get("content-type", ""):
+            # Some servers do not stream, whatever they are asked.
+            return _whole(json.loads(await stream.response.aread()))
+        try:
+            async with asyncio.timeout(None) as silence:
+                async for chunk in stream:
+                    silence.reschedule(loop.time() + model.stall_seconds)
+                    gathered.add(chunk)
+        except TimeoutError:
+            raise openai.APIConnectionError(
+                message=f"the stream said nothing for {model.stall_seconds} s",
+                request=stream.response.request,
+            ) from None
+    if not gathered.finish:
         raise openai.APIConnectionError(
             message="the stream ended before the reply was complete",
             request=stream.response.request,
         )
-    return Streamed(
-        text=plain("".join(text))[:MAX_TEXT],
-        calls=[
-            (plain(held.name), plain("".join(held.arguments))[:MAX_ARGUMENTS])
-            for _, held in sorted(calls.items())
-        ][:MAX_CALLS],
-        finish=plain(finish),
-        usage=usage,
-    )
+    return gathered.reply()
+
+
+@dataclass
+class _Gathered:
+    """A reply as far as it has come."""
+
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: dict[int, StreamedCall] = field(default_factory=dict)
+    finish: str = ""
+    usage: Usage = field(default_factory=lambda: Usage(model_calls=1))
+
+    def add(self, chunk: dict[str, Any]) -> None:
+        if told := chunk.get("usage"):
+            self.usage = _usage(told)
+        for choice in chunk.get("choices") or []:
+            self.finish = choice.get("finish_reason") or self.finish
+            self.piece(choice.get("delta") or {})
+
+    def piece(self, delta: dict[str, Any]) -> None:
+        if delta.get("content"):
+            self.text.append(delta["content"])
+        for name in REASONING:
+            if isinstance(delta.get(name), str):
+                self.reasoning.append(delta[name])
+                break
+        for piece in delta.get("tool_calls") or []:
+            call = self.calls.setdefault(_index(piece, len(self.calls)), StreamedCall())
+            function = piece.get("function") or {}
+            call.name += function.get("name") or ""
+            call.arguments.append(function.get("arguments") or "")
+
+    def reply(self) -> Streamed:
+        return Streamed(
+            text=plain("".join(self.text))[:MAX_TEXT],
+            calls=[
+                (plain(held.name), plain("".join(held.arguments))[:MAX_ARGUMENTS])
+                for _, held in sorted(self.calls.items())
+            ][:MAX_CALLS],
+            finish=plain(self.finish),
+            usage=self.usage,
+            reasoning=plain("".join(self.reasoning))[:MAX_TEXT],
+        )
+
+
+def _whole(answer: dict[str, Any]) -> Streamed:
+    """A reply that came in one piece."""
+    gathered = _Gathered()
+    [choice, *_] = answer["choices"]
+    gathered.add({"usage": answer.get("usage"), "choices": [choice]})
+    gathered.piece(choice["message"])
+    gathered.finish = gathered.finish or "stop"
+    return gathered.reply()
 
 
 def _usage(told: dict[str, Any]) -> Usage:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from activities.conversation import MALFORMED
+from activities.conversation import CUT, MALFORMED
 from activities.plain import plain
 from activities.tools.context import ToolContext, ToolError
 from protocol.state import PhaseKind
@@ -91,6 +91,12 @@ class Tool:
                 f"{self.name}: the arguments are not valid JSON ({error}). "
                 f"Send one JSON object of the form {self.signature}."
             ) from None
+        if isinstance(given, dict) and CUT in given:
+            raise ToolError(
+                f"{self.name}: the reply reached the output limit before the arguments were "
+                "complete. Do it in smaller pieces, such as write_file for the first part and "
+                "append_file for each further one."
+            )
         if isinstance(given, dict) and MALFORMED in given:
             raise ToolError(
                 f"{self.name}: the arguments are not valid JSON: {str(given[MALFORMED])[:200]}. "

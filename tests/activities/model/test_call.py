@@ -95,7 +95,7 @@ async def test_strange_arguments_are_stored_as_what_can_be_sent_back(
     with Script(Reply(calls=[("write_file", raw)])) as script:
         reply = await ask(job, script)
     assert len(reply.model_dump_json()) < 1000
-    body = json.loads(request_body(job.open(reply.commit), None))
+    body = json.loads(body_of(job, reply.commit))
     json.loads(body["messages"][-2]["tool_calls"][0]["function"]["arguments"])
 
 
@@ -106,14 +106,19 @@ async def test_a_reply_of_text_alone_has_no_calls(job: Standing) -> None:
     assert job.open(reply.commit).conversation.messages()[-1]["content"] == "I am done."
 
 
+def body_of(job: Standing, commit: str | None = None, correction: str | None = None) -> bytes:
+    snapshot = job.open(commit)
+    return request_body(snapshot, snapshot.config.model, correction)
+
+
 def test_the_prefix_of_a_request_stays_the_same_within_a_phase(job: Standing) -> None:
-    before = request_body(job.open(), None)
+    before = body_of(job)
     for number in range(3):
         job.call("write_file", path=f"{number}.md", content="x")
         job.call("todo_complete")
-    after = request_body(job.open(), "Use a tool.")
+    after = body_of(job, correction="Use a tool.")
     head = before[: before.rindex(b',{"role":"user"')]
     assert len(head) > 5000
     assert after.startswith(head)
     assert b"Use a tool." in after[len(head) :]
-    assert b"Use a tool." not in request_body(job.open(), None)
+    assert b"Use a tool." not in body_of(job)

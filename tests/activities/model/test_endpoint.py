@@ -13,7 +13,7 @@ import pytest
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
-from activities.model.call import ask
+from activities.model.asking import answer
 from activities.model.endpoint import REHEARSAL, chosen_name, connect
 from activities.model.stream import MAX_CALLS, MAX_TEXT, Streamed
 from activities.rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
@@ -32,11 +32,11 @@ async def asked(transport: Any, patience: float = 5) -> Streamed:
         timeout=patience,
         http_client=httpx2.AsyncClient(transport=transport, timeout=patience),
     )
-    return await ask(lambda _: client, MODEL, BODY)
+    return await answer(lambda _: client, MODEL, BODY)
 
 
-async def failed(answer: Any, patience: float = 5) -> ApplicationError:
-    with Script(answer) as script, pytest.raises(ApplicationError) as caught:
+async def failed(scripted: Any, patience: float = 5) -> ApplicationError:
+    with Script(scripted) as script, pytest.raises(ApplicationError) as caught:
         await asked(RehearsalTransport(script), patience)
     return caught.value
 

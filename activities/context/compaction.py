@@ -1,0 +1,139 @@
+"""The `compact` activity: a smaller context from a checkpoint whose context has grown too large."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.checkpoints import Root
+from activities.context import digest
+from activities.context.planning import Plan, plan
+from activities.context.view import OPENING, Compaction
+from activities.failures import may_pass, typed
+from activities.heartbeats import heartbeats
+from activities.model.asking import Asking, Question
+from activities.model.endpoint import Connect
+from activities.model.prompt import context_tokens, fixed_tokens, plain_body
+from activities.model.stream import Streamed
+from activities.opening import open_snapshot, scheduled_at
+from activities.snapshot import Snapshot
+from activities.tokens import encoding_of
+from protocol.requests import Compacted, CompactRequest, Usage
+
+ATTEMPTS = 2
+"""Summaries that are asked for before the system writes what they leave out."""
+
+
+class Compacting:
+    """The `compact` activity."""
+
+    def __init__(self, root: Root, connect: Connect) -> None:
+        self._root = root
+        self._asking = Asking(root, connect)
+
+    @activity.defn(name="compact")
+    async def compact(self, request: CompactRequest) -> Compacted:
+        """Clear old results and, if that is not enough, fold old exchanges into a summary."""
+        with typed():
+            async with heartbeats():
+                folds = await asyncio.to_thread(self._folds, request)
+                replies = await self._summaries(request) if folds else []
+                return await asyncio.to_thread(self._save, request, replies)
+
+    def _folds(self, request: CompactRequest) -> bool:
+        snapshot = open_snapshot(self._root, request)
+        return _plan(snapshot, request).folded > snapshot.compaction.folded
+
+    async def _summaries(self, request: CompactRequest) -> list[Streamed]:
+        """What the model wrote, the newest last; empty when it is not to be had."""
+        written: list[Streamed] = []
+        for attempt in range(1, ATTEMPTS + 1):
+            question = partial(self._question, request, written[-1] if written else None)
+            try:
+                reply = await self._asking.ask(question, lambda made: made, f".summary{attempt}")
+            except ApplicationError as error:
+                if not error.non_retryable and may_pass():
+                    raise
+                activity.logger.warning("summary: %s", error.message)
+                break
+            written.append(reply)
+            if not await asyncio.to_thread(self._missing, request, reply.text):
+                break
+        return written
+
+    def _question(self, request: CompactRequest, first: Streamed | None) -> Question:
+        snapshot = open_snapshot(self._root, request)
+        phase, needed = snapshot.state.phase, _needed(snapshot)
+        asked = digest.asked(
+            phase,
+            needed,
+            snapshot.compaction.summary,
+            _folded(snapshot, _plan(snapshot, request)),
+            needed.missing(first.text) if first else None,
+        )
+        system = snapshot.config.templates["context_summary"]
+        return Question(
+            snapshot.config.chain(phase.kind), lambda model: plain_body(model, system, asked)
+        )
+
+    def _missing(self, request: CompactRequest, summary: str) -> bool:
+        return bool(_needed(open_snapshot(self._root, request)).missing(summary))
+
+    def _save(self, request: CompactRequest, written: Sequence[Streamed]) -> Compacted:
+        snapshot = open_snapshot(self._root, request)
+        before, planned = snapshot.compaction, _plan(snapshot, request)
+        summary, told = before.summary, [reply for reply in written if reply.text.strip()]
+        if planned.folded > before.folded:
+            needed = _needed(snapshot)
+            summary = (
+                digest.completed(told[-1].text, needed)
+                if told
+                else digest.dropped(summary, _folded(snapshot, planned), needed)
+            )
+        snapshot.compaction = Compaction(
+            cleared=planned.cleared, folded=planned.folded, summary=summary
+        )
+        usage = Usage()
+        for reply in written:
+            usage.add(reply.usage)
+        at = scheduled_at()
+        story = snapshot.story(f"compacted: {planned.cleared} cleared, {planned.folded} folded")
+        return Compacted(
+            commit=snapshot.save(story, at),
+            at=at,
+            context=context_tokens(snapshot),
+            cleared=planned.cleared,
+            folded=planned.folded,
+            summarised=bool(told),
+            usage=usage,
+        )
+
+
+def _plan(snapshot: Snapshot, request: CompactRequest) -> Plan:
+    """What to do; the same whenever it is asked of the same checkpoint."""
+    encoding = encoding_of(snapshot.config.model_for(snapshot.state.phase.kind).name)
+    present = Plan(snapshot.compaction.cleared, snapshot.compaction.folded)
+    return plan(
+        snapshot.view.pieces(encoding),
+        OPENING,
+        present,
+        fixed_tokens(snapshot),
+        request.limit,
+        hard=request.hard,
+    )
+
+
+def _needed(snapshot: Snapshot) -> digest.Must:
+    phase = snapshot.state.phase
+    return digest.must(phase, snapshot.changed_since(phase.since))
+
+
+def _folded(snapshot: Snapshot, planned: Plan) -> list[dict[str, Any]]:
+    """The exchanges that are folded now."""
+    start = max(OPENING, snapshot.compaction.folded)
+    return snapshot.conversation.messages(start, planned.folded)

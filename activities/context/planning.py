@@ -1,0 +1,75 @@
+"""What to clear and when to summarise: pure decisions over the sizes of messages.
+
+From the safest to the most lossy, each rung only when the one before is not enough: results older
+than the last few are cleared, then the older exchanges are folded into a summary. A call and its
+results are never separated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+KEPT_RESULTS = 5
+SUMMARY_TOKENS = 2000
+ENOUGH = 0.75
+"""Share of the limit below which clearing alone is enough: there must be room to work in, or the
+next turn compacts again and spoils the provider's prompt cache once more."""
+ROOM = 0.5
+"""Share of the limit that is aimed at when exchanges are folded."""
+
+
+class Piece(NamedTuple):
+    """A message as far as planning cares."""
+
+    role: str
+    tokens: int
+    cleared: int
+    """Its tokens once it is cleared; the same when nothing is gained."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Message numbers: results below `cleared` are placeholders, all below `folded` summarised."""
+
+    cleared: int
+    folded: int
+
+
+def plan(
+    pieces: Sequence[Piece], opening: int, present: Plan, fixed: int, limit: int, *, hard: bool
+) -> Plan:
+    """What is to be shown from now on.
+
+    Args:
+        pieces: Every message of the phase, oldest first.
+        opening: How many of them open the phase and always stay.
+        present: What is shown now; nothing that was taken away comes back.
+        fixed: Tokens of everything that is not conversation (tools, todo list).
+        limit: Tokens that a request may have.
+        hard: The endpoint said the request was too long: fold even when clearing seems enough,
+            and the last exchange too if it must be.
+    """
+    start = max(present.folded, opening)
+    cleared = max(_clear_before(pieces), present.cleared, start)
+    base = fixed + sum(piece.tokens for piece in pieces[:opening])
+
+    def size(folded: int) -> int:
+        summary = SUMMARY_TOKENS if folded > opening else 0
+        shown = enumerate(pieces[folded:], folded)
+        return base + summary + sum(p.cleared if n < cleared else p.tokens for n, p in shown)
+
+    if not hard and size(start) <= ENOUGH * limit:
+        return Plan(cleared, present.folded)
+    beginnings = [n for n in range(start, len(pieces)) if pieces[n].role == "assistant"]
+    last = len(pieces) if hard or not beginnings else beginnings[-1]
+    places = [n for n in beginnings if n > start] + ([len(pieces)] if hard else [])
+    folded = next((n for n in places if size(n) <= ROOM * limit), last)
+    return Plan(max(cleared, folded), folded) if folded > start else Plan(cleared, present.folded)
+
+
+def _clear_before(pieces: Sequence[Piece]) -> int:
+    """Number of the oldest result that stays."""
+    results = [number for number, piece in enumerate(pieces) if piece.role == "tool"]
+    return results[-KEPT_RESULTS] if len(results) > KEPT_RESULTS else 0

@@ -1,0 +1,137 @@
+"""What of a phase's conversation goes on the wire.
+
+The messages themselves are all kept; a few figures in the checkpoint's `context.json` say which
+are shown as placeholders and which are folded into the summary. They change at a compaction and
+at no other time, so the requests between two compactions share their prefix byte for byte.
+
+    opening         system prompt and first message, always whole
+    summary         of what was folded, if anything was
+    cleared         old exchanges, long results as one-line placeholders
+    recent          the rest, as it is
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import Field
+
+from activities.context.planning import Piece
+from activities.conversation import Conversation, counts, held
+from activities.tokens import of_message
+from protocol.state import Data
+
+OPENING = 2
+SHORT = 200
+"""Characters up to which a result is left as it is: a placeholder would be no shorter."""
+SUMMARY = """\
+Summary of the earlier part of this phase. What it leaves out, search_history finds.
+
+{summary}
+
+Go on with the current todo; what follows is the newest part of the conversation."""
+
+
+class Compaction(Data):
+    """What a checkpoint's `context.json` holds; message numbers count from 0."""
+
+    cleared: int = 0
+    folded: int = 0
+    summary: str = Field("", max_length=100_000)
+
+
+class View:
+    """A conversation as the model sees it."""
+
+    def __init__(self, conversation: Conversation, compaction: Compaction) -> None:
+        self._conversation = conversation
+        self._compaction = compaction
+        self._start = max(OPENING, compaction.folded)
+        self._recent = max(self._start, compaction.cleared)
+
+    def wire(self) -> list[bytes]:
+        """The messages in the form they are sent in, oldest first."""
+        middle = [_dumped(self._summary)] if self._compaction.summary else []
+        if self._recent > self._start:
+            middle.append(self._cleared())
+        return [
+            *self._conversation.wire(0, OPENING),
+            *middle,
+            *self._conversation.wire(self._recent),
+        ]
+
+    def tokens(self, encoding: str) -> int:
+        """Tokens of the same."""
+        summary = self._compaction.summary
+        return (
+            self._conversation.tokens(encoding, 0, OPENING)
+            + (of_message(_dumped(self._summary), encoding) if summary else 0)
+            + self._cleared_tokens(encoding)
+            + self._conversation.tokens(encoding, self._recent)
+        )
+
+    def pieces(self, encoding: str) -> list[Piece]:
+        """Every message of the phase as planning sees it."""
+        messages = self._conversation.messages()
+        short = shortened(messages)
+        sizes = [
+            self._conversation.tokens(encoding, number, number + 1)
+            for number in range(len(messages))
+        ]
+        return [
+            Piece(
+                message["role"],
+                size,
+                size if brief is message else of_message(_dumped(brief), encoding),
+            )
+            for message, brief, size in zip(messages, short, sizes, strict=True)
+        ]
+
+    @property
+    def _summary(self) -> dict[str, str]:
+        return {"role": "user", "content": SUMMARY.format(summary=self._compaction.summary)}
+
+    def _cleared(self) -> bytes:
+        """The old exchanges, put together once a compaction."""
+        return held.get(("cleared", *self._old()), lambda: b",".join(map(_dumped, self._short())))
+
+    def _cleared_tokens(self, encoding: str) -> int:
+        def total() -> int:
+            return sum(of_message(_dumped(message), encoding) for message in self._short())
+
+        return counts.get((encoding, *self._old()), total)
+
+    def _old(self) -> tuple[bytes, ...]:
+        return self._conversation.ids(self._start, self._recent)
+
+    def _short(self) -> list[dict[str, Any]]:
+        return shortened(self._conversation.messages(self._start, self._recent))
+
+
+def shortened(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with long results replaced by a line that says where to see them again."""
+    calls = {
+        call["id"]: call["function"]
+        for message in messages
+        for call in message.get("tool_calls", [])
+    }
+    return [
+        {**message, "content": _placeholder(calls.get(message["tool_call_id"], {}))}
+        if message["role"] == "tool" and len(message["content"]) > SHORT
+        else message
+        for message in messages
+    ]
+
+
+def _placeholder(call: dict[str, Any]) -> str:
+    try:
+        path = json.loads(call["arguments"])["path"]
+    except (ValueError, LookupError, TypeError):
+        path = None
+    again = f"read_file({json.dumps(path, ensure_ascii=False)})" if path else "search_history"
+    return f"[result processed; {again} to see it again]"
+
+
+def _dumped(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,137 @@
+"""Asking a job's model: through its fallbacks, and never twice for what was paid for."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+import openai
+from pydantic import ValidationError
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.checkpoints import Root
+from activities.heartbeats import still_wanted
+from activities.model.endpoint import Connect, explain
+from activities.model.replies import Replies
+from activities.model.stream import Streamed, stream_reply
+from activities.opening import attempt_key, job_id
+from config.schema import ModelConfig
+
+TRANSIENT = 3
+"""Attempts that fail on the way before the next fallback is asked."""
+ELSEWHERE = frozenset({"ModelRefused", "Credentials"})
+"""Refusals that another model may not share."""
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError)
+"""What comes of an answer that is not the protocol's: the client checks its form nowhere."""
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, and of whom."""
+
+    models: list[ModelConfig]
+    """The model, then its fallbacks."""
+    body: Callable[[ModelConfig], bytes]
+    """The request for each of them."""
+
+
+class Asking:
+    """The model of whichever job is at work."""
+
+    def __init__(self, root: Root, connect: Connect) -> None:
+        self._root = root
+        self._connect = connect
+
+    async def ask(
+        self, question: Callable[[], Question], use: Callable[[Streamed], R], part: str = ""
+    ) -> R:
+        """What `use` makes of a reply of the first of the models that gives one.
+
+        The reply is kept before it is used. Both functions run in a thread, where a store handle
+        that one of them opens must stay.
+
+        Args:
+            question: Put together anew for each model that is asked.
+            use: Called once with the reply.
+            part: Tells several questions of one activity apart.
+
+        Raises:
+            ApplicationError: typed; what the first model that was asked said.
+        """
+        replies, key = Replies(self._root.repository(job_id())), f"{attempt_key()}{part}"
+        skip = (activity.info().attempt - 1) // TRANSIENT
+
+        def ready(number: int) -> Streamed | tuple[ModelConfig, bytes, bool, bool]:
+            kept = _find(replies, key)
+            if kept is not None:
+                return kept
+            asked = question()
+            count = len(asked.models)
+            place = (skip + number) % count
+            model = asked.models[place]
+            return model, asked.body(model), place > 0, number + 1 == count
+
+        def received(streamed: Streamed) -> R:
+            # Kept at once, before anything else can fail: it is paid for.
+            replies.keep(key, streamed.model_dump_json().encode())
+            return use(streamed)
+
+        first: ApplicationError | None = None
+        for number in itertools.count():
+            found = await asyncio.to_thread(ready, number)
+            if isinstance(found, Streamed):
+                return await asyncio.to_thread(use, found)
+            model, body, is_fallback, is_last = found
+            await still_wanted()
+            try:
+                streamed = await answer(self._connect, model, body)
+            except ApplicationError as error:
+                first = first or _patient(error, model)
+                if is_last or error.type not in ELSEWHERE:
+                    raise first from None
+                continue
+            if is_fallback:
+                streamed.model = model.name
+            return await asyncio.to_thread(received, streamed)
+        raise AssertionError("unreachable")
+
+
+async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
+    """One request; whatever goes wrong is a typed failure."""
+    try:
+        return await stream_reply(connect(model), body, model)
+    except (openai.OpenAIError, *UNREADABLE) as error:
+        raise explain(error, model) from error
+
+
+def _find(replies: Replies, key: str) -> Streamed | None:
+    data = replies.find(key)
+    if data is not None:
+        # One that a power cut left garbled counts as none.
+        with suppress(ValidationError):
+            return Streamed.model_validate_json(data)
+    return None
+
+
+def _patient(error: ApplicationError, model: ModelConfig) -> ApplicationError:
+    """The failure; once it has lasted too long to be kept from people, one that ends the activity.
+
+    The workflow then shows the job as waiting and asks again after as long as the failure says.
+    """
+    delay = error.next_retry_delay
+    if error.non_retryable or delay is None:
+        return error
+    waited = time.time() - activity.info().scheduled_time.timestamp()
+    if waited + delay.total_seconds() < model.patience_seconds:
+        return error
+    return ApplicationError(
+        error.message, delay.total_seconds(), type=error.type, non_retryable=True
+    )
