@@ -108,6 +108,11 @@ class Conversation:
             for oid, is_shelf in self._parts(start, stop)
         ]
 
+    def stored(self) -> Iterator[bytes]:
+        """The messages one by one, oldest first; nothing of it is held in memory."""
+        for shelf in self._shelves():
+            yield from map(self._read, self._on(shelf))
+
     def tokens(self, encoding: str, start: int = 0, stop: int | None = None) -> int:
         """Tokens of those messages; what was counted once is not counted again."""
         return sum(

@@ -80,6 +80,8 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
         # A copy, so that a call which fails half way leaves no trace in the state.
         state=snapshot.state.model_copy(deep=True),
         config=snapshot.config,
+        conversation=snapshot.conversation,
+        history=snapshot.history,
         heartbeat=no_heartbeat if local else activity.heartbeat,
     )
     try:

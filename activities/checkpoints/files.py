@@ -101,6 +101,15 @@ class Files:
         parts = self._resolve(path, allow_root=True)
         return [self.entry_of((*parts, name), raw) for name, raw in self._listing(path, parts)]
 
+    def below(self, path: str) -> "Files":
+        """What lies in a folder, as files of their own. Raises FileMissing, FilesError."""
+        entry = self.entry(path)
+        if entry is None:
+            raise FileMissing(path)
+        if entry.kind != "folder":
+            raise FilesError(f"{shown(path)} is not a folder; name one.")
+        return Files(self.repo, entry.id, limit=self.limit)
+
     def walk(self, path: str = "") -> Iterator[Entry]:
         """Files, links and empty folders below a folder: depth first, names sorted by bytes."""
         parts = self._resolve(path, allow_root=True)

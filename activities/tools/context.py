@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from activities.checkpoints import Files, parse
+from activities.conversation import Conversation
 from activities.snapshot import with_entry
 from config.schema import AgentConfig
 from protocol.state import JobState
@@ -34,6 +35,10 @@ class ToolContext:
     """For each path changed since the job began, the number of the step that last did."""
     state: JobState
     config: AgentConfig
+    conversation: Conversation
+    """Of the running phase."""
+    history: Files
+    """The conversations of earlier phases, a folder each, by number."""
     heartbeat: Callable[[], None] = field(default=no_heartbeat)
 
     def note_read(self, path: str) -> None:

@@ -25,8 +25,10 @@ JOB = "job"
 AT = 1_700_000_000
 
 
-def environment(*, local: bool = True, attempt: int = 1, activity_id: str = "7") -> Any:
-    """Where activities of the job run."""
+def environment(
+    *, local: bool = True, attempt: int = 1, activity_id: str = "7", at: float = AT
+) -> Any:
+    """Where activities of the job run; scheduled `at`, epoch seconds."""
     env = ActivityEnvironment()
     env.info = dataclasses.replace(
         env.info,
@@ -34,7 +36,7 @@ def environment(*, local: bool = True, attempt: int = 1, activity_id: str = "7")
         activity_id=activity_id,
         attempt=attempt,
         is_local=local,
-        scheduled_time=datetime.fromtimestamp(AT, UTC),
+        scheduled_time=datetime.fromtimestamp(at, UTC),
     )
     return env
 

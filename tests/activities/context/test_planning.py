@@ -1,0 +1,112 @@
+"""What is cleared and what is folded: the safest rung that is enough, calls never torn apart."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from activities.context.planning import ENOUGH, KEPT_RESULTS, SUMMARY_TOKENS, Piece, Plan, plan
+
+OPENING = [Piece("system", 1000, 1000), Piece("user", 500, 500)]
+NOTHING = Plan(0, 0)
+
+
+def exchange(result: int = 1000, call: int = 100, results: int = 1) -> list[Piece]:
+    return [Piece("assistant", call, call), *[Piece("tool", result, min(result, 30))] * results]
+
+
+def planned(pieces: list[Piece], limit: int, present: Plan = NOTHING, hard: bool = False) -> Plan:
+    return plan(pieces, 2, present, 300, limit, hard=hard)
+
+
+def shown(pieces: list[Piece], made: Plan) -> int:
+    """Tokens of a request under this plan."""
+    total = 300 + sum(piece.tokens for piece in pieces[:2])
+    total += SUMMARY_TOKENS if made.folded > 2 else 0
+    for number in range(max(2, made.folded), len(pieces)):
+        piece = pieces[number]
+        total += piece.cleared if number < made.cleared else piece.tokens
+    return total
+
+
+def test_clearing_is_enough_where_results_are_what_is_long() -> None:
+    pieces = OPENING + exchange() * 20
+    made = planned(pieces, 20_000)
+    assert made == Plan(cleared=len(pieces) - 2 * KEPT_RESULTS + 1, folded=0)
+    kept = [piece for piece in pieces[made.cleared :] if piece.role == "tool"]
+    assert len(kept) == KEPT_RESULTS
+
+
+def test_exchanges_are_folded_where_clearing_is_not_enough() -> None:
+    pieces = OPENING + exchange(result=100, call=1000) * 40
+    made = planned(pieces, 20_000)
+    assert made.folded > 2
+    assert pieces[made.folded].role == "assistant"
+    assert shown(pieces, made) <= 10_000
+    # One exchange more would still have been too much.
+    assert shown(pieces, Plan(made.cleared, made.folded - 2)) > 10_000
+
+
+def test_the_last_exchange_stays_whatever_its_size() -> None:
+    pieces = OPENING + exchange(call=30_000) * 3
+    assert planned(pieces, 20_000).folded == len(pieces) - 2
+
+
+def test_results_beyond_the_last_five_are_cleared_within_one_reply_too() -> None:
+    pieces = OPENING + exchange(results=20)
+    assert planned(pieces, 20_000) == Plan(cleared=len(pieces) - KEPT_RESULTS, folded=0)
+
+
+def test_the_endpoints_word_goes_over_our_count() -> None:
+    pieces = OPENING + exchange() * 3
+    assert planned(pieces, 100_000).folded == 0
+    made = planned(pieces, 5_000, hard=True)
+    assert made.folded > 2
+    huge = OPENING + exchange(call=300_000)
+    assert planned(huge, 80_000, hard=True).folded == len(huge)
+
+
+def test_nothing_that_was_taken_away_comes_back() -> None:
+    pieces = OPENING + exchange() * 30
+    present = Plan(cleared=50, folded=42)
+    made = planned(pieces, 1_000_000, present)
+    assert made.folded == 42
+    assert made.cleared >= 50
+
+
+def test_a_phase_that_has_only_begun_has_nothing_to_give() -> None:
+    assert planned(list(OPENING), 1000).folded == 0
+    assert planned(list(OPENING), 1000, hard=True).folded in (0, 2)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(10, 6000), st.integers(1, 6), st.integers(10, 6000)), max_size=40
+    ),
+    st.integers(4000, 90_000),
+    st.booleans(),
+)
+def test_whatever_the_sizes(exchanges: list[tuple[int, int, int]], limit: int, hard: bool) -> None:
+    pieces = list(OPENING)
+    for call, results, result in exchanges:
+        pieces += exchange(result, call, results)
+    made = planned(pieces, limit, hard=hard)
+    start = max(2, made.folded)
+    if start < len(pieces):
+        assert pieces[start].role == "assistant"
+    if not hard and exchanges:
+        last = max(n for n, piece in enumerate(pieces) if piece.role == "assistant")
+        assert made.folded <= last
+        if last > 2 and made.folded < last:
+            assert shown(pieces, made) <= ENOUGH * limit
+    # Planned again on the same conversation it stays as it is, or gives more, never less.
+    again = planned(pieces, limit, made, hard)
+    assert again.folded >= made.folded
+    assert again.cleared >= made.cleared
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_planning_twice_gives_the_same(hard: bool) -> None:
+    pieces = OPENING + exchange(call=900) * 60
+    assert planned(pieces, 20_000, hard=hard) == planned(pieces, 20_000, hard=hard)
