@@ -10,9 +10,9 @@ import json
 from typing import Any
 
 from activities.snapshot import Snapshot
-from activities.tools import select
+from activities.tools.offering import offer
 from config.schema import AgentConfig
-from protocol.state import Phase, PhaseKind
+from protocol.state import JobState, Phase, PhaseKind
 
 RULE = "═" * 8
 SUMMARY_CHARACTERS = 60_000
@@ -26,7 +26,7 @@ def request_body(snapshot: Snapshot, correction: str | None) -> bytes:
     beyond copying bytes.
     """
     last = {"role": "user", "content": render_todos(snapshot, correction)}
-    fixed = _fixed(snapshot.config_id, snapshot.config, snapshot.state.phase.kind)
+    fixed = _fixed(snapshot.config_id, snapshot.config, snapshot.state)
     messages = b",".join([*snapshot.conversation.wire(), _json(last)])
     return b'%b,"messages":[%b]}' % (fixed, messages)
 
@@ -87,16 +87,19 @@ def todo_lines(phase: Phase) -> list[str]:
     ]
 
 
-_fixed_parts: dict[tuple[str, PhaseKind], bytes] = {}
+_fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...]], bytes] = {}
 
 
-def _fixed(config_id: str, config: AgentConfig, kind: PhaseKind) -> bytes:
-    """Settings and tools up to the messages: the same bytes for every call of a phase."""
-    key = (config_id, kind)
+def _fixed(config_id: str, config: AgentConfig, state: JobState) -> bytes:
+    """Settings and tools up to the messages: the same bytes for every call of a phase.
+
+    But for tools that were found, which are added at the end of the list.
+    """
+    key = (config_id, state.phase.kind, tuple(state.found))
     if key not in _fixed_parts:
         if len(_fixed_parts) > 256:
             _fixed_parts.clear()
-        tools = [entry.schema for entry in select(config.tools) if kind in entry.phases]
+        tools = [entry.schema for entry in offer(config, state.phase.kind, state.found).offered]
         _fixed_parts[key] = _json({**_settings(config), "tools": tools})[:-1]
     return _fixed_parts[key]
 
