@@ -1,8 +1,8 @@
 """The state of a job: what a checkpoint's `state.json` holds and what workflow code decides on.
 
 Both sides keep it by the same methods, so that the copy in workflow memory and the one in the
-checkpoint are equal after every step, but for what only the checkpoint's has. Money and tokens are not here: a rewind does not give
-them back (see `protocol.record`).
+checkpoint are equal after every step, but for what only the latter keeps. Money and tokens are
+not here: a rewind does not give them back (see `protocol.record`).
 """
 
 from __future__ import annotations

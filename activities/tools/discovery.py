@@ -19,11 +19,11 @@ MORE = 20
 """Most names of further matches that an answer has."""
 PAGE_CHARACTERS = 3000
 QUERY_WORDS = 50
-PATTERN_BYTES = 1 << 19
+PATTERN_BYTES = 1 << 16
 """Memory of a compiled pattern; small, so that the worst of patterns is done in a moment."""
-IDLE_WORDS = frozenset(
-    "a all an and any are as at be by can do for from how i if in into is it me my need of on or "
-    "some that the their them there this to tool tools use using want what which with".split()
+_IDLE = re.compile(
+    "a|all|an|and|any|are|as|at|be|by|can|do|for|from|how|i|if|in|into|is|it|me|my|need|of|on|or|"
+    "some|that|the|their|them|there|this|to|tool|tools|use|using|want|what|which|with"
 )
 """Words of a question that say nothing about a tool, and would match nearly all."""
 _WORD = re.compile(r"[^\W_]+")
@@ -52,8 +52,8 @@ def search_tools(
     matching = _by_pattern(pool, query) if mode == "regex" else _by_words(pool, query)
     if not matching:
         return (
-            f"None of the {len(pool)} tools to be found in this phase matches {query!r}. Try other "
-            "or fewer words for what the tool should do, a name from the list in the system "
+            f"None of the {len(pool)} tools to be found in this phase matches {query[:100]!r}. Try "
+            "other or fewer words for what the tool should do, a name from the list in the system "
             'prompt, or a part of names with mode="regex", such as "graph|node".'
         )
     best, more = matching[:BEST], matching[BEST:]
@@ -69,7 +69,7 @@ def search_tools(
     if more:
         rest = f" and {len(more) - MORE} others" if len(more) > MORE else ""
         named = ", ".join(entry.name for entry in more[:MORE])
-        parts.append(f"These match less well, search for a name to call one: {named}{rest}.")
+        parts.append(f"More match; search for a name to call one: {named}{rest}.")
     return "\n\n".join([*parts, *map(_shown, best)])
 
 
@@ -77,7 +77,7 @@ def _shown(entry: Tool) -> str:
     page = entry.page.strip()
     if len(page) <= PAGE_CHARACTERS:
         return page
-    return f"{page[:PAGE_CHARACTERS]}\n[TRUNCATED read_file(\"tools/{entry.name}.md\") shows all]"
+    return f'{page[:PAGE_CHARACTERS]}\n[TRUNCATED read_file("tools/{entry.name}.md") shows all]'
 
 
 def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
@@ -100,7 +100,7 @@ def _by_words(pool: list[Tool], query: str) -> list[Tool]:
     given = list(dict.fromkeys(query.replace(",", " ").split()))
     if all(name in by_name for name in given):
         return [by_name[name] for name in given]
-    words = [word for word in _WORD.findall(query.lower()) if word not in IDLE_WORDS]
+    words = [word for word in _WORD.findall(query.lower()) if not _IDLE.fullmatch(word)]
     words = list(dict.fromkeys(words))[:QUERY_WORDS]
     with closing(sqlite3.connect(":memory:")) as base:
         base.execute(
