@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
 from typing import Any
 
 from activities.snapshot import Snapshot
 from activities.tokens import clip
+from activities.tools.offering import offer
 from config.loader import render
 
 PART_TOKENS = 3000
+TOOL_LINE = 120
+"""Characters that a deferred tool has in the system prompt."""
 
 
 def first_messages(snapshot: Snapshot, issue: str, last_page: str) -> list[dict[str, Any]]:
@@ -28,6 +32,10 @@ def first_messages(snapshot: Snapshot, issue: str, last_page: str) -> list[dict[
         min_todos=limits.min_todos,
         max_todos=limits.max_todos,
         workspace_tokens=limits.workspace_tokens,
+        deferred=[
+            {"name": entry.name, "line": shorten(entry.summary, TOOL_LINE, placeholder=" …")}
+            for entry in offer(config, phase.kind).deferred
+        ],
         workspace=clip(workspace, limits.workspace_tokens, 'read_file("workspace.md") shows all'),
     )
     first = render(

@@ -97,6 +97,7 @@ class Phases:
         snapshot.state.rewinds = request.rewinds
         finished = snapshot.state.model_copy(deep=True)
         snapshot.state.phase = self._next_phase(snapshot, request)
+        snapshot.state.found = []
         snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
         summary = workspace_summary(snapshot.files, snapshot.changes, finished, no_heartbeat)
         snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())

@@ -21,7 +21,8 @@ from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
 from activities.snapshot import Snapshot
-from activities.tools import Tool, select
+from activities.tools import Tool
+from activities.tools.offering import tools_of
 from config.loader import load_agent, render
 from config.schema import AgentConfig, Problem
 from protocol.requests import JobLimits, Prepared, PrepareRequest
@@ -123,7 +124,7 @@ class Preparation:
 
 def _tools(config: AgentConfig) -> list[Tool]:
     try:
-        tools = select(config.tools)
+        tools = tools_of(config)
     except KeyError as unknown:
         raise Problem(
             f"agent {config.name}: tools: {unknown} is neither a tool nor a group of tools"

@@ -16,6 +16,7 @@ from activities.plain import plain
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY, Tool
 from activities.tools.context import ToolContext, ToolError, no_heartbeat
+from activities.tools.offering import not_found_yet
 from activities.tools.ownership import in_the_way, refusal
 from protocol.requests import ToolReply, ToolRequest
 
@@ -72,13 +73,16 @@ def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> 
 
 
 def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
+    state = snapshot.state
+    if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
+        raise ToolError(why)
     local = activity.info().is_local
     context = ToolContext(
         files=snapshot.files,
         reads=snapshot.reads,
         changes=snapshot.changes,
         # A copy, so that a call which fails half way leaves no trace in the state.
-        state=snapshot.state.model_copy(deep=True),
+        state=state.model_copy(deep=True),
         config=snapshot.config,
         conversation=snapshot.conversation,
         history=snapshot.history,
@@ -91,7 +95,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
         snapshot.reads = context.reads
         raise
     for change in diff(snapshot.files, context.files):
-        why = refusal(change.path, snapshot.state.phase.kind, entry.owns)
+        why = refusal(change.path, state.phase.kind, entry.owns)
         if why or (change.new and change.new.kind != "folder" and (why := in_the_way(change.path))):
             raise ToolError(why)
     snapshot.files = context.files

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from config.schema import AgentConfig, AgentFile, Problem
 
 SHIPPED = Path(__file__).parent
-PROMPT_VERSION = 1
+PROMPT_VERSION = 2
 ENVIRONMENT = {
     "LONGHAUL_MODEL": "model.name",
     "LONGHAUL_MAX_MODEL_CALLS": "limits.model_calls_per_phase",
@@ -30,7 +30,7 @@ OFFERED = frozenset(
     {
         *("agent", "description", "number", "kind", "name", "bootstrap", "issue", "instructions"),
         *("min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
-        *("archive_name", "archive"),
+        *("archive_name", "archive", "deferred"),
     }
 )
 """Names that templates may use (`activities.orientation`)."""

@@ -101,6 +101,13 @@ class Limits(Section):
     result_characters: int = Field(
         20_000, ge=500, description="Longest tool result; the middle of a longer one is cut."
     )
+    tools_offered: int = Field(
+        30,
+        ge=1,
+        le=128,
+        description="Most tools that are all offered; of more, only the core is, and search_tools "
+        "finds the rest.",
+    )
     file_bytes: int = Field(50_000_000, ge=1, description="Largest file a checkpoint takes.")
 
     @model_validator(mode="after")

@@ -1,8 +1,8 @@
 """The state of a job: what a checkpoint's `state.json` holds and what workflow code decides on.
 
 Both sides keep it by the same methods, so that the copy in workflow memory and the one in the
-checkpoint are equal after every step. Money and tokens are not here: a rewind does not give
-them back (see `protocol.record`).
+checkpoint are equal after every step, but for what only the latter keeps. Money and tokens are
+not here: a rewind does not give them back (see `protocol.record`).
 """
 
 from __future__ import annotations
@@ -76,6 +76,9 @@ class JobState(Data):
     rewinds: int = 0
     phase: Phase
     scope: list[ScopeItem] = Field(default_factory=list)
+    found: list[str] = Field(default_factory=list)
+    """Deferred tools that were found in this phase, in that order. Kept in checkpoints, not in
+    workflow memory."""
 
     def complete_todo(self, todo_id: int, notes: str = "") -> None:
         """Close a todo, and the scope items that no open todo covers any more."""
@@ -92,8 +95,9 @@ class JobState(Data):
                 item.status = "completed"
 
     def without_notes(self) -> JobState:
-        """A copy for workflow memory, where what the agent noted is not needed."""
+        """A copy for workflow memory, where what the agent noted and found is not needed."""
         slim = self.model_copy(deep=True)
         for todo in slim.phase.todos:
             todo.notes = ""
+        slim.found = []
         return slim

@@ -11,6 +11,7 @@ from protocol.requests import GateFacts, JobLimits
 from protocol.state import JobState, PhaseKind, Purpose
 from protocol.tools import ToolRoute
 
+MOST_NAMED = 30
 PLAN_FORM = """\
 ## Phase 1: name
 Objective in a sentence.
@@ -32,7 +33,10 @@ class Next:
 
 def unknown_tool(tool: str, offered: list[str]) -> str:
     """What a call to a tool that does not exist is answered."""
-    return f"There is no tool {tool!r}. The tools are: {', '.join(offered)}."
+    named = ", ".join(offered[:MOST_NAMED])
+    if (more := len(offered) - MOST_NAMED) > 0:
+        named += f" and {more} more, each with a page in tools/"
+    return f"There is no tool {tool!r}. The tools are: {named}."
 
 
 def phase_rule(route: ToolRoute, kind: PhaseKind) -> str | None:

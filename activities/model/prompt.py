@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from activities.snapshot import Snapshot
 from activities.tokens import MESSAGE_TOKENS, count, encoding_of
-from activities.tools import select
+from activities.tools.offering import offer
 from config.schema import ModelConfig
 from protocol.state import Phase, PhaseKind
 
@@ -86,17 +86,20 @@ class _Fixed(NamedTuple):
     tokens: int
 
 
-_fixed_parts: dict[tuple[str, PhaseKind, str], _Fixed] = {}
+_fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...], str], _Fixed] = {}
 
 
 def _fixed(snapshot: Snapshot, model: ModelConfig) -> _Fixed:
-    """Settings and tools up to the messages: the same bytes for every call of a phase."""
-    config, kind = snapshot.config, snapshot.state.phase.kind
-    key = (snapshot.config_id, kind, model.model_dump_json())
+    """Settings and tools up to the messages: the same bytes for every call of a phase.
+
+    But for tools that were found, which are added at the end of the list.
+    """
+    config, kind, found = snapshot.config, snapshot.state.phase.kind, snapshot.state.found
+    key = (snapshot.config_id, kind, tuple(found), model.model_dump_json())
     if key not in _fixed_parts:
         if len(_fixed_parts) > 256:
             _fixed_parts.clear()
-        tools = [entry.schema for entry in select(config.tools) if kind in entry.phases]
+        tools = [entry.schema for entry in offer(config, kind, found).offered]
         text = _json({**_settings(model), "tools": tools})[:-1]
         tokens = count(json.dumps(tools, ensure_ascii=False), encoding_of(model.name))
         _fixed_parts[key] = _Fixed(text, tokens)

@@ -35,6 +35,8 @@ def next_reply(view: View, steps: Steps) -> Reply:
     try:
         batch = next(steps)
         while True:
+            if wanted := [name for name, _ in batch if name in view.deferred]:
+                return Reply(calls=[("search_tools", {"query": " ".join(dict.fromkeys(wanted))})])
             results = [answers.find(call) for call in batch]
             missing: list[tuple[str, dict[str, Any] | str]] = [
                 call for call, result in zip(batch, results, strict=True) if result is None

@@ -13,6 +13,7 @@ _HEADER = re.compile(r'Todo list · (strategic|tactical) phase (\d+)(?: "(.*?)")
 _TODO = re.compile(r"^([☑▶☐]) (-?\d+)\. (.*)$")
 _LIMITS = re.compile(r"(\d+) to\s+(\d+) todos")
 _WORKSPACE = "## workspace.md as this phase began"
+_DEFERRED = "## Tools on demand"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,12 @@ class View:
     def workspace(self) -> str:
         """`workspace.md` as it was when the phase began."""
         return self.system.partition(_WORKSPACE)[2].strip()
+
+    @property
+    def deferred(self) -> frozenset[str]:
+        """Tools that have to be found before they can be called."""
+        listed = self.system.partition(_WORKSPACE)[0].partition(_DEFERRED)[2]
+        return frozenset(re.findall(r"^- `(\S+)`: ", listed, re.MULTILINE)) - self.tools
 
     @property
     def issue(self) -> str:

@@ -1,6 +1,16 @@
 """The tools. Importing this package fills the registry."""
 
-from activities.tools import documents, files, history, requirements, todos
+from activities.tools import discovery, documents, files, history, requirements, todos
 from activities.tools.registry import REGISTRY, Tool, select
 
-__all__ = ["REGISTRY", "Tool", "documents", "files", "history", "requirements", "select", "todos"]
+__all__ = [
+    "REGISTRY",
+    "Tool",
+    "discovery",
+    "documents",
+    "files",
+    "history",
+    "requirements",
+    "select",
+    "todos",
+]

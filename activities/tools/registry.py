@@ -125,14 +125,19 @@ class Tool:
     @property
     def page(self) -> str:
         """`tools/<name>.md`: what the tool does and what it takes."""
-        rows = [
+        where = f"In {' and '.join(self.phases)} phases. It {_EFFECTS[self.effect]}."
+        told = self.arguments_told
+        parts = [f"# {self.signature}", self.summary, self.documentation, told, where]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    @property
+    def arguments_told(self) -> str:
+        """A line for each argument."""
+        return "\n".join(
             f"- `{name}`{'' if field.is_required() else ' (optional)'}"
             + (f": {field.description}" if field.description else "")
             for name, field in self.arguments.model_fields.items()
-        ]
-        where = f"In {' and '.join(self.phases)} phases. It {_EFFECTS[self.effect]}."
-        parts = [f"# {self.signature}", self.summary, self.documentation, "\n".join(rows), where]
-        return "\n\n".join(part for part in parts if part) + "\n"
+        )
 
     @property
     def signature(self) -> str:

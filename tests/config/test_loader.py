@@ -95,11 +95,11 @@ def test_an_empty_agent_is_the_defaults(folder: Path) -> None:
     ("content", "expected"),
     [
         (None, "prompt template is missing"),
-        (b"no header", "version: expected 1 in the front matter, found None"),
+        (b"no header", "version: expected 2 in the front matter, found None"),
         (b"---\nversion: 0\n---\nx", "found 0"),
         (b"---\nversion: [\n---\nx", "front matter is not valid YAML"),
-        (b"---\nversion: 1\n---\n{{ agent", "template: "),
-        (b"---\nversion: 1\n---\n{{ agnet }}", "agnet is not offered"),
+        (b"---\nversion: 2\n---\n{{ agent", "template: "),
+        (b"---\nversion: 2\n---\n{{ agnet }}", "agnet is not offered"),
         (b"\xff\xfe", "not UTF-8"),
     ],
 )

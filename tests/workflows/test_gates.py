@@ -158,3 +158,8 @@ def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
     assert unknown_tool("rm", ["read_file", "wait"]) == (
         "There is no tool 'rm'. The tools are: read_file, wait."
     )
+
+
+def test_of_many_tools_an_unknown_one_is_answered_with_the_first() -> None:
+    told = unknown_tool("rm", [f"tool_{n}" for n in range(1, 101)])
+    assert told.endswith("tool_29, tool_30 and 70 more, each with a page in tools/.")

@@ -1,0 +1,134 @@
+"""Finding tools among many: `search_tools`."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from typing import Annotated, Literal
+
+import re2
+from pydantic import Field
+
+from activities.tools.context import ToolContext, ToolError
+from activities.tools.offering import MOST_OFFERED, offer
+from activities.tools.registry import Tool, tool
+
+BEST = 5
+MORE = 20
+"""Most names of further matches that an answer has."""
+PAGE_CHARACTERS = 3000
+QUERY_WORDS = 50
+PATTERN_BYTES = 1 << 16
+"""Memory of a compiled pattern; small, so that the worst of patterns is done in a moment."""
+_IDLE = re.compile(
+    "a|all|an|and|any|are|as|at|be|by|can|do|for|from|how|i|if|in|into|is|it|me|my|need|of|on|or|"
+    "some|that|the|their|them|there|this|to|tool|tools|use|using|want|what|which|with"
+)
+"""Words of a question that say nothing about a tool, and would match nearly all."""
+_WORD = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@tool("discovery", effect="writes")
+def search_tools(
+    context: ToolContext,
+    query: Annotated[
+        str,
+        Field(min_length=1, max_length=500, description="What the tool should do, or its name."),
+    ],
+    mode: Literal["text", "regex"] = "text",
+) -> str:
+    """Find tools that are not offered yet and make the best 5 callable from the next turn on.
+
+    `text` ranks by the words of the query, in any form, over names and documentation; names of
+    tools get exactly these. `regex` takes RE2 syntax, without regard to case. What was found
+    stays callable until the phase ends.
+    """
+    kind = context.state.phase.kind
+    pool = offer(context.config, kind).deferred
+    if not pool:
+        return "Every tool of this phase is offered already; there is nothing to search for."
+    matching = _by_pattern(pool, query) if mode == "regex" else _by_words(pool, query)
+    if not matching:
+        return (
+            f"None of the {len(pool)} tools to be found in this phase matches {query[:100]!r}. Try "
+            "other or fewer words for what the tool should do, a name from the list in the system "
+            'prompt, or a part of names with mode="regex", such as "graph|node".'
+        )
+    best, more = matching[:BEST], matching[BEST:]
+    offered = offer(context.config, kind, context.state.found).offered
+    new = [entry.name for entry in best if entry not in offered]
+    if len(offered) + len(new) > MOST_OFFERED:
+        raise ToolError(
+            f"{len(offered)} tools are offered, and endpoints take at most {MOST_OFFERED}. Work "
+            "with these; the next phase begins with the core alone."
+        )
+    context.state.found = [*context.state.found, *new]
+    parts = [f"Callable from your next turn on: {', '.join(entry.name for entry in best)}."]
+    if more:
+        rest = f" and {len(more) - MORE} others" if len(more) > MORE else ""
+        named = ", ".join(entry.name for entry in more[:MORE])
+        parts.append(f"More match; search for a name to call one: {named}{rest}.")
+    return "\n\n".join([*parts, *map(_shown, best)])
+
+
+def _shown(entry: Tool) -> str:
+    page = entry.page.strip()
+    if len(page) <= PAGE_CHARACTERS:
+        return page
+    return f'{page[:PAGE_CHARACTERS]}\n[TRUNCATED read_file("tools/{entry.name}.md") shows all]'
+
+
+def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
+    """Tools that match: those by their name first, then by their line, then by the rest."""
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    options.max_mem = PATTERN_BYTES
+    try:
+        wanted = re2.compile(pattern, options=options)
+    except re2.error as error:
+        raise ToolError(f"query is not a valid RE2 pattern: {error}") from None
+    ranked = [entry for n in range(3) for entry in pool if wanted.search(_parts(entry)[n])]
+    return list(dict.fromkeys(ranked))
+
+
+def _by_words(pool: list[Tool], query: str) -> list[Tool]:
+    """Tools that match, best first by BM25; if the query is names of tools, just those."""
+    by_name = {entry.name: entry for entry in pool}
+    given = list(dict.fromkeys(query.replace(",", " ").split()))
+    if all(name in by_name for name in given):
+        return [by_name[name] for name in given]
+    words = [word for word in _WORD.findall(query.lower()) if not _IDLE.fullmatch(word)]
+    words = list(dict.fromkeys(words))[:QUERY_WORDS]
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute(
+            "CREATE VIRTUAL TABLE tools USING "
+            "fts5(name, line, rest, tokenize='porter unicode61 remove_diacritics 2')"
+        )
+        base.executemany("INSERT INTO tools VALUES (?, ?, ?)", map(_indexed, pool))
+        # Whole words, by their stems; then what begins with them, for abbreviations.
+        ranked = [*_matches(base, words, ""), *_matches(base, words, "*")]
+    return [pool[row - 1] for row in dict.fromkeys(ranked)]
+
+
+def _matches(base: sqlite3.Connection, words: list[str], ending: str) -> list[int]:
+    """Row numbers, best first. Words in quotes have no meaning in the language of queries."""
+    asked = " OR ".join(f'"{word}"{ending}' for word in words if len(word) > 2 or not ending)
+    if not asked:
+        return []
+    found = base.execute(
+        "SELECT rowid FROM tools WHERE tools MATCH ? ORDER BY bm25(tools, 4, 2, 1), rowid", [asked]
+    )
+    return [row for (row,) in found]
+
+
+def _indexed(entry: Tool) -> tuple[str, str, str]:
+    name, line, rest = _parts(entry)
+    return f"{name} {_HUMP.sub(' ', name)}", line, rest
+
+
+def _parts(entry: Tool) -> tuple[str, str, str]:
+    """What is searched: name, line, and documentation with what is said of the arguments."""
+    return entry.name, entry.summary, f"{entry.documentation}\n{entry.arguments_told}"

@@ -1,0 +1,68 @@
+"""Which of an agent's tools the model is offered, and which wait until `search_tools` finds them.
+
+A list of many tools costs tokens in every request and makes the right one harder to see. Up to
+`limits.tools_offered` tools all are offered; above, the core is, and the rest is deferred: named
+in the system prompt, described in `tools/<name>.md`, callable once found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from activities.tools.registry import REGISTRY, Tool, select
+from config.schema import AgentConfig
+from protocol.state import PhaseKind
+
+CORE = ("files", "todos", "job", "discovery")
+"""Groups that are never deferred."""
+SEARCH = "search_tools"
+MOST_OFFERED = 128
+"""Tools that endpoints take in one request."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The tools of one kind of phase: what is in requests, and what is not yet."""
+
+    offered: list[Tool]
+    """In the order in which they are sent, which only ever grows at its end."""
+    deferred: list[Tool]
+
+
+def offer(config: AgentConfig, kind: PhaseKind, found: Sequence[str] = ()) -> Offer:
+    """What is offered and what is deferred, after the tools in `found` were found."""
+    tools = [entry for entry in select(config.tools) if kind in entry.phases]
+    # Not among what is counted: it is there for the others.
+    tools = [entry for entry in tools if entry.name != SEARCH]
+    deferred = {entry.name: entry for entry in tools if entry.group not in CORE}
+    if len(tools) <= config.limits.tools_offered or not deferred:
+        return Offer(tools, [])
+    core = {entry.name for entry in tools if entry.group in CORE} | {SEARCH}
+    at_hand = [entry for entry in REGISTRY.values() if entry.name in core]
+    at_hand += [deferred.pop(name) for name in found if name in deferred]
+    return Offer(at_hand, list(deferred.values()))
+
+
+def tools_of(config: AgentConfig) -> list[Tool]:
+    """Every tool a job of the agent may come to call, in registry order.
+
+    Raises:
+        KeyError: the configuration names what is neither a tool nor a group; carries the name.
+    """
+    offers = [offer(config, kind) for kind in get_args(PhaseKind)]
+    names = {entry.name for made in offers for entry in made.offered + made.deferred}
+    return [entry for entry in REGISTRY.values() if entry.name in names]
+
+
+def not_found_yet(
+    config: AgentConfig, kind: PhaseKind, found: Sequence[str], name: str
+) -> str | None:
+    """What a call to a tool that is still deferred is answered, or None."""
+    if all(entry.name != name for entry in offer(config, kind, found).deferred):
+        return None
+    return (
+        f"{name} is not at hand yet, and you have not seen what it takes. Call {SEARCH} first: "
+        f'{SEARCH}("{name}") shows its arguments, and from then on you can call it.'
+    )

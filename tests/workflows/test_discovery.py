@@ -1,0 +1,120 @@
+"""A whole job with more tools than are offered: the model finds the one it needs and uses it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.rehearsal import Script, call, rehearse
+from activities.rehearsal.seen import look, text_of
+from activities.rehearsal.wire import Answer, Request
+from activities.tools import select
+from tests.activities.tools.plenty import GROUPS, plenty
+from tests.workflows.serving import Jobs, serving
+
+START = {
+    "agent": "generalist",
+    "instructions": "Write a guide on tea. Cover green tea.",
+    "set": {"tools": GROUPS},
+}
+WANTED = "export_invoices"
+
+
+@pytest.fixture
+def office() -> Iterator[list[str]]:
+    with plenty() as names:
+        yield names
+
+
+class Needing:
+    """Rehearses, but begins the first tactical phase with a tool it was not given."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.offered: dict[int, list[frozenset[str]]] = {}
+        self.prompts: dict[int, set[str]] = {}
+
+    def __call__(self, request: Request) -> Answer:
+        if not request.get("tools"):
+            return rehearse(request)
+        view = look(request)
+        self.offered.setdefault(view.number, []).append(view.tools)
+        self.prompts.setdefault(view.number, set()).add(view.system)
+        if view.number != 2 or len(self.told) == 4:
+            return rehearse(request)
+        self.told.append(text_of(request["messages"][-2]))
+        replies = [
+            call(WANTED, since="2024-01-01"),
+            call("search_tools", query="exporting an invoice"),
+            call(WANTED, since="2024-01-01"),
+        ]
+        return replies[len(self.told) - 1] if len(self.told) < 4 else rehearse(request)
+
+
+async def test_called_too_early_then_found_then_used(
+    temporal: Client, root: Root, office: list[str]
+) -> None:
+    model = Needing()
+    # So few events that the first tactical phase is spread over several runs.
+    limited = {"tools": GROUPS, "limits.history_events": 100}
+    with Script(model) as script:
+        async with serving(temporal, root, script) as jobs:
+            handle = await jobs.start({**START, "set": limited})
+            result = await jobs.result(handle)
+    assert result["status"] == "completed"
+    described = await jobs.client.get_workflow_handle(handle.id).describe()
+    assert described.run_id != handle.first_execution_run_id
+
+    _, refused, found, used = model.told
+    assert f"{WANTED} is not at hand yet" in refused
+    assert found.startswith(f"Callable from your next turn on: {WANTED}")
+    assert used == "Wrote output/invoices.csv."
+    assert (jobs.folder(handle) / "output" / "invoices.csv").is_file()
+
+    core, first = model.offered[2][0], model.offered[2]
+    assert "search_tools" in core
+    assert not core & set(office)
+    assert [WANTED in tools for tools in first[:3]] == [False, False, True]
+    assert all(tools == first[2] for tools in first[3:])
+    # The next phase begins with the core alone.
+    assert all(not tools & set(office) for tools in model.offered[3])
+    assert all(len(prompts) == 1 for prompts in model.prompts.values())
+    assert f"- `{WANTED}`: " in model.prompts[2].pop()
+
+    pages = {page.stem for page in (jobs.folder(handle) / "tools").iterdir()}
+    assert pages == {entry.name for entry in select([*GROUPS, "search_tools"])}
+
+
+async def test_the_rehearsal_model_finds_what_it_needs(jobs: Jobs, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.md"
+    policy.write_text("# Records\n\nInvoices must be kept for ten years.\n")
+    wanted = {"agent": "creator", "documents": [str(policy)], "set": {"limits.tools_offered": 12}}
+    handle = await jobs.start(wanted)
+    assert (await jobs.result(handle))["status"] == "completed"
+    [requirement] = json.loads((jobs.folder(handle) / "output/requirements.json").read_text())
+    assert "ten years" in str(requirement)
+
+
+async def test_an_unknown_tool_is_answered_in_a_few_lines(
+    temporal: Client, root: Root, office: list[str]
+) -> None:
+    told: list[str] = []
+
+    def model(request: Request) -> Answer:
+        if request.get("tools") and len(told) < 2:
+            told.append(text_of(request["messages"][-2]))
+            return call("crystal_ball")
+        return rehearse(request)
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        await jobs.until(handle, step=lambda step: step > 2)
+        await handle.terminate()
+    assert "There is no tool 'crystal_ball'" in told[1]
+    assert "more, each with a page in tools/" in told[1]
+    assert len(told[1]) < 1000
