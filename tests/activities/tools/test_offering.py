@@ -37,7 +37,9 @@ def agent(*tools: str, **limits: int) -> AgentConfig:
 
 def sent(job: Standing) -> list[dict[str, Any]]:
     """The tools of a model call."""
-    tools: list[dict[str, Any]] = json.loads(request_body(job.open(), None))["tools"]
+    snapshot = job.open()
+    body = json.loads(request_body(snapshot, snapshot.config.model, None))
+    tools: list[dict[str, Any]] = body["tools"]
     return tools
 
 

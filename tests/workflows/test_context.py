@@ -1,0 +1,147 @@
+"""The context of long phases and long jobs stays bounded, whole where it must be, and cacheable."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.rehearsal import Reply, Script, ZeroCost, call
+from activities.rehearsal.prefix import PrefixMeter
+from activities.rehearsal.wire import Request
+from activities.tokens import count, of_message
+from tests.workflows.serving import serving
+
+CALLS = 400
+LINES = CALLS * 40
+LIMIT = 80_000
+MESSAGE = 1_200
+"""Tokens of one result and then some."""
+FACT = "The kettle holds 1.7 litres."
+DECISION = "Decision: the tea is white."
+
+
+def tokens(request: Request) -> int:
+    """Counted apart from the job's own figures, from what was sent."""
+    messages = sum(of_message(json.dumps(m).encode(), "o200k_base") for m in request["messages"])
+    return messages + count(json.dumps(request["tools"], ensure_ascii=False))
+
+
+@dataclass
+class Reader:
+    """Reads a long book, 4 KB a call; says once, early on, what was decided."""
+
+    pages: int = CALLS
+    """Calls of one tactical phase."""
+    phases: int = 1
+    sizes: list[int] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
+    last: str = ""
+    summaries: int = 0
+    broken: int = 0
+    read: int = 0
+    meter: PrefixMeter = field(default_factory=PrefixMeter)
+
+    def __call__(self, request: Request) -> Reply:
+        if not request.get("tools"):
+            return self._summary(request["messages"][1]["content"])
+        todos = request["messages"][-1]["content"]
+        if "tactical phase" in todos:
+            return self._read(request, todos)
+        if "strategic phase 1 " in todos and "☑" not in todos:
+            write = ("write_file", {"path": "workspace.md", "content": FACT})
+            return Reply(calls=[write, ("todo_complete", {})])
+        self.sizes.append(tokens(request))
+        return ZeroCost(self.pages, tool="read_file", phases=self.phases)(request)
+
+    def _read(self, request: Request, todos: str) -> Reply:
+        messages = request["messages"]
+        # Layers 1 to 3, whole in every request.
+        assert FACT in messages[0]["content"]
+        assert re.search(r"Progress: \d/5\n.*Do todo \d, then call", todos, re.DOTALL)
+        assert "read_file" in json.dumps(request["tools"])
+        assert_whole(messages)
+        self.sizes.append(tokens(request))
+        if (share := self.meter.measure(request)) is not None:
+            # What was cleared or summarised begins a new prefix.
+            self.broken += share < 0.9
+            self.shares += [share] if share >= 0.9 else []
+        self.last = json.dumps(messages, ensure_ascii=False)
+        self.read += 1
+        if self.read % (self.pages // 5) == 0:
+            return call("todo_complete", notes=f"{self.read} pages")
+        said = DECISION if self.read == 3 else None
+        arguments = {
+            "path": "documents/book.txt",
+            "offset": self.read * 40 % LINES + 1,
+            "limit": 40,
+        }
+        return Reply(said, calls=[("read_file", arguments)])
+
+    def _summary(self, asked: str) -> Reply:
+        self.summaries += 1
+        kept = [DECISION] if DECISION in asked else []
+        named: list[str] = re.findall(r"^- (todo \d+|\S+\.md)", asked, re.MULTILINE)
+        return Reply("\n".join([*kept, *named]))
+
+
+def assert_whole(messages: list[dict[str, Any]]) -> None:
+    """Every result follows its call, every call has its result."""
+    open_calls: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] in open_calls
+            open_calls.remove(message["tool_call_id"])
+        else:
+            assert not open_calls
+            open_calls = [held["id"] for held in message.get("tool_calls", [])]
+
+
+async def read_through(
+    temporal: Client, root: Root, reader: Reader, **settings: object
+) -> dict[str, Any]:
+    """A whole job of this reader."""
+    book = root.path.parent / "book.txt"
+    book.write_text("".join(f"{n:05d} {'tea leaf ' * 10}\n" for n in range(LINES + 40)))
+    with Script(reader) as script:
+        async with serving(temporal, root, script) as jobs:
+            start = {
+                "agent": "generalist",
+                "instructions": "Read the book.",
+                "documents": [str(book)],
+                "set": {"limits.history_events": 400, **settings},
+            }
+            return await jobs.result(await jobs.start(start))
+
+
+async def test_a_phase_of_400_calls_with_4_kb_results(temporal: Client, root: Root) -> None:
+    reader = Reader()
+    result = await read_through(temporal, root, reader)
+    assert result["status"] == "completed"
+    assert reader.read == CALLS
+    assert LIMIT * 0.9 < max(reader.sizes) <= LIMIT + MESSAGE
+    assert sum(reader.shares) / len(reader.shares) >= 0.95
+    assert 1 <= reader.broken <= 20
+    assert reader.summaries >= 1
+    assert FACT in reader.last
+    assert "▶ 5." in reader.last
+    assert DECISION in reader.last
+    # What we count and what was sent agree.
+    estimated = result["usage"]["estimated_tokens"]
+    assert abs(estimated - sum(reader.sizes)) < 0.02 * estimated
+
+
+async def test_a_job_of_100_phases_sends_no_larger_requests_than_one_of_3(
+    temporal: Client, root: Root
+) -> None:
+    largest = {}
+    for phases, plan in ((3, 1), (100, 49)):
+        reader = Reader(pages=15, phases=plan)
+        result = await read_through(temporal, root, reader, **{"context.tokens": 16_000})
+        assert (result["status"], result["phases"]) == ("completed", phases)
+        largest[phases] = max(reader.sizes)
+    assert largest[100] <= largest[3] * 1.1
