@@ -23,6 +23,7 @@ from activities.folder import settle
 from activities.heartbeats import heartbeats, still_wanted
 from activities.model.call import ask
 from activities.model.endpoint import Connect
+from activities.model.prices import priced
 from activities.model.prompt import summary_body
 from activities.model.replies import Replies
 from activities.model.stream import Streamed
@@ -57,7 +58,8 @@ class Phases:
         """End the running phase and begin the next."""
         with typed():
             async with heartbeats():
-                spoken = await self._summary(request) if request.outcome == "completed" else None
+                wanted = request.outcome == "completed" and request.summary
+                spoken = await self._summary(request) if wanted else None
                 return await asyncio.to_thread(self._turn, request, spoken)
 
     async def _summary(self, request: TransitionRequest) -> Streamed | None:
@@ -112,7 +114,7 @@ class Phases:
             commit=commit,
             at=at,
             state=snapshot.state.without_notes(),
-            usage=spoken.usage if spoken else Usage(),
+            usage=priced(spoken.usage, snapshot.config) if spoken else Usage(),
             moved_aside=moved[:20],
         )
 

@@ -16,6 +16,7 @@ from activities.folder import settle
 from activities.heartbeats import heartbeats
 from activities.inputs import Document, read_documents, text_beside
 from activities.model.endpoint import chosen_name
+from activities.model.prices import check_prices, price_of
 from activities.opening import attempt_key, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
@@ -49,6 +50,7 @@ class Preparation:
     def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
         config = load_agent(request.agent, request.set)
         config.model.name = chosen_name(config.model)
+        check_prices(config)
         tools = _tools(config)
         instructions = render(config.instructions_template, instructions=request.instructions)
         if not instructions.strip():
@@ -89,7 +91,11 @@ class Preparation:
                     for name, value in config.limits.model_dump().items()
                     if name in JobLimits.model_fields
                 }
-                | {"model_seconds": config.model.timeout_seconds}
+                | {
+                    "model_seconds": config.model.timeout_seconds,
+                    "output_tokens": config.model.max_output_tokens,
+                    "price": price_of(config),
+                }
             ),
             search_attributes=registered,
         )

@@ -23,7 +23,7 @@ SHIPPED = Path(__file__).parent
 PROMPT_VERSION = 1
 ENVIRONMENT = {
     "LONGHAUL_MODEL": "model.name",
-    "LONGHAUL_MAX_MODEL_CALLS": "limits.model_calls_per_phase",
+    "LONGHAUL_MAX_MODEL_CALLS": "limits.phase.model_calls",
 }
 """Keys that an environment variable of the worker overrides."""
 OFFERED = frozenset(
@@ -60,7 +60,7 @@ def load_agent(
     given = {key: ("set", value) for key, value in (overrides or {}).items()}
     for variable, key in ENVIRONMENT.items():
         if found := os.environ.get(variable):
-            given[key] = (variable, found)
+            given[key] = (variable, _number(found) if key.startswith("limits.") else found)
     for key, (_, value) in given.items():
         _set(merged, key, value)
     try:
@@ -79,6 +79,11 @@ def load_agent(
         templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
         instructions_template=_instructions(name, folder),
     )
+
+
+def _number(text: str) -> int | str:
+    """A whole number as one; anything else as it is, for the schema to refuse."""
+    return int(text) if text.isdecimal() and len(text) < 20 else text
 
 
 def _above(key: str, other: str) -> bool:

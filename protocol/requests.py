@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from protocol.limits import Budget, Price
 from protocol.state import Data, JobState, Purpose
 from protocol.tools import ToolRoute
 
@@ -36,7 +37,8 @@ class Usage(Data):
 
     def add(self, other: Usage) -> None:
         for name in Usage.model_fields:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+            # Rounded, since sums of money in binary fractions drift.
+            setattr(self, name, round(getattr(self, name) + getattr(other, name), 9))
 
 
 class At(Data):
@@ -136,6 +138,8 @@ class TransitionRequest(At):
     """Start of the phase to go back to, for a rewind by phase number."""
     restore_files: bool = True
     rewinds: int = 0
+    summary: bool = True
+    """Whether the limits leave room for the model's summary of the phase."""
 
 
 class Transitioned(Moved):
@@ -214,12 +218,17 @@ class JobLimits(Data):
 
     min_todos: int = 5
     max_todos: int = 20
-    model_calls_per_phase: int = 500
     rewinds: int = 5
     history_events: int = 1000
     tool_attempts: int = 4
     model_seconds: int = 600
     workspace_tokens: int = 4000
+    job: Budget = Field(default_factory=Budget)
+    phase: Budget = Field(default_factory=lambda: Budget(model_calls=500))
+    output_tokens: int = 8000
+    """The most that one reply may have."""
+    price: Price | None = None
+    """The model's; None when it is not known, and then there is no limit on cost."""
 
 
 class Prepared(Moved):

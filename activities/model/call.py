@@ -17,6 +17,7 @@ from activities.failures import typed
 from activities.folder import Follower
 from activities.heartbeats import heartbeats, still_wanted
 from activities.model.endpoint import Connect, explain
+from activities.model.prices import priced
 from activities.model.prompt import request_body
 from activities.model.replies import Replies
 from activities.model.stream import Streamed, stream_reply
@@ -81,7 +82,7 @@ class ModelCalls:
             at=at,
             finish=streamed.finish[:40],
             calls=[Call(tool=name[:MAX_NAME], path=_path(raw)) for name, raw in streamed.calls],
-            usage=streamed.usage,
+            usage=priced(streamed.usage, snapshot.config),
         )
 
 

@@ -16,6 +16,10 @@ MAX_TEXT = 50_000
 """Characters of a reply's text that are kept."""
 MAX_ARGUMENTS = 2_000_000
 MAX_CALLS = 32
+MAX_TOKENS = 10**9
+"""A count above this is not believed."""
+CHARACTERS_A_TOKEN = 4
+"""About, where the endpoint counts nothing."""
 
 
 @dataclass
@@ -55,11 +59,10 @@ async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
     text: list[str] = []
     calls: dict[int, StreamedCall] = {}
     finish = ""
-    usage = Usage(model_calls=1)
+    told: dict[str, Any] = {}
     async with stream:
         async for chunk in stream:
-            if told := chunk.get("usage"):
-                usage = _usage(told)
+            told = chunk.get("usage") or told
             for choice in chunk.get("choices") or []:
                 finish = choice.get("finish_reason") or finish
                 delta = choice.get("delta") or {}
@@ -75,6 +78,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
             message="the stream ended before the reply was complete",
             request=stream.response.request,
         )
+    received = sum(map(len, text)) + sum(len(a) for c in calls.values() for a in c.arguments)
     return Streamed(
         text=plain("".join(text))[:MAX_TEXT],
         calls=[
@@ -82,18 +86,25 @@ async def stream_reply(client: AsyncOpenAI, body: bytes) -> Streamed:
             for _, held in sorted(calls.items())
         ][:MAX_CALLS],
         finish=plain(finish),
-        usage=usage,
+        usage=_usage(told, len(body), received),
     )
 
 
-def _usage(told: dict[str, Any]) -> Usage:
+def _usage(told: dict[str, Any], sent: int, received: int) -> Usage:
+    """What the endpoint says was used, else an estimate: limits hold with any endpoint."""
     details = told.get("prompt_tokens_details") or {}
     return Usage(
         model_calls=1,
-        prompt_tokens=told.get("prompt_tokens") or 0,
-        completion_tokens=told.get("completion_tokens") or 0,
-        cached_tokens=details.get("cached_tokens") or 0,
+        prompt_tokens=_tokens(told, "prompt_tokens") or sent // CHARACTERS_A_TOKEN,
+        completion_tokens=_tokens(told, "completion_tokens") or received // CHARACTERS_A_TOKEN,
+        cached_tokens=_tokens(details, "cached_tokens"),
     )
+
+
+def _tokens(told: dict[str, Any], name: str) -> int:
+    """A count as the endpoint told it; 0 for what can be none."""
+    found = told.get(name)
+    return found if isinstance(found, int) and 0 <= found < MAX_TOKENS else 0
 
 
 def _index(piece: dict[str, Any], held: int) -> int:

@@ -133,7 +133,7 @@ def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LONGHAUL_MODEL", "other")
     monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", "7")
     config = load_agent("creator", folder=folder)
-    assert (config.model.name, config.limits.model_calls_per_phase) == ("other", 7)
+    assert (config.model.name, config.limits.phase.model_calls) == ("other", 7)
     monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", "many")
     assert problem(folder, "creator").startswith("LONGHAUL_MAX_MODEL_CALLS: limits.")
 

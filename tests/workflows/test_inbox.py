@@ -25,7 +25,7 @@ def test_letters_keep_their_order_and_only_what_was_sent() -> None:
 @pytest.mark.parametrize(
     ("signal", "values", "expected"),
     [
-        ("rewnid", (), "the signals are rewind, cancel, pause, resume"),
+        ("rewnid", (), "the signals are rewind, cancel, pause, resume, limit"),
         ("rewind", (), "issue: field required"),
         ("rewind", ({"issue": ""},), "issue"),
         ("rewind", ({"issue": "x", "fase": 3},), "its keys are: issue, phase, restore_files"),
