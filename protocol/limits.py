@@ -8,8 +8,8 @@ from pydantic import Field
 
 from protocol.state import Data
 
-Count = Annotated[int, Field(strict=True, gt=0, le=10**15)]
-Amount = Annotated[float, Field(strict=True, gt=0, le=10**15, allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, gt=0, le=10**12)]
+Amount = Annotated[float, Field(strict=True, gt=0, le=10**12, allow_inf_nan=False)]
 Rate = Annotated[float, Field(strict=True, ge=0, le=10**9, allow_inf_nan=False)]
 
 

@@ -33,8 +33,8 @@ class Signal(Data):
 
 class Rewind(Signal):
     issue: str = Field(min_length=1)
-    phase: int | None = Field(None, ge=1)
-    restore_files: bool = True
+    phase: int | None = Field(None, ge=1, strict=True)
+    restore_files: bool = Field(True, strict=True)
 
 
 class Cancel(Signal):

@@ -65,7 +65,8 @@ class Spent:
         """The figure that a limit of this key is held against."""
         if key == "tokens":
             return self.usage.prompt_tokens + self.usage.completion_tokens
-        return self.seconds if key == "seconds" else float(getattr(self.usage, key))
+        found: float = self.seconds if key == "seconds" else getattr(self.usage, key)
+        return found
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ class Job:
                 return
             self._show(job)
             self._continue_as_new_if_due()
-            await workflow.wait_condition(lambda: bool(self._inbox.letters))
+            await workflow.wait_condition(lambda: bool(self._inbox.letters or self._inbox.refused))
             job.clock = workflow.now().timestamp()
             self._steps.may_continue_as_new = True
 
