@@ -16,14 +16,15 @@ def payload(words: list[str]) -> dict[str, Any]:
     """
     made: dict[str, Any] = {}
     for word in words:
-        name, equals, value = word.partition("=")
-        if not (name and equals and value):
+        name, _, value = word.partition("=")
+        if not (name and value):
             raise Mistake(f"{word!r}: expected key=value, such as cost=20")
-        scope, dot, key = name.partition(".")
-        section = made.setdefault("phase", {}) if scope == "phase" and dot else made
-        if (key if section is not made else name) in section:
+        section, key = made, name
+        if name.startswith("phase."):
+            section, key = made.setdefault("phase", {}), name.removeprefix("phase.")
+        if not isinstance(section, dict) or key in section:
             raise Mistake(f"{name} is given twice")
-        section[key if section is not made else name] = _number(value)
+        section[key] = _number(value)
     try:
         read_signal("limit", (made,))
     except Refused as refusal:

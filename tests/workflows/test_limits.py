@@ -24,8 +24,12 @@ def tea(**settings: Any) -> dict[str, Any]:
 async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(
     jobs: Jobs,
 ) -> None:
-    total = (await jobs.result(await jobs.start(tea())))["usage"]["cost"]
-    assert total > 0
+    free = await jobs.start(tea())
+    total = (await jobs.result(free))["usage"]["cost"]
+    used = (await free.query("status"))["usage"]
+    fresh = used["prompt_tokens"] - used["cached_tokens"]
+    charged = fresh * 100 + used["cached_tokens"] * 10 + used["completion_tokens"] * 400
+    assert total == pytest.approx(charged / 1_000_000)
     half = round(total / 2, 2)
     handle = await jobs.start(tea(limits__job__cost=half, limits__history_events=100))
     status = await jobs.until(handle, waiting_for="budget")
