@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -176,3 +177,17 @@ def test_what_stands_is_told_for_the_limits_that_are_set() -> None:
         "job": {"tokens": {"limit": 5000, "spent": 1000}, "cost": {"limit": 2, "spent": 1.97}},
         "phase": {},
     }
+
+
+@pytest.mark.parametrize(
+    "phase", [Budget(), Budget(model_calls=None), Budget(model_calls=500), Budget(cost=2)]
+)
+def test_limits_and_what_was_used_are_carried_over_continue_as_new(phase: Budget) -> None:
+    job = record(limits=JobLimits(job=Budget(cost=2), phase=phase, price=PRICE), clock=5.0)
+    job.spend(USED)
+    job.count_time(7.5)
+    carried = job.model_dump(mode="json", exclude_defaults=True)
+    again = JobRecord.model_validate(json.loads(json.dumps(carried)))
+    assert again.limits == job.limits
+    assert budget.standing(again) == budget.standing(job)
+    assert (again.phase_usage, again.clock) == (job.phase_usage, job.clock)
