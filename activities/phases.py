@@ -22,6 +22,7 @@ from activities.folder import settle
 from activities.heartbeats import heartbeats
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
+from activities.model.prices import priced
 from activities.model.prompt import context_tokens, plain_body
 from activities.model.stream import Streamed
 from activities.opening import attempt_key, open_snapshot, scheduled_at
@@ -55,7 +56,8 @@ class Phases:
         """End the running phase and begin the next."""
         with typed():
             async with heartbeats():
-                spoken = await self._summary(request) if request.outcome == "completed" else None
+                wanted = request.outcome == "completed" and request.summary
+                spoken = await self._summary(request) if wanted else None
                 return await asyncio.to_thread(self._turn, request, spoken)
 
     async def _summary(self, request: TransitionRequest) -> Streamed | None:
@@ -112,7 +114,7 @@ class Phases:
             commit=commit,
             at=at,
             state=snapshot.state.without_notes(),
-            usage=spoken.usage if spoken else Usage(),
+            usage=priced(spoken, snapshot.config) if spoken else Usage(),
             context=context_tokens(snapshot),
             moved_aside=moved[:20],
         )

@@ -16,6 +16,8 @@ from activities.folder import settle
 from activities.heartbeats import heartbeats
 from activities.inputs import Document, read_documents, text_beside
 from activities.model.endpoint import chosen_name
+from activities.model.prices import check_prices, dearest
+from activities.model.prompt import context_tokens
 from activities.opening import attempt_key, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
@@ -50,8 +52,9 @@ class Preparation:
 
     def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
         config = load_agent(request.agent, request.set)
-        for model in (config.model, *config.phase_models.values(), *config.fallbacks):
+        for model in config.models:
             model.name = chosen_name(model)
+        check_prices(config)
         tools = _tools(config)
         instructions = render(config.instructions_template, instructions=request.instructions)
         if not instructions.strip():
@@ -85,6 +88,7 @@ class Preparation:
             title=_title(request.instructions or instructions),
             tree=checkpoints.tree_of(commit),
             state=state,
+            context=context_tokens(snapshot),
             tools=[entry.route for entry in tools],
             limits=JobLimits.model_validate(
                 {
@@ -93,9 +97,9 @@ class Preparation:
                     if name in JobLimits.model_fields
                 }
                 | {
-                    "model_seconds": max(
-                        model.timeout_seconds for kind in KINDS for model in config.chain(kind)
-                    ),
+                    "model_seconds": max(model.timeout_seconds for model in config.models),
+                    "output_tokens": max(model.max_output_tokens for model in config.models),
+                    "price": dearest(config),
                     "context_tokens": {
                         kind: min(map(config.context.limit, config.chain(kind))) for kind in KINDS
                     },

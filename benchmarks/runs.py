@@ -76,7 +76,7 @@ async def job(
         start = {
             "agent": "generalist",
             "instructions": "Keep a log.",
-            "set": {"limits.model_calls_per_phase": count + 50},
+            "set": {"limits.phase.model_calls": count + 50},
         }
         handle = await temporal.start_workflow(
             "Job", start, id=queue, task_queue=queue, result_type=dict

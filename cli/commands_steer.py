@@ -1,4 +1,4 @@
-"""Commands that steer a running job: rewind, pause, resume, cancel."""
+"""Commands that steer a running job: rewind, pause, resume, cancel, limit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import steering, view
+from cli import limiting, steering, view
 from cli.options import Job, Json
 from cli.output import OK, Mistake, dump, run, say
 from engine.connection import connect
@@ -68,6 +68,27 @@ def resume(job: Job, json: Json = False) -> int:
     return run(_steer(job, "resume", {}, steering.resumed, "resumed", json=json))
 
 
+def limit(
+    job: Job,
+    limits: Annotated[
+        list[str],
+        typer.Argument(
+            help="model_calls, tool_calls, tokens, cost or seconds, as `cost=20`; for each phase "
+            "with `phase.` before it, as `phase.model_calls=800`.",
+            metavar="KEY=VALUE...",
+        ),
+    ],
+    json: Json = False,
+) -> int:
+    """Set limits of a job; one that waits for `budget` goes on if there is room now.
+
+    Signal `limit` with `{"cost": 20, "phase": {"model_calls": 800}}`.
+    """
+    payload = limiting.payload(limits)
+    effect = steering.limited(payload)
+    return run(_steer(job, "limit", payload, effect, "has new limits", json=json))
+
+
 async def _steer(
     job: str,
     signal: str,
@@ -92,5 +113,5 @@ async def _steer(
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    for command in (rewind, pause, resume, cancel):
+    for command in (rewind, pause, resume, cancel, limit):
         app.command()(command)

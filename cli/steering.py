@@ -74,6 +74,19 @@ def cancelled(before: Seen, after: Seen) -> bool:
     return after.closed
 
 
+def limited(payload: dict[str, Any]) -> Effect:
+    """Whether the limits are what was asked for."""
+    wanted = [("job", key, value) for key, value in payload.items() if key != "phase"]
+    wanted += [("phase", key, value) for key, value in payload.get("phase", {}).items()]
+
+    def holds(before: Seen, after: Seen) -> bool:
+        limits = after.status.get("limits") or {}
+        found = [limits.get(scope, {}).get(key, {}).get("limit") for scope, key, _ in wanted]
+        return after.live and found == [value for _, _, value in wanted]
+
+    return holds
+
+
 def rewound(before: Seen, after: Seen) -> bool:
     def count(seen: Seen) -> tuple[int, int]:
         phase = seen.status.get("phase") or {}

@@ -59,13 +59,24 @@ def phase(status: Status) -> str:
 
 
 def usage(status: Status) -> str:
-    """`12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`."""
+    """`12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`; no cost when it is 0."""
     found = status.get("usage") or {}
     tokens = int(found.get("prompt_tokens") or 0) + int(found.get("completion_tokens") or 0)
+    cost = float(found.get("cost") or 0)
     return (
         f"{found.get('model_calls') or 0} model calls · {found.get('tool_calls') or 0} tool calls"
-        f" · {tokens:,} tokens · cost {float(found.get('cost') or 0):.4f}"
+        f" · {tokens:,} tokens" + (f" · cost {cost:.4f}" if cost else "")
     )
+
+
+def limits(status: Status) -> str:
+    """`limits: job cost 1.2 of 2 · phase model calls 12 of 500`, or nothing."""
+    told = [
+        f"{scope} {key.replace('_', ' ')} {float(held['spent']):,.10g} of {held['limit']:,.10g}"
+        for scope, kept in (status.get("limits") or {}).items()
+        for key, held in kept.items()
+    ]
+    return f"limits: {' · '.join(told)}" if told else ""
 
 
 def waits(waiting: dict[str, str] | None) -> str:
@@ -123,7 +134,7 @@ def screen(
         parts.append(Text(visible(waits(waiting)), style="yellow"))
     if not live:
         parts.append(Text("no worker answers: this is the last state on record", style="yellow"))
-    parts.append(Text(usage(status), style="dim"))
+    parts += [Text(text, style="dim") for text in (usage(status), limits(status)) if text]
     parts += [_row(f"retrying {text}", "yellow") for text in pending]
     parts += [_row(f"{at.astimezone():%H:%M:%S} {text}", "dim") for at, text in events]
     return Panel(Group(*parts), title=Text(visible(_title(status))), title_align="left")
@@ -170,6 +181,7 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         *(f"  {box} {text}" for box, text in todos(status)),
         waits(waiting),
         usage(status),
+        limits(status),
     ]
     scope = status.get("scope") or {}
     if scope.get("original") or scope.get("added"):

@@ -23,7 +23,7 @@ SHIPPED = Path(__file__).parent
 PROMPT_VERSION = 2
 ENVIRONMENT = {
     "LONGHAUL_MODEL": "model.name",
-    "LONGHAUL_MAX_MODEL_CALLS": "limits.model_calls_per_phase",
+    "LONGHAUL_MAX_MODEL_CALLS": "limits.phase.model_calls",
 }
 """Keys that an environment variable of the worker overrides."""
 OFFERED = frozenset(
@@ -60,10 +60,10 @@ def load_agent(
     given = {key: ("set", value) for key, value in (overrides or {}).items()}
     for variable, key in ENVIRONMENT.items():
         if found := os.environ.get(variable):
-            given[key] = (variable, found)
+            given[key] = (variable, _number(found) if key.startswith("limits.") else found)
     for key, (_, value) in given.items():
         _set(merged, key, value)
-    _complete_models(merged, renamed="model.name" in given)
+    _complete_models(merged, renamed=bool(os.environ.get("LONGHAUL_MODEL")))
     try:
         checked = AgentFile.model_validate(merged)
     except ValidationError as error:
@@ -80,6 +80,11 @@ def load_agent(
         templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
         instructions_template=_instructions(name, folder),
     )
+
+
+def _number(text: str) -> int | str:
+    """A whole number as one; anything else as it is, for the schema to refuse."""
+    return int(text) if text.isdecimal() and len(text) < 20 else text
 
 
 def _above(key: str, other: str) -> bool:
@@ -140,7 +145,7 @@ def _complete_models(merged: dict[str, Any], renamed: bool) -> None:
 
     Args:
         merged: The agent's file; what is not of the expected form is left for validation.
-        renamed: Whether a name was given from outside: it then holds for every model.
+        renamed: Whether the environment names the model: it then holds for every one.
     """
     base = merged.get("model")
 

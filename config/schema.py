@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from protocol.limits import Budget, Price
 from protocol.state import PhaseKind
 
 
@@ -87,9 +88,6 @@ class Prompts(Section):
 class Limits(Section):
     min_todos: int = Field(5, ge=1, description="Fewest todos a strategic phase may hand over.")
     max_todos: int = Field(20, ge=1, le=100, description="Most todos a phase may have.")
-    model_calls_per_phase: int = Field(
-        500, ge=1, description="Model calls of one phase before the job waits for a person."
-    )
     rewinds: int = Field(5, ge=0, description="Rewinds before the job waits for a person.")
     history_events: int = Field(
         1000, ge=100, le=10_000, description="Events after which a job continues as new."
@@ -109,6 +107,8 @@ class Limits(Section):
         "finds the rest.",
     )
     file_bytes: int = Field(50_000_000, ge=1, description="Largest file a checkpoint takes.")
+    job: Budget = Field(default_factory=Budget, description="What a job may use.")
+    phase: Budget = Field(default_factory=Budget, description="What each phase may use.")
 
     @model_validator(mode="after")
     def _some_count_passes(self) -> Self:
@@ -166,6 +166,9 @@ class AgentFile(Section):
     folders: list[str] = Field(description="Folders made in every workspace of the agent.")
     needs_documents: bool = Field(False, description="Whether a job must bring documents.")
     limits: Limits
+    prices: dict[str, Price] = Field(
+        default_factory=dict, description="What models charge, by the model's name."
+    )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
@@ -180,6 +183,11 @@ class AgentConfig(AgentFile):
     templates: dict[str, str]
     """Prompt texts by role (`strategic`, …), front matter removed."""
     instructions_template: str
+
+    @property
+    def models(self) -> list[ModelConfig]:
+        """Every model that may be asked."""
+        return [self.model, *self.phase_models.values(), *self.fallbacks]
 
     def model_for(self, kind: PhaseKind) -> ModelConfig:
         """The model of this kind of phase."""

@@ -5,10 +5,11 @@ Unknown keys are refused with a message, absent optional ones are fine.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from protocol.limits import Amount, Count
 from protocol.state import Data
 
 D = TypeVar("D", bound=Data)
@@ -32,8 +33,8 @@ class Signal(Data):
 
 class Rewind(Signal):
     issue: str = Field(min_length=1)
-    phase: int | None = Field(None, ge=1)
-    restore_files: bool = True
+    phase: int | None = Field(None, ge=1, strict=True)
+    restore_files: bool = Field(True, strict=True)
 
 
 class Cancel(Signal):
@@ -48,11 +49,34 @@ class Resume(Signal):
     pass
 
 
+class PhaseLimit(Signal):
+    """New limits of each phase; the defaults are never read."""
+
+    model_calls: Count = 0
+    tool_calls: Count = 0
+    tokens: Count = 0
+    cost: Amount = 0
+    seconds: Count = 0
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError('names no limit; expected such as {"cost": 20}')
+        return self
+
+
+class Limit(PhaseLimit):
+    """New limits of the job."""
+
+    phase: PhaseLimit = Field(default_factory=PhaseLimit.model_construct)
+
+
 SIGNALS: dict[str, type[Signal]] = {
     "rewind": Rewind,
     "cancel": Cancel,
     "pause": Pause,
     "resume": Resume,
+    "limit": Limit,
 }
 
 
@@ -87,7 +111,8 @@ def _read(kind: type[D], value: Any, what: str) -> D:
         return kind.model_validate(value)
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(map(str, item['loc']))}: {item['msg'].lower()}"
+            f"{'.'.join(map(str, item['loc'])) or 'the whole'}: "
+            + item["msg"].removeprefix("Value error, ").lower()
             for item in error.errors()[:5]
         )
         known = ", ".join(kind.model_fields)

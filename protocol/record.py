@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from protocol.requests import Call, JobLimits, JobResult, Outcome, Usage
+from protocol.requests import Call, JobLimits, JobResult, Outcome, Prepared, Usage
 from protocol.state import Data, JobState
 from protocol.tools import ToolRoute
 
@@ -62,11 +62,17 @@ class JobRecord(Data):
     """Highest phase number given; no number is used twice."""
     rewinds: int = 0
     refusals: int = 0
-    calls_in_phase: int = 0
     tools: list[ToolRoute]
     limits: JobLimits
     search_attributes: list[str] = Field(default_factory=list)
     usage: Usage = Field(default_factory=Usage)
+    phase_usage: Usage = Field(default_factory=Usage)
+    """Of the running phase. Like that of the job it is never put back."""
+    seconds: float = 0.0
+    """How long the job has been at work, without the time it waited for people."""
+    phase_seconds: float = 0.0
+    clock: float = 0.0
+    """Epoch seconds up to which time was counted."""
     phases: dict[int, str] = Field(default_factory=dict)
     """Start checkpoint of each phase."""
     recent: list[str] = Field(default_factory=list)
@@ -86,6 +92,15 @@ class JobRecord(Data):
     notices: list[str] = Field(default_factory=list)
     result: JobResult | None = None
 
+    @classmethod
+    def begin(cls, made: Prepared, now: float) -> JobRecord:
+        """The record of a job that was just prepared."""
+        return cls(
+            **{name: getattr(made, name) for name in Prepared.model_fields if name != "tree"},
+            phases={1: made.commit},
+            clock=now,
+        )
+
     @property
     def status(self) -> Status:
         if self.result:
@@ -100,6 +115,23 @@ class JobRecord(Data):
     def route(self, tool: str) -> ToolRoute | None:
         """How calls of a tool are run; None when the agent has no such tool."""
         return next((route for route in self.tools if route.name == tool), None)
+
+    def spend(self, usage: Usage) -> None:
+        """Settle what a call used."""
+        self.usage.add(usage)
+        self.phase_usage.add(usage)
+
+    def count_time(self, now: float) -> None:
+        """Count the time since it was last counted as work."""
+        passed = max(0.0, now - self.clock)
+        self.seconds = round(self.seconds + passed, 3)
+        self.phase_seconds = round(self.phase_seconds + passed, 3)
+        self.clock = now
+
+    def begin_phase(self) -> None:
+        """A new phase has used nothing yet."""
+        self.phase_usage = Usage()
+        self.phase_seconds = 0.0
 
     def move_to(self, commit: str) -> None:
         """Stand on a new checkpoint."""

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from protocol.limits import Budget, Price
 from protocol.state import Data, JobState, PhaseKind, Purpose
 from protocol.tools import ToolRoute
 
@@ -38,7 +39,8 @@ class Usage(Data):
 
     def add(self, other: Usage) -> None:
         for name in Usage.model_fields:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+            # Rounded, since sums of money in binary fractions drift.
+            setattr(self, name, round(getattr(self, name) + getattr(other, name), 9))
 
 
 class At(Data):
@@ -163,6 +165,8 @@ class TransitionRequest(At):
     """Start of the phase to go back to, for a rewind by phase number."""
     restore_files: bool = True
     rewinds: int = 0
+    summary: bool = True
+    """Whether the limits leave room for the model's summary of the phase."""
 
 
 class Transitioned(Moved):
@@ -243,7 +247,6 @@ class JobLimits(Data):
 
     min_todos: int = 5
     max_todos: int = 20
-    model_calls_per_phase: int = 500
     rewinds: int = 5
     history_events: int = 1000
     tool_attempts: int = 4
@@ -251,6 +254,12 @@ class JobLimits(Data):
     context_tokens: dict[PhaseKind, int] = Field(default_factory=dict)
     """Size of a request at which the conversation is compacted, by kind of phase."""
     workspace_tokens: int = 4000
+    job: Budget = Field(default_factory=Budget)
+    phase: Budget = Field(default_factory=lambda: Budget(model_calls=500))
+    output_tokens: int = 8000
+    """The most that one reply may have."""
+    price: Price | None = None
+    """The model's; None when it is not known, and then there is no limit on cost."""
 
 
 class Prepared(Moved):
@@ -262,5 +271,7 @@ class Prepared(Moved):
     state: JobState
     tools: list[ToolRoute]
     limits: JobLimits
+    context: int = 0
+    """Tokens of the first request."""
     search_attributes: list[str] = Field(default_factory=list)
     """Names of ours that the server has registered; only those may be set."""

@@ -52,8 +52,9 @@ class Inbox:
             phases: Numbers there are; a rewind to another one will only be refused.
         """
         for letter in self.letters:
+            if letter.signal == "cancel":
+                return True
             phase = letter.payload.get("phase")
-            possible = phase is None or phase in phases
-            if letter.signal == "cancel" or (letter.signal == "rewind" and possible):
+            if letter.signal == "rewind" and (phase is None or phase in phases):
                 return True
         return False

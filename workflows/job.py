@@ -86,6 +86,11 @@ class Job:
         """Go on; also tries again what parked the job."""
         self._inbox.put("resume", payload)
 
+    @workflow.signal(description='{"cost": 20, "phase": {"model_calls": 800}}')
+    def limit(self, *payload: Any) -> None:
+        """Set limits of the job and, under `phase`, of each phase; go on if there is room now."""
+        self._inbox.put("limit", payload)
+
     @workflow.signal(dynamic=True)
     def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
         """A signal by a name that does not exist is refused visibly."""
@@ -115,19 +120,7 @@ class Job:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         except StepFailed as failed:
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
-        job = JobRecord(
-            agent=made.agent,
-            model=made.model,
-            title=made.title,
-            root=made.root,
-            commit=made.commit,
-            at=made.at,
-            state=made.state,
-            tools=made.tools,
-            limits=made.limits,
-            search_attributes=made.search_attributes,
-            phases={1: made.commit},
-        )
+        job = JobRecord.begin(made, workflow.now().timestamp())
         self._show(job)
         return job
 
@@ -141,6 +134,7 @@ class Job:
             pass
         except StepFailed as failed:
             await self._trouble(failed)
+        self._job.count_time(workflow.now().timestamp())
         self._show(self._job)
         self._continue_as_new_if_due()
 
@@ -166,7 +160,8 @@ class Job:
                 return
             self._show(job)
             self._continue_as_new_if_due()
-            await workflow.wait_condition(lambda: bool(self._inbox.letters))
+            await workflow.wait_condition(lambda: bool(self._inbox.letters or self._inbox.refused))
+            job.clock = workflow.now().timestamp()
             self._steps.may_continue_as_new = True
 
     async def _obey(self, letter: Letter) -> None:
@@ -181,6 +176,9 @@ class Job:
                 await self._steps.show_folder(job)
             finally:
                 job.waiting = parking.PAUSED
+        elif letter.signal == "limit":
+            if refusal := self._loop.limit(letter.payload):
+                self._inbox.refuse(f"signal limit: {refusal}")
         elif job.waiting is None:
             self._inbox.refuse("signal resume: the job is not waiting")
         else:
@@ -210,8 +208,9 @@ class Job:
                 self._inbox.notice(note)
         elif waiting.reason == "rewinds":
             job.limits.rewinds += 1
-        elif waiting.reason == "budget":
-            job.calls_in_phase = 0
+        elif waiting.reason == "budget" and (still := self._loop.no_room()):
+            self._inbox.refuse(f"signal resume: {still.message} {still.remedy}")
+            return
         job.waiting = None
 
     async def _interruptible(self, step: Coroutine[Any, Any, None]) -> None:

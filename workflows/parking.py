@@ -34,11 +34,6 @@ REWINDS = Waiting(
     message="The agent wants to rewind once more and has used up its rewinds.",
     remedy="Resume grants one more; rewind with an issue of your own; or cancel.",
 )
-CALLS = Waiting(
-    reason="budget",
-    message="The phase has used up its model calls.",
-    remedy="Resume grants as many again; rewind with an issue of your own; or cancel.",
-)
 
 
 TRY_AGAIN = timedelta(seconds=30)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from protocol.record import JobRecord
-from protocol.requests import Call, TransitionRequest
+from temporalio import workflow
+
+from protocol.record import JobRecord, Waiting
+from protocol.requests import Call, TransitionRequest, Usage
 from protocol.state import Purpose
 from protocol.tools import ToolRoute
-from workflows import gates, parking
+from workflows import budget, gates, parking
 from workflows.parking import StepFailed
 from workflows.steps import Steps
 
@@ -23,6 +25,7 @@ NO_ACTION = (
     "Your last reply called no tool. Do todo {todo} with a tool, or call todo_complete when it is "
     "done."
 )
+NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
 
 
 def compaction_is_due(job: JobRecord) -> bool:
@@ -48,11 +51,10 @@ class PhaseLoop:
         job = self.job
         if job.next_call < len(job.calls):
             await self._carry_out(job.calls[job.next_call])
-        elif job.calls_in_phase >= job.limits.model_calls_per_phase:
-            job.waiting = parking.CALLS
         elif compaction_is_due(job):
-            await self._compact()
-        else:
+            if not self._parked(budget.compaction(job)):
+                await self._compact()
+        elif not self._parked(budget.next_model_call(job)):
             await self._ask_model()
 
     async def _compact(self, *, hard: bool = False) -> None:
@@ -62,7 +64,34 @@ class PhaseLoop:
         job.move_to(made.commit)
         job.at = made.at
         job.context = job.compacted = made.context
-        job.usage.add(made.usage)
+        job.spend(made.usage)
+
+    def limit(self, payload: dict[str, Any]) -> str | None:
+        """Take new limits, and go on if the job waited for them; or say why they are not taken."""
+        job = self.job
+        limits = budget.changed(job.limits, job.model, payload)
+        if isinstance(limits, str):
+            return limits
+        job.limits = limits
+        if job.waiting and job.waiting.reason == "budget":
+            job.waiting = self.no_room()
+            if job.waiting:
+                self.notice(
+                    f"signal limit: taken, and there is still no room. {job.waiting.message}"
+                )
+        return None
+
+    def no_room(self) -> Waiting | None:
+        """How the job waits if the limits leave no room for its next call, else None."""
+        job = self.job
+        calls = job.next_call < len(job.calls)
+        return _no_room(job, budget.TOOL_CALL if calls else budget.next_model_call(job))
+
+    def _parked(self, reservation: budget.Reservation) -> bool:
+        """Park the job if the limits leave no room for a call."""
+        if waiting := _no_room(self.job, reservation):
+            self.job.waiting = waiting
+        return waiting is not None
 
     async def _ask_model(self) -> None:
         job = self.job
@@ -81,8 +110,7 @@ class PhaseLoop:
         job.at = reply.at
         job.step += 1
         job.state.step = job.step
-        job.calls_in_phase += 1
-        job.usage.add(reply.usage)
+        job.spend(reply.usage)
         job.calls, job.next_call = reply.calls, 0
         todo = job.state.phase.current
         job.correction = None
@@ -111,12 +139,14 @@ class PhaseLoop:
     async def _run(self, call: Call, route: ToolRoute, refusal: str | None = None) -> None:
         """Run a tool call, or record that a gate refused it."""
         job = self.job
+        if self._parked(budget.TOOL_CALL):
+            return
         reply = await self.steps.tool(job, call, route, refusal)
         job.move_to(reply.commit)
         if not route.local and not refusal:
             job.at = reply.at
         job.context = reply.context
-        job.usage.tool_calls += 1
+        job.spend(Usage(tool_calls=1))
         if refusal:
             job.refusals += 1
         job.next_call = len(job.calls) if route.ends_reply else job.next_call + 1
@@ -177,13 +207,22 @@ class PhaseLoop:
             rewinds=rewinds,
             **details,
         )
+        if request.outcome == "completed" and budget.over(job, budget.summary_call(job)):
+            request.summary = False
+            self.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
         turned = await self.steps.transition(job, request)
         job.move_to(turned.commit)
         job.at, job.state, job.rewinds = turned.at, turned.state, rewinds
         job.last_phase = request.number
         job.phases[request.number] = turned.commit
         job.context, job.compacted, job.squeezed = turned.context, 0, 0
-        job.usage.add(turned.usage)
-        job.calls, job.next_call, job.calls_in_phase, job.correction = [], 0, 0, None
+        job.spend(turned.usage)
+        job.begin_phase()
+        job.calls, job.next_call, job.correction = [], 0, None
         for path in turned.moved_aside:
             self.notice(f"moved to lost+found: {path}")
+
+
+def _no_room(job: JobRecord, reservation: budget.Reservation) -> Waiting | None:
+    over = budget.over(job, reservation)
+    return over.waiting(workflow.info().workflow_id) if over else None

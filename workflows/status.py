@@ -7,6 +7,7 @@ from typing import Any
 from protocol.record import JobRecord
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
+from workflows import budget
 
 
 def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
@@ -33,6 +34,7 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
         ],
         "step": job.step,
         "usage": job.usage.model_dump(),
+        "limits": budget.standing(job),
         "scope": {
             "original": sum(item.original for item in scope),
             "completed": sum(item.status == "completed" for item in scope),
@@ -79,11 +81,12 @@ def details(job: JobRecord, notices: list[str]) -> str:
             f"| {marks[word]}\N{NO-BREAK SPACE} | {todo.id}.\N{NO-BREAK SPACE} | {shown} |"
         )
     usage = job.usage
+    cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
     lines += [
         "",
         f"Steps {job.step} · tool calls {usage.tool_calls} · tokens "
-        f"{usage.prompt_tokens + usage.completion_tokens:,} · rewinds {job.rewinds} · refusals "
-        f"{job.refusals}",
+        f"{usage.prompt_tokens + usage.completion_tokens:,}{cost} · rewinds {job.rewinds} · "
+        f"refusals {job.refusals}",
     ]
     if job.result:
         lines += ["", "### Result", "", job.result.summary[:2000], ""]

@@ -18,6 +18,7 @@ from activities.failures import may_pass, typed
 from activities.heartbeats import heartbeats
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
+from activities.model.prices import priced
 from activities.model.prompt import context_tokens, fixed_tokens, plain_body
 from activities.model.stream import Streamed
 from activities.opening import open_snapshot, scheduled_at
@@ -100,7 +101,7 @@ class Compacting:
         )
         usage = Usage()
         for reply in written:
-            usage.add(reply.usage)
+            usage.add(priced(reply, snapshot.config))
         at = scheduled_at()
         story = snapshot.story(f"compacted: {planned.cleared} cleared, {planned.folded} folded")
         return Compacted(

@@ -98,8 +98,7 @@ class Asking:
                 if is_last or error.type not in ELSEWHERE:
                     raise first from None
                 continue
-            if is_fallback:
-                streamed.model = model.name
+            streamed.model, streamed.is_fallback = model.name, is_fallback
             return await asyncio.to_thread(received, streamed)
         raise AssertionError("unreachable")
 

@@ -15,6 +15,7 @@ from activities.folder import Follower
 from activities.heartbeats import heartbeats
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
+from activities.model.prices import priced
 from activities.model.prompt import context_tokens, request_body
 from activities.model.stream import Streamed
 from activities.opening import open_snapshot, scheduled_at
@@ -68,11 +69,11 @@ class ModelCalls:
             at=at,
             finish=streamed.finish[:40],
             calls=[Call(tool=name[:MAX_NAME], path=_path(raw)) for name, raw in streamed.calls],
-            usage=streamed.usage.model_copy(update={"estimated_tokens": estimate}),
+            usage=priced(streamed, snapshot.config, estimate),
         )
         if not streamed.calls:
             reply.context = context_tokens(snapshot)
-        if streamed.model:
+        if streamed.is_fallback:
             reply.model = streamed.model
         return reply
 

@@ -21,6 +21,10 @@ MAX_ARGUMENTS = 2_000_000
 MAX_CALLS = 32
 REASONING = ("reasoning_content", "reasoning")
 """Fields in which servers return what the model thought; no part of the protocol."""
+MAX_TOKENS = 10**9
+"""A count above this is not believed."""
+CHARACTERS_A_TOKEN = 4
+"""About, where the endpoint counts nothing."""
 
 
 @dataclass
@@ -38,7 +42,8 @@ class Streamed(Data):
     usage: Usage
     reasoning: str = ""
     model: str = ""
-    """Name of the fallback that gave it; empty for the model itself."""
+    """Name of the model that gave it."""
+    is_fallback: bool = False
 
 
 async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> Streamed:
@@ -59,7 +64,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
             cast_to=object,
             options={"headers": {"Content-Type": "application/json"}},
         )
-        return _whole(answer)
+        return _whole(answer, len(body))
     stream = await client.post(
         "/chat/completions",
         content=body,
@@ -73,7 +78,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
     async with stream:
         if "json" in stream.response.headers.get("content-type", ""):
             # Some servers do not stream, whatever they are asked.
-            return _whole(json.loads(await stream.response.aread()))
+            return _whole(json.loads(await stream.response.aread()), len(body))
         try:
             async with asyncio.timeout(None) as silence:
                 async for chunk in stream:
@@ -89,7 +94,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
             message="the stream ended before the reply was complete",
             request=stream.response.request,
         )
-    return gathered.reply()
+    return gathered.reply(len(body))
 
 
 @dataclass
@@ -100,11 +105,10 @@ class _Gathered:
     reasoning: list[str] = field(default_factory=list)
     calls: dict[int, StreamedCall] = field(default_factory=dict)
     finish: str = ""
-    usage: Usage = field(default_factory=lambda: Usage(model_calls=1))
+    usage: dict[str, Any] = field(default_factory=dict)
 
     def add(self, chunk: dict[str, Any]) -> None:
-        if told := chunk.get("usage"):
-            self.usage = _usage(told)
+        self.usage = chunk.get("usage") or self.usage
         for choice in chunk.get("choices") or []:
             self.finish = choice.get("finish_reason") or self.finish
             self.piece(choice.get("delta") or {})
@@ -122,7 +126,9 @@ class _Gathered:
             call.name += function.get("name") or ""
             call.arguments.append(function.get("arguments") or "")
 
-    def reply(self) -> Streamed:
+    def reply(self, sent: int) -> Streamed:
+        """The whole of it, after a request of so many bytes."""
+        texts = [*self.text, *(part for call in self.calls.values() for part in call.arguments)]
         return Streamed(
             text=plain("".join(self.text))[:MAX_TEXT],
             calls=[
@@ -130,29 +136,36 @@ class _Gathered:
                 for _, held in sorted(self.calls.items())
             ][:MAX_CALLS],
             finish=plain(self.finish),
-            usage=self.usage,
+            usage=_usage(self.usage, sent, sum(map(len, texts))),
             reasoning=plain("".join(self.reasoning))[:MAX_TEXT],
         )
 
 
-def _whole(answer: dict[str, Any]) -> Streamed:
+def _whole(answer: dict[str, Any], sent: int) -> Streamed:
     """A reply that came in one piece."""
     gathered = _Gathered()
     [choice, *_] = answer["choices"]
     gathered.add({"usage": answer.get("usage"), "choices": [choice]})
     gathered.piece(choice["message"])
     gathered.finish = gathered.finish or "stop"
-    return gathered.reply()
+    return gathered.reply(sent)
 
 
-def _usage(told: dict[str, Any]) -> Usage:
+def _usage(told: dict[str, Any], sent: int, received: int) -> Usage:
+    """What the endpoint says was used, else an estimate: limits hold with any endpoint."""
     details = told.get("prompt_tokens_details") or {}
     return Usage(
         model_calls=1,
-        prompt_tokens=told.get("prompt_tokens") or 0,
-        completion_tokens=told.get("completion_tokens") or 0,
-        cached_tokens=details.get("cached_tokens") or 0,
+        prompt_tokens=_tokens(told, "prompt_tokens") or sent // CHARACTERS_A_TOKEN,
+        completion_tokens=_tokens(told, "completion_tokens") or received // CHARACTERS_A_TOKEN,
+        cached_tokens=_tokens(details, "cached_tokens"),
     )
+
+
+def _tokens(told: dict[str, Any], name: str) -> int:
+    """A count as the endpoint told it; 0 for what can be none."""
+    found = told.get(name)
+    return found if isinstance(found, int) and 0 <= found < MAX_TOKENS else 0
 
 
 def _index(piece: dict[str, Any], held: int) -> int:

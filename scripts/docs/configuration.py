@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from activities.tools import REGISTRY
 from config.loader import SHIPPED, agent_names, load_agent
@@ -19,12 +20,7 @@ LISTS = "see `config/defaults.yaml`"
 def keys() -> str:
     """Every key an agent's file may have, a section at a time."""
     defaults = yaml.safe_load((SHIPPED / "defaults.yaml").read_text(encoding="utf-8"))
-    plain = {n: f for n, f in AgentFile.model_fields.items() if _section(f) is None}
-    parts = [_table("The agent", plain, defaults)]
-    for name, field in AgentFile.model_fields.items():
-        if section := _section(field):
-            parts.append(_table(f"`{name}`", section.model_fields, defaults.get(name) or {}))
-    return "\n".join(parts)
+    return "\n".join(_tables("", AgentFile, defaults))
 
 
 def agents() -> str:
@@ -46,6 +42,20 @@ def tools() -> str:
     return "\n".join([*lines, ""])
 
 
+def _tables(name: str, section: type[BaseModel], defaults: dict[str, Any]) -> list[str]:
+    """A section's own keys, then its sections; `prices.*` are sections of any name."""
+    fields = section.model_fields
+    plain = {key: field for key, field in fields.items() if _section(field) is None}
+    tables = [_table(f"`{name}`" if name else "The agent", plain, defaults)]
+    for key, field in fields.items():
+        inner = f"{name}.{key}".lstrip(".")
+        if kind := _section(field):
+            tables += _tables(inner, kind, defaults.get(key) or {})
+        elif get_origin(field.annotation) is dict:
+            tables += _tables(f"{inner}.*", get_args(field.annotation)[1], {})
+    return tables
+
+
 def _section(field: FieldInfo) -> type[BaseModel] | None:
     kind = field.annotation
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
@@ -62,15 +72,28 @@ def _table(title: str, fields: dict[str, FieldInfo], defaults: dict[str, Any]) -
 def _takes(field: FieldInfo) -> str:
     bounds = [
         f"{sign} {value:,}"
-        for constraint in field.metadata
+        for constraint in [*field.metadata, *_annotations(field.annotation)]
         for attribute, sign in (("ge", "≥"), ("gt", ">"), ("le", "≤"), ("lt", "<"))
         if (value := getattr(constraint, attribute, None)) is not None
     ]
     return " ".join([_named(field.annotation), ", ".join(bounds)]).strip()
 
 
+def _annotations(kind: Any) -> list[Any]:
+    """What a type is annotated with, or the types of a union."""
+    if get_origin(kind) is Annotated:
+        return [one for held in get_args(kind)[1:] for one in held.metadata]
+    if get_origin(kind) in (Union, UnionType):
+        return [one for part in get_args(kind) for one in _annotations(part)]
+    return []
+
+
 def _named(kind: Any) -> str:
-    if get_origin(kind) is UnionType:
+    if get_origin(kind) is Annotated:
+        return _named(get_args(kind)[0])
+    if get_origin(kind) is dict:
+        return "mapping"
+    if get_origin(kind) in (Union, UnionType):
         names = ["null" if part is NoneType else _named(part) for part in get_args(kind)]
         return " or ".join(names)
     if get_origin(kind) is list:
@@ -80,6 +103,8 @@ def _named(kind: Any) -> str:
 
 
 def _shown(default: Any) -> str:
+    if default is PydanticUndefined:
+        return "required"
     if isinstance(default, list):
         return LISTS if any(" " in str(item) for item in default) else f"`{', '.join(default)}`"
     if default is None or isinstance(default, bool):

@@ -14,6 +14,7 @@ class StandIn:
         self.signals: list[list[Any]] = []
         self.notices: list[str] = []
         self.waiting: dict[str, str] | None = None
+        self.limits: dict[str, dict[str, Any]] = {"job": {}, "phase": {}}
         self.rewinds = 0
         self.done = 0
         self.end = ""
@@ -57,6 +58,7 @@ class StandIn:
             ],
             "usage": {"model_calls": 12, "tool_calls": 30, "prompt_tokens": 45_000,
                       "completion_tokens": 678, "cost": 0.5},
+            "limits": self.limits,
             "rewinds": self.rewinds,
             "notices": self.notices,
             "checkpoint": settings.get("checkpoint"),
@@ -82,6 +84,17 @@ class StandIn:
             self.notices.append("refused: signal rewind: there is no phase 9")
         else:
             self.rewinds += 1
+
+    @workflow.signal
+    def limit(self, *payload: Any) -> None:
+        self.signals.append(["limit", *payload])
+        if payload[0].get("cost") == 13:
+            self.notices.append("refused: signal limit: the price is not known")
+            return
+        for scope, given in (("job", payload[0]), ("phase", payload[0].get("phase", {}))):
+            for key, value in given.items():
+                if key != "phase":
+                    self.limits[scope][key] = {"limit": value, "spent": 0.5}
 
     @workflow.signal
     def cancel(self, *payload: Any) -> None:

@@ -23,6 +23,21 @@ from cli.demo import DOCUMENT
         ("start creator --document /no/such/file", "/no/such/file"),
         ("start creator --document /", "not a file"),
         ("start generalist --instructions x --id ../x", "--id"),
+        ("limit x", "KEY=VALUE"),
+        ("limit x cost", "'cost': expected key=value, such as cost=20"),
+        ("limit x =20", "expected key=value"),
+        ("limit x cost=", "expected key=value"),
+        ("limit x cost=much", "limit: cost: input should be a valid number"),
+        ("limit x cost=-2", "limit: cost: input should be greater than 0"),
+        ("limit x cost=nan", "limit: cost: input should be a finite number"),
+        ("limit x tokens=1.5", "limit: tokens: input should be a valid integer"),
+        ("limit x money=3", "limit: money: extra inputs are not permitted; its keys are"),
+        ("limit x phase=3", "limit: phase:"),
+        ("limit x phase.money=3", "limit: phase.money: extra inputs"),
+        ("limit x phase.phase.cost=3", "limit: phase.phase.cost: extra inputs"),
+        ("limit x phase=3 phase.cost=3", "phase.cost is given twice"),
+        ("limit x cost=3 cost=4", "cost is given twice"),
+        ("limit x phase.cost=3 phase.cost=4", "phase.cost is given twice"),
         ("demo --agent nobody", "generalist"),
         ("demo --document /no/such/file", "/no/such/file"),
     ],
@@ -34,7 +49,7 @@ def test_a_mistake_is_one_line(offline, arguments, told):
 @pytest.mark.parametrize(
     "command",
     ["list", "show x", "watch x", "files x", "log x", "pause x", "cancel x", "rewind x --issue y",
-     "start generalist --instructions x"],
+     "limit x cost=2", "start generalist --instructions x"],
 )  # fmt: skip
 def test_no_server_is_one_line_that_says_what_to_do(offline, command):
     error = offline(*command.split()).error
@@ -45,7 +60,7 @@ def test_no_server_is_one_line_that_says_what_to_do(offline, command):
 @pytest.mark.parametrize(
     "command",
     ["show nobody", "watch nobody", "files nobody", "log nobody", "pause nobody", "resume nobody",
-     "cancel nobody", "rewind nobody --issue y"],
+     "cancel nobody", "rewind nobody --issue y", "limit nobody cost=2"],
 )  # fmt: skip
 def test_an_unknown_job_is_named(starter, command):
     assert "there is no job 'nobody'" in starter(*command.split()).error

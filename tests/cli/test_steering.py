@@ -36,6 +36,25 @@ def test_rewind_sends_what_was_asked(engine, starter, options, payload):
     assert engine.status(job)["signals"] == [["rewind", payload]]
 
 
+def test_limit_sends_numbers_and_reports_the_effect(engine, starter):
+    engine.job("limited")
+    ran = starter("limit", "limited", "cost=20", "phase.model_calls=800", "phase.cost=0.5")
+    assert ran.code == 0
+    assert "limited has new limits: running" in ran.out
+    sent = {"cost": 20, "phase": {"model_calls": 800, "cost": 0.5}}
+    assert engine.status("limited")["signals"] == [["limit", sent]]
+    told = json.loads(starter("limit", "limited", "tokens=5000", "--json").out)
+    assert (told["signal"], told["applied"]) == ("limit", True)
+    shown = starter("show", "limited").out
+    assert "limits: job cost 0.5 of 20 · job tokens 0.5 of 5,000 · phase model calls" in shown
+
+
+def test_a_limit_the_job_refuses_is_shown(engine, starter):
+    engine.job("unpriced")
+    error = starter("limit", "unpriced", "cost=13").error
+    assert error == "job unpriced refused: signal limit: the price is not known"
+
+
 def test_a_refusal_of_the_job_is_shown(engine, starter):
     engine.job("refusing")
     error = starter("rewind", "refusing", "--issue", "x", "--phase", "9").error
@@ -54,7 +73,7 @@ def test_a_closed_job_takes_no_signals(engine, starter):
     engine.job("closed")
     engine.signal("closed", "finish")
     engine.do(engine.client.get_workflow_handle("closed").result())
-    for command in ("pause", "resume", "cancel"):
-        assert starter(command, "closed").error == (
+    for command in (["pause"], ["resume"], ["cancel"], ["limit", "cost=2"]):
+        assert starter(command[0], "closed", *command[1:]).error == (
             "job closed is closed (completed); it takes no signals"
         )

@@ -53,6 +53,20 @@ def test_the_screen_shows_texts_as_they_are():
     assert "1/3" in shown
 
 
+def test_cost_shows_when_there_is_some_and_limits_when_there_are():
+    usage = {"model_calls": 3, "prompt_tokens": 1200}
+    assert view.usage({"usage": usage}) == "3 model calls · 0 tool calls · 1,200 tokens"
+    assert view.usage({"usage": usage | {"cost": 0.01234}}).endswith("tokens · cost 0.0123")
+    limits = {
+        "job": {"cost": {"limit": 2.0, "spent": 1.97}},
+        "phase": {"tokens": {"limit": 1_000_000, "spent": 12_345}},
+    }
+    told = "limits: job cost 1.97 of 2 · phase tokens 12,345 of 1,000,000"
+    assert view.limits({"limits": limits}) == told
+    assert told in painted(STATUS | {"limits": limits})
+    assert view.limits({}) == view.limits({"limits": {"job": {}, "phase": {}}}) == ""
+
+
 def test_waiting_comes_with_the_remedy():
     waiting = {"reason": "credentials", "message": "The key was refused.", "remedy": "Set one."}
     assert "waiting (credentials): The key was refused. Set one." in painted(STATUS, waiting)

@@ -48,6 +48,14 @@ def test_every_shipped_agent_loads(folder: Path) -> None:
         ("limits: {min_todos: many}", "limits.min_todos: input should be a valid integer"),
         ("limits: {min_todos: 9, max_todos: 8}", "min_todos 9 is over max_todos 8"),
         ("settings: {chunk_tokens: 100, chunk_overlap: 100}", "chunk_overlap 100 is not under"),
+        ("limits: {job: {cost: '2'}}", "limits.job.cost: input should be a valid number"),
+        ("limits: {job: {tokens: 2.0}}", "limits.job.tokens: input should be a valid integer"),
+        ("limits: {phase: {seconds: true}}", "limits.phase.seconds: input should be a valid int"),
+        ("limits: {phase: {cost: 0}}", "limits.phase.cost: input should be greater than 0"),
+        ("limits: {phase: {cost: .inf}}", "limits.phase.cost: input should be"),
+        ("limits: {phase: {money: 1}}", "limits.phase.money: extra inputs"),
+        ("prices: {m: {prompt: 1}}", "prices.m.completion: field required"),
+        ("prices: {m: {prompt: -1, completion: 1}}", "prices.m.prompt: input should be greater"),
         ("model: 7", "model: input should be a valid dictionary"),
         ("tools: []", "tools: list should have at least 1"),
         ("todos: {final: []}", "todos.final"),
@@ -119,6 +127,16 @@ def test_bad_instructions_name_their_file(folder: Path) -> None:
     assert str(path) in problem(folder, "creator")
 
 
+def test_only_the_calls_of_a_phase_are_limited_unless_something_is_said(folder: Path) -> None:
+    limits = load_agent("generalist", folder=folder).limits
+    assert limits.phase.model_dump(exclude_none=True) == {"model_calls": 500}
+    assert limits.job.model_dump(exclude_none=True) == {}
+    given: dict[str, object] = {"limits.job.cost": 2, "limits.phase.model_calls": None}
+    limits = load_agent("generalist", given, folder).limits
+    assert limits.job.cost == 2
+    assert limits.phase.model_calls is None
+
+
 def test_overrides_come_last_and_are_told_apart_from_the_file(folder: Path) -> None:
     config = load_agent("creator", {"limits.min_todos": 2, "model.name": "m"}, folder)
     assert (config.limits.min_todos, config.limits.max_todos, config.model.name) == (2, 20, "m")
@@ -133,9 +151,14 @@ def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LONGHAUL_MODEL", "other")
     monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", "7")
     config = load_agent("creator", folder=folder)
-    assert (config.model.name, config.limits.model_calls_per_phase) == ("other", 7)
+    assert (config.model.name, config.limits.phase.model_calls) == ("other", 7)
     monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", "many")
-    assert problem(folder, "creator").startswith("LONGHAUL_MAX_MODEL_CALLS: limits.")
+    told = problem(folder, "creator")
+    assert told.startswith("LONGHAUL_MAX_MODEL_CALLS: limits.phase.model_calls: ")
+    assert "found 'many'" in told
+    for wrong in ("0", "-1", "1.5", "true", "9" * 5000):
+        monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", wrong)
+        assert problem(folder, "creator").startswith("LONGHAUL_MAX_MODEL_CALLS: limits.phase")
 
 
 def test_templates_are_strict() -> None:

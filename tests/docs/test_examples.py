@@ -105,6 +105,7 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
         "pause": {"waiting_for": "paused"},
         "resume": {"waiting_for": None},
         "rewind": {"rewinds": 1},
+        "limit": {"limits": lambda limits: limits["phase"]["model_calls"]["limit"] == 800},
         "cancel": {"status": "cancelled"},
         "reset": {"rewinds": 0, "status": "running"},
     }

@@ -25,11 +25,33 @@ def test_letters_keep_their_order_and_only_what_was_sent() -> None:
 @pytest.mark.parametrize(
     ("signal", "values", "expected"),
     [
-        ("rewnid", (), "the signals are rewind, cancel, pause, resume"),
+        ("rewnid", (), "the signals are rewind, cancel, pause, resume, limit"),
         ("rewind", (), "issue: field required"),
         ("rewind", ({"issue": ""},), "issue"),
         ("rewind", ({"issue": "x", "fase": 3},), "its keys are: issue, phase, restore_files"),
         ("rewind", ({"issue": "x", "phase": 0},), "phase"),
+        ("rewind", ({"issue": "x", "phase": True},), "phase: input should be a valid integer"),
+        ("rewind", ({"issue": "x", "phase": 3.0},), "phase: input should be a valid integer"),
+        ("rewind", ({"issue": "x", "restore_files": "no"},), "restore_files"),
+        ("limit", (), "the whole: names no limit"),
+        ("limit", ({},), 'expected such as {"cost": 20}'),
+        ("limit", ({"phase": {}},), "phase: names no limit"),
+        ("limit", ({"phase": None},), "phase"),
+        ("limit", ({"phase": 3},), "phase"),
+        ("limit", ({"phase": {"phase": {"cost": 1}}},), "phase.phase: extra inputs"),
+        ("limit", ({"cost": "20"},), "cost: input should be a valid number"),
+        ("limit", ({"cost": True},), "cost: input should be a valid number"),
+        ("limit", ({"cost": None},), "cost: input should be a valid number"),
+        ("limit", ({"cost": 0},), "cost: input should be greater than 0"),
+        ("limit", ({"cost": -1},), "cost: input should be greater than 0"),
+        ("limit", ({"cost": float("nan")},), "cost"),
+        ("limit", ({"cost": float("inf")},), "cost"),
+        ("limit", ({"cost": 10**400},), "cost"),
+        ("limit", ({"tokens": 1.5},), "tokens: input should be a valid integer"),
+        ("limit", ({"tokens": True},), "tokens: input should be a valid integer"),
+        ("limit", ({"seconds": 10**30},), "seconds"),
+        ("limit", ({"cost": 20, "money": 3},), "money: extra inputs"),
+        ("limit", ({"cost": 20}, {"cost": 30}), "found 2 values"),
         ("rewind", ({"issue": "x" * 20_001},), "issue"),
         ("rewind", ({"issue": "x"}, {"issue": "y"}), "found 2 values"),
         ("cancel", ("now",), "expected a JSON object, found 'now'"),
@@ -61,11 +83,21 @@ def test_a_flood_is_refused_before_it_cannot_be_carried_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("signal", "urgent"), [("rewind", True), ("cancel", True), ("pause", False), ("resume", False)]
+    ("signal", "payload", "urgent"),
+    [
+        ("rewind", {"issue": "x"}, True),
+        ("cancel", {}, True),
+        ("pause", {}, False),
+        ("resume", {}, False),
+        ("limit", {"phase": {"cost": 2}}, False),
+    ],
 )
-def test_only_rewind_and_cancel_break_into_a_step(signal: str, urgent: bool) -> None:
+def test_only_rewind_and_cancel_break_into_a_step(
+    signal: str, payload: dict[str, Any], urgent: bool
+) -> None:
     inbox = Inbox()
-    inbox.put(signal, ({"issue": "x"},) if signal == "rewind" else ())
+    inbox.put(signal, (payload,))
+    assert len(inbox.letters) == 1
     assert inbox.urgent({1, 2}) is urgent
 
 

@@ -108,15 +108,6 @@ async def test_calls_that_cannot_be_run_are_answered_and_disturb_nothing(
         assert (await jobs.result(handle))["status"] == "completed"
 
 
-async def test_a_phase_that_used_up_its_calls_waits(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, rehearse) as jobs:
-        handle = await jobs.start({**TEA, "set": {"limits.model_calls_per_phase": 5}})
-        await jobs.until(handle, waiting_for="budget", step=5)
-        await handle.signal("resume", {})
-        await jobs.until(handle, waiting_for="budget", step=10)
-        await handle.signal("cancel", {})
-
-
 async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
     jobs: Jobs, tmp_path: Any
 ) -> None:

@@ -41,6 +41,15 @@ async def test_start_steer_and_query_with_plain_json(jobs: Jobs) -> None:
     )  # fmt: skip
     handle = jobs.client.get_workflow_handle(job, result_type=dict)
     await jobs.until(handle, phase=lambda phase: phase["number"] == 2)
+    limit = json.dumps({"tokens": 10_000_000, "phase": {"model_calls": 800}})
+    await temporal(jobs, "signal", "-w", job, "--name", "limit", "--input", limit)
+    await jobs.until(
+        handle,
+        limits=lambda found: (
+            found["job"]["tokens"]["limit"] == 10_000_000
+            and found["phase"]["model_calls"]["limit"] == 800
+        ),
+    )
     rewind = json.dumps({"issue": "Too green.", "phase": 1})
     await temporal(jobs, "signal", "-w", job, "--name", "rewind", "--input", rewind)
     await jobs.until(handle, rewinds=1)
@@ -96,5 +105,5 @@ async def _current_details(jobs: Jobs, job_id: str) -> str:
     )
     metadata = json.loads(answer.query_result.payloads[0].data)
     names = {entry.get("name") for entry in metadata["definition"]["signalDefinitions"]}
-    assert {"rewind", "cancel", "pause", "resume"} <= names
+    assert {"rewind", "cancel", "pause", "resume", "limit"} <= names
     return str(metadata["currentDetails"])

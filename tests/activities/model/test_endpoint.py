@@ -134,6 +134,32 @@ async def test_calls_without_an_index_are_told_apart() -> None:
     assert got.calls == [("a", '{"x":1}'), ("b", "{}")]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        {},
+        {"prompt_tokens": None},
+        {"prompt_tokens": -5, "completion_tokens": -5},
+        {"prompt_tokens": 10**400, "completion_tokens": "many"},
+    ],
+)
+async def test_tokens_that_no_endpoint_counted_are_estimated(told: Any) -> None:
+    chunks = [delta(content="word " * 80), delta("stop"), {"choices": [], "usage": told}]
+    got = await asked(streaming(*chunks))
+    assert got.usage.prompt_tokens == len(BODY) // 4
+    assert got.usage.completion_tokens == 100
+    assert got.usage.cached_tokens == 0
+
+
+async def test_tokens_that_were_counted_are_taken() -> None:
+    told = {
+        "prompt_tokens": 70, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}
+    }  # fmt: skip
+    usage = (await asked(streaming(delta("stop"), {"choices": [], "usage": told}))).usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) == (70, 3, 64)
+
+
 async def test_too_much_is_cut() -> None:
     many: Any = [("list_files", {})] * 50
     got = await asked(RehearsalTransport(Script(Reply("x" * 1_000_000, calls=many))))

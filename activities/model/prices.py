@@ -1,0 +1,62 @@
+"""What model calls cost, by the prices that the job's configuration pins."""
+
+from __future__ import annotations
+
+from activities.model.endpoint import REHEARSAL
+from activities.model.stream import Streamed
+from config.schema import AgentConfig, Problem
+from protocol.limits import Price
+from protocol.requests import Usage
+
+FREE = Price(prompt=0, completion=0)
+
+
+def price_of(config: AgentConfig, model: str) -> Price | None:
+    """The price of a model, None when nobody said. The rehearsal model is free."""
+    return config.prices.get(model, FREE if model == REHEARSAL else None)
+
+
+def dearest(config: AgentConfig) -> Price | None:
+    """A price that no call of the agent's models exceeds; None when one is not known."""
+    prices = [price_of(config, model.name) for model in config.models]
+    known = [price for price in prices if price is not None]
+    if len(known) < len(prices):
+        return None
+    return Price(
+        prompt=max(price.prompt for price in known),
+        completion=max(price.completion for price in known),
+    )
+
+
+def priced(reply: Streamed, config: AgentConfig, estimate: int = 0) -> Usage:
+    """The usage of one call with its cost, if that is known.
+
+    Args:
+        reply: What came back.
+        config: With the prices.
+        estimate: Tokens of the prompt by our own count, where there is one.
+    """
+    usage, price = reply.usage, price_of(config, reply.model)
+    # What is zero stays unset, so that it is not written into the history at each step.
+    update: dict[str, float] = {"estimated_tokens": estimate} if estimate else {}
+    if price and (
+        cost := price.cost(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+    ):
+        update["cost"] = cost
+    return usage.model_copy(update=update)
+
+
+def check_prices(config: AgentConfig) -> None:
+    """Refuse a limit on cost that could not be kept.
+
+    Raises:
+        Problem: a limit on cost, and a model's price is not known.
+    """
+    unknown = [model.name for model in config.models if price_of(config, model.name) is None]
+    for scope, budget in (("job", config.limits.job), ("phase", config.limits.phase)):
+        if budget.cost is not None and unknown:
+            raise Problem(
+                f"agent {config.name}: limits.{scope}.cost: the price of the model {unknown[0]} is "
+                f"not known; set prices.{unknown[0]} to {{prompt: …, cached: …, completion: …}}, "
+                "for a million tokens each"
+            )

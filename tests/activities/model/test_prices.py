@@ -1,0 +1,70 @@
+"""What a call costs is known where it was made, and a limit that cannot be kept fails the start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from activities.model.prices import check_prices, dearest, price_of, priced
+from activities.model.stream import Streamed
+from config.loader import load_agent
+from config.schema import AgentConfig, Problem
+from protocol.requests import Usage
+
+PRICES = {"m-1.5": {"prompt": 2, "cached": 0.5, "completion": 10}}
+USAGE = Usage(model_calls=1, prompt_tokens=1000, cached_tokens=400, completion_tokens=50)
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LONGHAUL_MODEL", raising=False)
+
+
+def config(name: str, **settings: Any) -> AgentConfig:
+    return load_agent("generalist", {"model.name": name, "prices": PRICES, **settings})
+
+
+def reply(model: str) -> Streamed:
+    return Streamed(text="", calls=[], finish="stop", usage=USAGE, model=model)
+
+
+def test_a_call_costs_what_its_tokens_cost() -> None:
+    assert priced(reply("m-1.5"), config("m-1.5")).cost == pytest.approx(0.0012 + 0.0002 + 0.0005)
+    assert USAGE.cost == 0
+
+
+@pytest.mark.parametrize("name", ["rehearsal", "unknown"])
+def test_what_costs_nothing_says_nothing(name: str) -> None:
+    """Unset fields are not written into the history."""
+    assert "cost" not in priced(reply(name), config(name)).model_fields_set
+
+
+def test_the_rehearsal_model_is_free_unless_it_has_a_price() -> None:
+    free = price_of(config("rehearsal"), "rehearsal")
+    assert free is not None
+    assert free.cost(10**6, 0, 10**6) == 0
+    charged = config("rehearsal", prices={"rehearsal": {"prompt": 1, "completion": 1}})
+    assert priced(reply("rehearsal"), charged).cost > 0
+
+
+@pytest.mark.parametrize("scope", ["job", "phase"])
+def test_a_limit_on_cost_needs_the_price(scope: str) -> None:
+    limit = {f"limits.{scope}.cost": 2.5}
+    check_prices(config("m-1.5", **limit))
+    check_prices(config("rehearsal", **limit))
+    check_prices(config("unknown"))
+    with pytest.raises(Problem, match=rf"limits.{scope}.cost: .*model unknown .*prices.unknown"):
+        check_prices(config("unknown", **limit))
+
+
+def test_a_fallback_costs_its_own_price_and_the_dearest_is_reserved() -> None:
+    prices = {**PRICES, "big": {"prompt": 20, "completion": 5}}
+    chain = config("m-1.5", prices=prices, fallbacks=[{"name": "big"}])
+    assert priced(reply("big"), chain).cost == pytest.approx(0.02 + 0.00025)
+    highest = dearest(chain)
+    assert highest is not None
+    assert (highest.prompt, highest.completion) == (20, 10)
+    assert dearest(config("m-1.5", fallbacks=[{"name": "unknown"}])) is None
+    with pytest.raises(Problem, match="price of the model unknown"):
+        check_prices(config("m-1.5", fallbacks=[{"name": "unknown"}], **{"limits.job.cost": 1.0}))

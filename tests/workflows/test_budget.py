@@ -1,0 +1,194 @@
+"""Whether there is room for the next call: reserved in full before, settled by what was used."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from protocol.limits import Budget, Price
+from protocol.record import JobRecord
+from protocol.requests import JobLimits, Usage
+from tests.workflows.records import record
+from workflows import budget
+from workflows.budget import TOOL_CALL, Over, Reservation, changed, over
+
+PRICE = Price(prompt=2, cached=0.2, completion=10)
+USED = Usage(
+    model_calls=9, tool_calls=11, prompt_tokens=900, completion_tokens=100, cost=1.97
+)  # fmt: skip
+CALL = Reservation(model_calls=1, tokens=200, cost=0.06)
+
+
+def spending(scope: str, **limits: Any) -> JobRecord:
+    """A job that has used the same of one scope as is limited in it, and nothing of the other."""
+    budgets = {"job": Budget(), "phase": Budget(), scope: Budget(**limits)}
+    job = record(limits=JobLimits.model_validate(budgets | {"price": PRICE}))
+    if scope == "job":
+        job.usage, job.seconds = USED, 60.5
+    else:
+        job.phase_usage, job.phase_seconds = USED, 60.5
+    return job
+
+
+@pytest.mark.parametrize("scope", ["job", "phase"])
+@pytest.mark.parametrize(
+    ("key", "enough", "too_small", "reservation"),
+    [
+        ("model_calls", 10, 9, CALL),
+        ("tool_calls", 12, 11, TOOL_CALL),
+        ("tokens", 1200, 1199, CALL),
+        ("cost", 2.03, 2.029, CALL),
+        ("seconds", 61, 60, CALL),
+        ("seconds", 61, 60, TOOL_CALL),
+    ],
+)
+def test_a_limit_may_be_reached_and_not_passed(
+    scope: str, key: str, enough: float, too_small: float, reservation: Reservation
+) -> None:
+    assert over(spending(scope, **{key: enough}), reservation) is None
+    found = over(spending(scope, **{key: too_small}), reservation)
+    assert found is not None
+    assert (found.scope, found.key, found.limit) == (scope, key, too_small)
+    assert over(spending(scope), reservation) is None
+
+
+def test_no_time_is_left_when_as_much_has_passed() -> None:
+    job = spending("job", seconds=60)
+    job.seconds = 59.999
+    assert over(job, CALL) is None
+    job.seconds = 60.0
+    assert over(job, CALL)
+
+
+def test_what_a_call_does_not_use_does_not_stop_it() -> None:
+    assert over(spending("job", tokens=1, cost=0.01, model_calls=1), TOOL_CALL) is None
+    assert over(spending("job", tool_calls=1), CALL) is None
+
+
+def test_money_is_compared_without_the_drift_of_binary_fractions() -> None:
+    job = spending("job", cost=0.3)
+    job.usage = Usage()
+    for _ in range(2):
+        job.spend(Usage(cost=0.1))
+    assert over(job, Reservation(cost=0.1)) is None
+    job.spend(Usage(cost=0.1))
+    assert job.usage.cost == 0.3
+
+
+def test_a_model_call_reserves_what_will_be_sent_and_a_whole_reply() -> None:
+    job = spending("job")
+    job.limits.output_tokens, job.context = 1000, 5000
+    call = budget.next_model_call(job)
+    assert (call.model_calls, call.tool_calls, call.tokens) == (1, 0, 6000)
+    assert call.cost == pytest.approx(5000 * 2e-6 + 1000 * 10e-6)
+    job.context = 10**6
+    assert budget.summary_call(job).tokens == budget.SUMMARY_TOKENS + 1000
+    assert budget.compaction(job).tokens == 2 * (10**6 + 1000)
+
+
+@pytest.mark.parametrize("price", [None, Price(prompt=0, completion=0)])
+def test_what_costs_nothing_is_not_stopped_by_a_limit_on_cost(price: Price | None) -> None:
+    assert over(spending("job", cost=1.97), budget.model_call(1000, 1000, price)) is None
+
+
+def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None:
+    assert PRICE.cost(1_000_000, 400_000, 100_000) == pytest.approx(1.2 + 0.08 + 1)
+    assert Price(prompt=2, completion=0).cost(1_000_000, 400_000, 5) == 2
+    # More cached than sent is an endpoint's mistake and gives nothing back.
+    assert PRICE.cost(1_000_000, 9_000_000, 0) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("found", "message", "command"),
+    [
+        (
+            Over("job", "cost", 2.0, 1.97, 0.06),
+            "The job's cost limit is 2.00; 1.97 are spent and the next call may cost 0.06.",
+            "limit tea cost=4.00`",
+        ),
+        (
+            Over("job", "cost", 0.0004, 0.001, 0.0000014),
+            "The job's cost limit is 0.0004; 0.001 are spent and the next call may cost 0.000001.",
+            "limit tea cost=0.001002`",
+        ),
+        (
+            Over("phase", "tokens", 10_000, 9_500, 8_000),
+            "The phase's limit is 10,000 tokens; 9,500 are used and the next call may use 8,000.",
+            "limit tea phase.tokens=20000`",
+        ),
+        (
+            Over("phase", "model_calls", 500, 500, 1),
+            "The phase's limit is 500 model calls; 500 are made.",
+            "limit tea phase.model_calls=1000`",
+        ),
+        (
+            Over("job", "tool_calls", 5, 5, 1),
+            "The job's limit is 5 tool calls; 5 are made.",
+            "limit tea tool_calls=10`",
+        ),
+        (
+            Over("job", "seconds", 60, 150.4, 0),
+            "The job's limit is 60 seconds; 150 have passed.",
+            "limit tea seconds=151`",
+        ),
+    ],
+)
+def test_a_person_is_told_what_is_short_and_the_command(
+    found: Over, message: str, command: str
+) -> None:
+    assert found.message == message
+    assert command in found.remedy("tea")
+    assert found.waiting("tea").reason == "budget"
+
+
+def test_new_limits_change_what_they_name_and_nothing_else() -> None:
+    limits = JobLimits(job=Budget(cost=2, tokens=50), price=PRICE)
+    new = changed(limits, "m", {"cost": 20.0, "phase": {"model_calls": 800}})
+    assert isinstance(new, JobLimits)
+    assert new.job == Budget(cost=20, tokens=50)
+    assert new.phase == Budget(model_calls=800)
+    assert limits.job.cost == 2
+
+
+@pytest.mark.parametrize("payload", [{"cost": 20.0}, {"phase": {"cost": 20.0}}])
+def test_cost_cannot_be_limited_where_the_price_is_unknown(payload: dict[str, Any]) -> None:
+    refusal = changed(JobLimits(), "gpt-5-mini", payload)
+    assert isinstance(refusal, str)
+    assert "prices.gpt-5-mini" in refusal
+    assert isinstance(changed(JobLimits(), "gpt-5-mini", {"tokens": 5}), JobLimits)
+
+
+def test_time_counts_from_where_it_was_last_counted() -> None:
+    job = record(clock=100.0)
+    job.count_time(101.5)
+    job.clock = 500.0  # a person was waited for
+    job.count_time(502.0)
+    job.count_time(400.0)  # clocks may be put back
+    assert (job.seconds, job.phase_seconds) == (3.5, 3.5)
+    job.begin_phase()
+    job.count_time(401.0)
+    assert (job.seconds, job.phase_seconds) == (4.5, 1.0)
+
+
+def test_what_stands_is_told_for_the_limits_that_are_set() -> None:
+    told = budget.standing(spending("job", cost=2, tokens=5000))
+    assert told == {
+        "job": {"tokens": {"limit": 5000, "spent": 1000}, "cost": {"limit": 2, "spent": 1.97}},
+        "phase": {},
+    }
+
+
+@pytest.mark.parametrize(
+    "phase", [Budget(), Budget(model_calls=None), Budget(model_calls=500), Budget(cost=2)]
+)
+def test_limits_and_what_was_used_are_carried_over_continue_as_new(phase: Budget) -> None:
+    job = record(limits=JobLimits(job=Budget(cost=2), phase=phase, price=PRICE), clock=5.0)
+    job.spend(USED)
+    job.count_time(7.5)
+    carried = job.model_dump(mode="json", exclude_defaults=True)
+    again = JobRecord.model_validate(json.loads(json.dumps(carried)))
+    assert again.limits == job.limits
+    assert budget.standing(again) == budget.standing(job)
+    assert (again.phase_usage, again.clock) == (job.phase_usage, job.clock)

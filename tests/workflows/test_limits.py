@@ -1,0 +1,150 @@
+"""Limits of real jobs: each parks the job before the call that would pass it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowFailureError
+
+from tests.workflows.serving import Jobs
+
+TEA = {"agent": "generalist", "instructions": "Write a guide on tea."}
+PRICES = {"rehearsal": {"prompt": 100, "cached": 10, "completion": 400}}
+
+
+def tea(**settings: Any) -> dict[str, Any]:
+    """A job on the rehearsal model, which charges, and whose replies are short."""
+    base = {"model.name": "rehearsal", "model.max_output_tokens": 100, "prices": PRICES}
+    named = {key.replace("__", "."): value for key, value in settings.items()}
+    return {**TEA, "set": base | named}
+
+
+async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(
+    jobs: Jobs,
+) -> None:
+    free = await jobs.start(tea())
+    total = (await jobs.result(free))["usage"]["cost"]
+    used = (await free.query("status"))["usage"]
+    fresh = used["prompt_tokens"] - used["cached_tokens"]
+    charged = fresh * 100 + used["cached_tokens"] * 10 + used["completion_tokens"] * 400
+    assert total == pytest.approx(charged / 1_000_000)
+    half = round(total / 2, 2)
+    handle = await jobs.start(tea(limits__job__cost=half, limits__history_events=300))
+    status = await jobs.until(handle, waiting_for="budget")
+    assert half * 0.8 < status["usage"]["cost"] <= half
+    assert status["limits"]["job"]["cost"] == {"limit": half, "spent": status["usage"]["cost"]}
+    assert f"The job's cost limit is {half:.2f}" in status["waiting"]["message"]
+    assert f"starter.py limit {handle.id} cost=" in status["waiting"]["remedy"]
+
+    await handle.signal("limit", {"cost": half + 0.01})
+    status = await jobs.until(handle, notices=lambda told: any("no room" in n for n in told))
+    assert status["waiting_for"] == "budget"
+    await handle.signal("limit", {"cost": 20 * total, "phase": {"tokens": 10**9}})
+    result = await jobs.result(handle)
+    assert result["usage"]["cost"] == total
+    status = await handle.query("status")
+    assert status["limits"]["job"]["cost"]["limit"] == 20 * total
+    assert status["limits"]["phase"]["tokens"]["limit"] == 10**9
+    assert (await handle.describe()).run_id != handle.first_execution_run_id
+
+
+async def test_a_limit_on_cost_without_a_price_fails_the_start(jobs: Jobs) -> None:
+    for scope in ("job", "phase"):
+        settings = {"model.base_url": "http://model/v1", f"limits.{scope}.cost": 2}
+        handle = await jobs.start({**TEA, "set": settings})
+        with pytest.raises(WorkflowFailureError) as failed:
+            await jobs.result(handle)
+        message = str(failed.value.cause)
+        assert f"limits.{scope}.cost" in message
+        assert "set prices.gpt-5-mini" in message
+
+
+async def test_a_rewind_gives_no_tokens_back(jobs: Jobs) -> None:
+    handle = await jobs.start(tea(limits__job__tokens=100_000))
+    before = await jobs.until(handle, waiting_for="budget")
+    spent = before["limits"]["job"]["tokens"]["spent"]
+    assert spent <= 100_000
+    assert "tokens" in before["waiting"]["message"]
+    await handle.signal("rewind", {"issue": "Too dear.", "phase": 1})
+    after = await jobs.until(handle, waiting_for="budget", rewinds=1)
+    # The new conversation is shorter and may leave room for a call; nothing is given back.
+    assert all(after["usage"][key] >= value for key, value in before["usage"].items())
+    assert spent <= after["limits"]["job"]["tokens"]["spent"] <= 100_000
+    await handle.signal("limit", {"tokens": 10_000_000})
+    await jobs.until(handle, usage=lambda usage: usage["prompt_tokens"] > spent)
+    await handle.terminate()
+
+
+async def test_tool_calls_and_a_resume_that_changes_nothing(jobs: Jobs) -> None:
+    handle = await jobs.start(tea(limits__job__tool_calls=3))
+    status = await jobs.until(handle, waiting_for="budget")
+    assert status["usage"]["tool_calls"] == 3
+    await handle.signal("resume", {})
+    status = await jobs.until(handle, refusals=1)
+    assert status["waiting_for"] == "budget"
+    assert f"limit {handle.id} tool_calls=6" in status["notices"][-1]
+    await handle.signal("limit", {"tool_calls": 5})
+    await jobs.until(handle, usage=lambda usage: usage["tool_calls"] == 5)
+    await handle.terminate()
+
+
+async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(jobs: Jobs) -> None:
+    first = await jobs.start(tea())
+    usual = await jobs.until(first, phase=lambda phase: phase and phase["number"] == 2)
+    await first.terminate()
+    begun = usual["checkpoints"][1]["id"]
+    calls = jobs.snapshot(first, begun).state.step
+
+    handle = await jobs.start(tea(limits__phase__model_calls=calls))
+    status = await jobs.until(handle, waiting_for="budget")
+    assert status["phase"]["number"] > 1
+    assert status["limits"]["phase"]["model_calls"] == {"limit": calls, "spent": calls}
+    assert any("phase 1: no room" in notice for notice in status["notices"])
+    page = jobs.snapshot(handle, status["checkpoint"]).text("archive/phase_001.md")
+    assert "From the notes" in page or "No notes were made" in page
+    await handle.signal("limit", {"phase": {"model_calls": 500}})
+    await jobs.until(handle, step=lambda step: step > status["step"])
+    await handle.terminate()
+
+
+async def test_seconds_count_without_the_time_people_take(jobs: Jobs) -> None:
+    handle = await jobs.start(tea(limits__job__seconds=1))
+    status = await jobs.until(handle, waiting_for="budget")
+    spent = status["limits"]["job"]["seconds"]["spent"]
+    assert spent >= 1
+    await asyncio.sleep(2)
+    waited = (await handle.query("status"))["limits"]["job"]["seconds"]["spent"]
+    assert waited == spent
+    await handle.signal("limit", {"seconds": int(spent) + 1})
+    await jobs.until(handle, step=lambda step: step > status["step"])
+    await handle.terminate()
+
+
+NONSENSE: list[Any] = [
+    (),
+    ({},),
+    ("20",),
+    ({"cost": "20"},),
+    ({"cost": True},),
+    ({"cost": -1},),
+    ({"tokens": 0},),
+    ({"tokens": 1.5},),
+    ({"phase": 3},),
+    ({"phase": {"phase": {"cost": 2}}},),
+    ({"cost": 20, "money": 1},),
+    ({"cost": 20}, {"cost": 30}),
+]
+
+
+async def test_nonsense_is_refused_visibly_and_changes_nothing(jobs: Jobs) -> None:
+    handle = await jobs.start(tea(limits__job__model_calls=4))
+    status = await jobs.until(handle, waiting_for="budget")
+    for values in NONSENSE:
+        await handle.signal("limit", args=list(values))
+    after = await jobs.until(handle, refusals=len(NONSENSE))
+    assert after["limits"] == status["limits"]
+    assert after["waiting"] == status["waiting"]
+    assert sum("signal limit" in notice for notice in after["notices"]) == len(NONSENSE)
+    await handle.terminate()

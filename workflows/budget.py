@@ -1,0 +1,182 @@
+"""Limits: is there room for the next call? Reserved before a call, settled after it.
+
+Pure functions. What a call may use is reserved in full, so that no call is begun that could pass
+a limit; what it did use is what counts afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from protocol.limits import Budget, Price
+from protocol.record import JobRecord, Waiting
+from protocol.requests import JobLimits, Usage
+
+Scope = Literal["job", "phase"]
+KEYS = tuple(Budget.model_fields)
+SUMMARY_TOKENS = 20_000
+"""The most that is sent for a phase's archive summary, about."""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """The most that a call may use. Of time nothing is reserved: nobody knows."""
+
+    model_calls: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+TOOL_CALL = Reservation(tool_calls=1)
+
+
+def model_call(prompt: int, completion: int, price: Price | None) -> Reservation:
+    """For a call that sends and receives at most so many tokens, none of them cached."""
+    cost = price.cost(prompt, 0, completion) if price else 0.0
+    return Reservation(model_calls=1, tokens=prompt + completion, cost=cost)
+
+
+def next_model_call(job: JobRecord) -> Reservation:
+    """For the next reply of the running phase."""
+    return model_call(job.context, job.limits.output_tokens, job.limits.price)
+
+
+def summary_call(job: JobRecord) -> Reservation:
+    """For the summary of the phase that ends."""
+    prompt = min(job.context, SUMMARY_TOKENS)
+    return model_call(prompt, job.limits.output_tokens, job.limits.price)
+
+
+def compaction(job: JobRecord) -> Reservation:
+    """For a summary of the older conversation, which may be asked for twice."""
+    one = model_call(job.context, job.limits.output_tokens, job.limits.price)
+    return Reservation(model_calls=2, tokens=2 * one.tokens, cost=2 * one.cost)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a job, or one of its phases, has used."""
+
+    usage: Usage
+    seconds: float
+
+    def of(self, key: str) -> float:
+        """The figure that a limit of this key is held against."""
+        if key == "tokens":
+            return self.usage.prompt_tokens + self.usage.completion_tokens
+        found: float = self.seconds if key == "seconds" else getattr(self.usage, key)
+        return found
+
+
+@dataclass(frozen=True)
+class Over:
+    """A limit that the next call would pass."""
+
+    scope: Scope
+    key: str
+    limit: float
+    spent: float
+    needed: float
+
+    @property
+    def message(self) -> str:
+        """`The job's cost limit is 2.00; 1.97 are spent and the next call may cost 0.06.`"""
+        limit, spent, needed = (figure(self.key, n) for n in (self.limit, self.spent, self.needed))
+        told = {
+            "model_calls": f"limit is {limit} model calls; {spent} are made.",
+            "tool_calls": f"limit is {limit} tool calls; {spent} are made.",
+            "tokens": f"limit is {limit} tokens; {spent} are used and the next call may use "
+            f"{needed}.",
+            "cost": f"cost limit is {limit}; {spent} are spent and the next call may cost "
+            f"{needed}.",
+            "seconds": f"limit is {limit} seconds; {spent} have passed.",
+        }
+        return f"The {self.scope}'s {told[self.key]}"
+
+    def remedy(self, job_id: str) -> str:
+        """What a person does about it."""
+        name = self.key if self.scope == "job" else f"phase.{self.key}"
+        enough = max(2 * self.limit, self.spent + self.needed)
+        value = figure(self.key, enough, up=True).replace(",", "")
+        return (
+            f"Raise it with the signal limit, such as `starter.py limit {job_id} {name}={value}`, "
+            "or cancel the job."
+        )
+
+    def waiting(self, job_id: str) -> Waiting:
+        """How a job waits because of it."""
+        return Waiting(reason="budget", message=self.message, remedy=self.remedy(job_id))
+
+
+def over(job: JobRecord, reservation: Reservation) -> Over | None:
+    """The first limit that a call with this reservation would pass, the job's before the phase's.
+
+    A limit may be reached exactly. A call passes only a limit on something that it uses.
+    """
+    for scope, budget, spent in scopes(job):
+        for key in KEYS:
+            limit = getattr(budget, key)
+            if limit is None:
+                continue
+            used, needed = spent.of(key), getattr(reservation, key, 0)
+            passed = used >= limit if key == "seconds" else round(used + needed, 9) > limit
+            if passed and (needed or key == "seconds"):
+                return Over(scope, key, limit, used, needed)
+    return None
+
+
+def scopes(job: JobRecord) -> list[tuple[Scope, Budget, Spent]]:
+    """The job's limits and those of its running phase, with what was used of them."""
+    return [
+        ("job", job.limits.job, Spent(job.usage, job.seconds)),
+        ("phase", job.limits.phase, Spent(job.phase_usage, job.phase_seconds)),
+    ]
+
+
+def standing(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
+    """The limits that are set, each with what was used of it: for people and programs."""
+    return {
+        scope: {
+            key: {"limit": limit, "spent": spent.of(key)}
+            for key in KEYS
+            if (limit := getattr(budget, key)) is not None
+        }
+        for scope, budget, spent in scopes(job)
+    }
+
+
+def changed(limits: JobLimits, model: str, payload: dict[str, Any]) -> JobLimits | str:
+    """The limits after a signal `limit`, or why they stay as they are.
+
+    Args:
+        limits: Those in force.
+        model: The job's model.
+        payload: A checked payload: what was sent, and nothing else.
+    """
+    of_job = {key: value for key, value in payload.items() if key != "phase"}
+    of_phase = payload.get("phase") or {}
+    if limits.price is None and ("cost" in of_job or "cost" in of_phase):
+        return (
+            f"the price of the model {model} is not known, so that its cost cannot be limited; "
+            f"a job takes prices.{model} from the configuration when it starts"
+        )
+    return limits.model_copy(
+        update={
+            "job": limits.job.model_copy(update=of_job),
+            "phase": limits.phase.model_copy(update=of_phase),
+        }
+    )
+
+
+def figure(key: str, value: float, *, up: bool = False) -> str:
+    """A figure for people: money with two decimals, or more where it is small."""
+    if key != "cost":
+        return f"{int(value) + (up and value > int(value)):,}"
+    decimals = 2 if value >= 1 else 6
+    if up and round(value, decimals) < value:
+        value += 10.0**-decimals
+    text = f"{value:,.{decimals}f}"
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
