@@ -11,6 +11,7 @@ import json
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -45,12 +46,14 @@ class ModelServer:
         delay: Seconds before each answer.
         port: 0 takes a free one.
         calls_log: File that gets one line of JSON per call received.
+        key: Gives the key that is accepted now; None takes any.
     """
 
     model: wire.Model
     delay: float = 0.0
     port: int = 0
     calls_log: Path | None = None
+    key: Callable[[], str] | None = None
     calls: list[ServedCall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -137,6 +140,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(incoming)
             return
         owner = self.server.owner
+        if owner.key and self.headers.get("authorization") != f"Bearer {owner.key()}":
+            self._fail(wire.Failure(401, "Incorrect API key provided."))
+            return
         owner.received(incoming)
         answer = wire.ask(owner.model, incoming.request)
         if owner.delay and owner.closing.wait(owner.delay):

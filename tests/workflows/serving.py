@@ -44,8 +44,10 @@ class Jobs:
             result_type=dict,
         )
 
-    async def result(self, handle: WorkflowHandle[Any, dict[str, Any]]) -> dict[str, Any]:
-        return await asyncio.wait_for(handle.result(), SECONDS)
+    async def result(
+        self, handle: WorkflowHandle[Any, dict[str, Any]], seconds: float = SECONDS
+    ) -> dict[str, Any]:
+        return await asyncio.wait_for(handle.result(), seconds)
 
     async def until(self, handle: WorkflowHandle[Any, Any], **wanted: Any) -> dict[str, Any]:
         """The status, as soon as the named fields have the named values."""

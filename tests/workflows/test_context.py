@@ -115,7 +115,7 @@ async def read_through(
                 "documents": [str(book)],
                 "set": {"limits.history_events": 400, **settings},
             }
-            return await jobs.result(await jobs.start(start))
+            return await jobs.result(await jobs.start(start), seconds=600)
 
 
 async def test_a_phase_of_400_calls_with_4_kb_results(temporal: Client, root: Root) -> None:

@@ -1,0 +1,206 @@
+"""Every answer an endpoint can give has its handling, and a person can read what happened."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowHandle
+
+from activities.catalogue import all_activities
+from activities.checkpoints import Root
+from activities.model.endpoint import connect
+from activities.rehearsal import Cut, Failure, Reply, Stall, ZeroCost
+from activities.rehearsal.server import ModelServer
+from activities.rehearsal.wire import Answer, Request
+from engine.service import build_worker
+from tests.workflows.serving import Jobs, serving
+
+START: dict[str, Any] = {
+    "agent": "generalist",
+    "instructions": "Keep a log.",
+    "set": {"model.stall_seconds": 1, "model.patience_seconds": 600},
+}
+LISTED = Reply(calls=[("list_files", {})])
+FIVE = Reply(calls=[("list_files", {"path": path}) for path in ("", "output", "notes", "", "")])
+TROUBLES: dict[str, Answer] = {
+    "429": Failure(429, "slow down", headers={"retry-after": "1"}),
+    "500": Failure(500, "went wrong"),
+    "503": Failure(503, "overloaded"),
+    "cut": Cut(LISTED),
+    "stalled": Stall(LISTED),
+    "too long": Failure(400, "no", code="context_length_exceeded"),
+    "401": Failure(401, "bad key"),
+    "404": Failure(404, "no such model"),
+    "empty": Reply(""),
+    "malformed": Reply(calls=[("write_file", '{"path": "a.md", "content": "half')]),
+    "cut by the limit": Reply(calls=[("write_file", '{"path": "a.md", "con')], finish="length"),
+    "unknown tool": Reply(calls=[("make_tea", {})]),
+    "five at once": FIVE,
+    "megabyte": Reply("word " * 200_000),
+}
+
+
+class Troubled:
+    """Keeps a log, but meets with every trouble once, each before another reply."""
+
+    def __init__(self) -> None:
+        self.waiting = list(TROUBLES.values())
+        self.model = ZeroCost(steps=60, tool="append_file")
+        self.requests: list[Request] = []
+        self.calls = 0
+
+    def __call__(self, request: Request) -> Answer:
+        if not request.get("tools"):
+            return Reply("The log was kept.")
+        self.requests.append(request)
+        self.calls += 1
+        tactical = "tactical phase" in request["messages"][-1]["content"]
+        if tactical and self.waiting and self.calls % 2:
+            return self.waiting.pop(0)
+        return self.model(request)
+
+
+async def test_a_job_meets_with_every_answer_and_completes(temporal: Client, root: Root) -> None:
+    model = Troubled()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        for message in ("bad key", "no such model"):
+            status = await jobs.until(
+                handle, waiting=lambda now, text=message: text in now["message"]
+            )
+            assert status["waiting_for"] == "credentials"
+            await handle.signal("resume", {})
+        result = await jobs.result(handle)
+        failures = await told(handle)
+        corrections = [str(r["messages"][-1]["content"]) for r in model.requests]
+    assert result["status"] == "completed"
+    assert not model.waiting
+    for text in (
+        "answered 429: Error code: 429 - slow down",
+        "answered 500",
+        "answered 503",
+        "cannot be reached",
+        "said nothing for 1 s",
+        "too long for",
+        "refused the key in OPENAI_API_KEY (401",
+        "does not offer",
+    ):
+        assert any(text in failure for failure in failures), text
+    assert sum("called no tool" in text for text in corrections) == 2
+    results = [
+        str(message["content"])
+        for request in model.requests
+        for message in request["messages"]
+        if message["role"] == "tool"
+    ]
+    for text in (
+        "the arguments are not valid JSON",
+        "the reply reached the output limit",
+        "There is no tool 'make_tea'",
+    ):
+        assert any(text in result for result in results), text
+    assert max(len(str(request)) for request in model.requests) < 300_000
+
+
+async def told(handle: WorkflowHandle[Any, Any]) -> list[str]:
+    """What failed activities said, as Temporal Web shows it."""
+    found = []
+    async for event in handle.fetch_history_events():
+        started = event.activity_task_started_event_attributes
+        failed = event.activity_task_failed_event_attributes
+        found += [started.last_failure.message, failed.failure.message]
+    return [message for message in found if message]
+
+
+async def test_an_endpoint_that_stays_away_shows_and_the_job_goes_on_by_itself(
+    temporal: Client, root: Root
+) -> None:
+    away = {"now": True}
+
+    def model(request: Request) -> Answer:
+        if away["now"]:
+            return Failure(503, "gone fishing", headers={"retry-after": "1"})
+        return ZeroCost(steps=10)(request)
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**START, "set": {"model.patience_seconds": 2}})
+        status = await jobs.until(handle, waiting_for="endpoint")
+        assert "gone fishing" in status["waiting"]["message"]
+        assert "goes on trying by itself" in status["waiting"]["remedy"]
+        await asyncio.sleep(2)
+        assert (await handle.query("status"))["waiting_for"] == "endpoint"
+        away["now"] = False
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        assert (await handle.query("status"))["waiting_for"] is None
+
+
+async def test_a_fallback_answers_where_the_model_fails_or_refuses(
+    temporal: Client, root: Root
+) -> None:
+    asked: list[str] = []
+
+    def model(request: Request) -> Answer:
+        asked.append(request["model"])
+        if request["model"] == "first" and len(asked) < 12:
+            return Failure(503) if len(asked) < 6 else Failure(400, "I will not")
+        return ZeroCost(steps=20)(request)
+
+    settings = {
+        "model.name": "first",
+        "model.base_url": "http://model/v1",
+        "fallbacks": [{"name": "second", "temperature": 1}],
+    }
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**START, "set": settings})
+        result = await jobs.result(handle)
+        status = await handle.query("status")
+    assert result["status"] == "completed"
+    # After three failures on the way, and at once after a refusal.
+    assert asked[:4] == ["first", "first", "first", "second"]
+    assert asked[-1] == "first"
+    assert any("the fallback second answered" in notice for notice in status["notices"])
+
+
+async def test_kinds_of_phase_may_have_models_of_their_own(temporal: Client, root: Root) -> None:
+    asked: dict[str, set[str]] = {"strategic": set(), "tactical": set()}
+
+    def model(request: Request) -> Answer:
+        if request.get("tools"):
+            todos = request["messages"][-1]["content"]
+            asked["tactical" if "tactical phase" in todos else "strategic"].add(request["model"])
+        return ZeroCost(steps=10)(request)
+
+    settings = {
+        "model.name": "thinker",
+        "model.base_url": "http://model/v1",
+        "phase_models": {"tactical": {"name": "doer"}},
+    }
+    async with serving(temporal, root, model) as jobs:
+        await jobs.result(await jobs.start({**START, "set": settings}))
+    assert asked == {"strategic": {"thinker"}, "tactical": {"doer"}}
+
+
+async def test_a_revoked_key_parks_the_job_and_a_new_one_finishes_it(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    valid = {"key": "sk-old"}
+    model = ZeroCost(steps=40)
+    with ModelServer(model, key=lambda: valid["key"]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-old")
+        activities = all_activities(root, connect=connect)
+        queue = "revoked"
+        async with build_worker(temporal, root=root, task_queue=queue, activities=activities):
+            jobs = Jobs(temporal, root, queue)
+            handle = await jobs.start(START)
+            await jobs.until(handle, step=lambda step: step > 6)
+            valid["key"] = "sk-new"
+            status = await jobs.until(handle, waiting_for="credentials")
+            assert "OPENAI_API_KEY" in status["waiting"]["message"]
+            assert "sk-" not in str(status)
+            monkeypatch.setenv("OPENAI_API_KEY", "sk-new")
+            await handle.signal("resume", {})
+            assert (await jobs.result(handle))["status"] == "completed"
