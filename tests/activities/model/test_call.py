@@ -99,6 +99,33 @@ async def test_strange_arguments_are_stored_as_what_can_be_sent_back(
     json.loads(body["messages"][-2]["tool_calls"][0]["function"]["arguments"])
 
 
+@pytest.mark.parametrize("sent_back", [False, True])
+async def test_reasoning_is_kept_for_the_record_and_sent_back_only_when_configured(
+    tmp_path: Path, sent_back: bool
+) -> None:
+    job = Standing.begin(tmp_path, set={"model.send_reasoning": sent_back})
+    chunk = {"reasoning_content": "Tea first.", "content": "Yes."}
+    events = [{"choices": [{"delta": chunk, "finish_reason": "stop"}]}]
+    content = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(
+            200, headers={"content-type": "text/event-stream"}, content=content
+        )
+    )
+    client = AsyncOpenAI(
+        base_url="http://model/v1",
+        api_key="k",
+        max_retries=0,
+        http_client=httpx2.AsyncClient(transport=transport),
+    )
+    calls = ModelCalls(job.root, lambda _: client)
+    request = ModelRequest(root=job.root.id, commit=job.commit, at=AT, step=1)
+    reply = await environment(local=False).run(calls.model_call, request)
+    snapshot = job.open(reply.commit)
+    assert snapshot.reasoning.read("000001.md") == b"Tea first."
+    assert (b"Tea first." in body_of(job, reply.commit)) is sent_back
+
+
 async def test_a_reply_of_text_alone_has_no_calls(job: Standing) -> None:
     with Script(Reply("I am done.")) as script:
         reply = await ask(job, script)

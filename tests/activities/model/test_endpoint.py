@@ -24,7 +24,9 @@ BODY = json.dumps({"model": "m", "stream": True, "messages": [], "tools": []}).e
 MIXED = Reply("hello", calls=[("list_files", {})])
 
 
-async def asked(transport: Any, patience: float = 5) -> Streamed:
+async def asked(
+    transport: Any, patience: float = 5, model: ModelConfig = MODEL, body: bytes = BODY
+) -> Streamed:
     client = AsyncOpenAI(
         base_url="http://model/v1",
         api_key="k",
@@ -32,7 +34,7 @@ async def asked(transport: Any, patience: float = 5) -> Streamed:
         timeout=patience,
         http_client=httpx2.AsyncClient(transport=transport, timeout=patience),
     )
-    return await answer(lambda _: client, MODEL, BODY)
+    return await answer(lambda _: client, model, body)
 
 
 async def failed(scripted: Any, patience: float = 5) -> ApplicationError:
@@ -192,3 +194,72 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             monkeypatch.delenv(name, raising=False)
 
     return removed
+
+
+def whole(message: dict[str, Any], finish: str | None = "stop") -> httpx2.MockTransport:
+    """A server that answers in one piece, whatever it was asked."""
+    choice = {"index": 0, "message": message, "finish_reason": finish}
+    usage = {"prompt_tokens": 7, "completion_tokens": 3}
+    return httpx2.MockTransport(
+        lambda _: httpx2.Response(200, json={"choices": [choice], "usage": usage})
+    )
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_server_that_does_not_stream_is_understood(stream: bool) -> None:
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "x", "function": {"name": "list_files", "arguments": "{}"}}],
+    }
+    model = MODEL.model_copy(update={"stream": stream})
+    got = await asked(whole(message), model=model)
+    assert got.calls == [("list_files", "{}")]
+    assert (got.usage.prompt_tokens, got.usage.completion_tokens) == (7, 3)
+
+
+async def test_the_rehearsal_endpoint_is_understood_without_streaming() -> None:
+    model = MODEL.model_copy(update={"stream": False})
+    with Script(lambda request: MIXED if not request.get("stream") else Failure(400)) as script:
+        got = await asked(RehearsalTransport(script), model=model, body=b'{"messages":[]}')
+    assert (got.text, got.calls) == ("hello", [("list_files", "{}")])
+
+
+async def test_reasoning_is_kept_apart() -> None:
+    for name in ("reasoning_content", "reasoning"):
+        chunks = [delta(**{name: "Let me "}), delta(**{name: "think."}), delta(content="42")]
+        got = await asked(streaming(*chunks, delta("stop")))
+        assert (got.reasoning, got.text) == ("Let me think.", "42")
+
+
+async def test_a_stream_that_falls_silent_is_given_up_before_the_call_is() -> None:
+    model = MODEL.model_copy(update={"stall_seconds": 1})
+    with (
+        Script(Stall(MIXED)) as script,
+        pytest.raises(ApplicationError, match="said nothing for 1 s"),
+    ):
+        await asked(RehearsalTransport(script), patience=60, model=model)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Failure(400, "x", code="context_length_exceeded"),
+        Failure(400, "This model's maximum context length is 8192 tokens."),
+        Failure(413, "prompt is too long: 210000 tokens > 200000 maximum"),
+        Failure(400, "the request exceeds the available context size", kind="server"),
+    ],
+)
+async def test_a_request_that_is_too_long_is_told_from_others(said: Failure) -> None:
+    error = await failed(said)
+    assert (error.type, error.non_retryable) == ("ContextTooLong", True)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("insufficient_quota", "Credentials"), ("context_length_exceeded", "ContextTooLong")],
+)
+async def test_an_error_within_a_stream_counts_as_one_before_it(code: str, kind: str) -> None:
+    with pytest.raises(ApplicationError) as caught:
+        await asked(streaming({"error": {"message": "no", "code": code, "type": code}}))
+    assert caught.value.type == kind
