@@ -1,0 +1,213 @@
+"""A model that drifts: at each call, with given rates, it does what models do when left alone.
+
+Otherwise it works: a file an item, todo by todo. It has no memory but what it is shown, so that
+whatever it forgets, the runner has to remember. The same seed drifts in the same way.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from activities.rehearsal.wire import Arguments, Reply, Request
+
+ITEMS = 60
+PER_PHASE = 20
+DRIFTS = (
+    "asks",
+    "reports",
+    "claims",
+    "repeats",
+    "forbidden",
+    "malformed",
+    "too few",
+    "missing",
+)
+SAYS = {
+    "asks": "Item {n} is next. Would you like me to continue?",
+    "reports": "I have looked at the list and at the files. Item {n} comes next.",
+    "claims": "All items have been made. The task is complete.",
+}
+_HEADER = re.compile(r"Todo list · (strategic|tactical) phase (\d+)")
+_SCOPE = re.compile(r"Scope: (\d+) of (\d+)")
+_ITEM = re.compile(r"item (\d+)")
+_SEED = re.compile(r"Seed (\d+)\.")
+Call = tuple[str, Arguments]
+
+
+def even(rate: float) -> dict[str, float]:
+    """Every drift equally often, together at this rate."""
+    return dict.fromkeys(DRIFTS, rate / len(DRIFTS))
+
+
+def content(item: int) -> str:
+    """What the file of an item holds when it is really made."""
+    return f"Item {item}: {item * item}\n"
+
+
+def path(item: int) -> str:
+    return f"output/item_{item:02d}.md"
+
+
+@dataclass
+class Drifting:
+    """Works through `ITEMS` items and drifts. Jobs are told apart by `Seed N.` in the instructions.
+
+    Args:
+        rates: How often each drift happens, of 1.
+    """
+
+    rates: Mapping[str, float]
+    calls: dict[int, int] = field(default_factory=dict)
+    """Requests by seed, summaries left out."""
+
+    def __post_init__(self) -> None:
+        self._chance: dict[int, random.Random] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Request) -> Reply:
+        if not request.get("tools"):
+            return Reply("The phase went as its todos say.")
+        messages = request["messages"]
+        found = _SEED.search(str(messages[1]["content"])) or _SEED.search(str(messages[0]))
+        seed = int(found.group(1)) if found else 0
+        with self._lock:
+            self.calls[seed] = self.calls.get(seed, 0) + 1
+            chance = self._chance.setdefault(seed, random.Random(seed))
+            drawn = chance.random()
+        drift = self._drift(drawn)
+        listed = str(messages[-1]["content"])
+        header = _HEADER.search(listed)
+        # Told that only a tool call counts, even this model makes one.
+        if drift in SAYS and request.get("tool_choice") == "required":
+            drift = None
+        if header is None:
+            return _left_alone(messages, drift)
+        if header.group(1) == "tactical":
+            return _tactical(listed, messages, drift)
+        return _strategic(listed, messages, drift)
+
+    def _drift(self, drawn: float) -> str | None:
+        for name, rate in self.rates.items():
+            if (drawn := drawn - rate) < 0:
+                return name
+        return None
+
+
+def _astray(drift: str | None, item: int, messages: list[dict[str, Any]]) -> Reply | None:
+    """What the drift comes to, where it does not depend on the kind of phase."""
+    if drift in SAYS:
+        return Reply(SAYS[drift].format(n=item))
+    if drift == "malformed":
+        return Reply(calls=[("write_file", f'{{"path": "{path(item)}", "content": "Item')])
+    if drift == "missing":
+        return Reply(calls=[_finish([path(n) for n in range(1, ITEMS + 2)])])
+    if drift == "repeats":
+        last = next((m for m in reversed(messages) if m.get("tool_calls")), None)
+        if last is not None:
+            function = last["tool_calls"][0]["function"]
+            return Reply(calls=[(function["name"], function["arguments"])])
+    return None
+
+
+def _tactical(listed: str, messages: list[dict[str, Any]], drift: str | None) -> Reply:
+    current = listed.partition("\n▶ ")[2].partition("\n")[0]
+    named = _ITEM.search(current)
+    item = int(named.group(1)) if named else 1
+    if drift == "forbidden":
+        return Reply(calls=[("write_file", {"path": "plan.md", "content": "Done."})])
+    if stray := _astray(drift, item, messages):
+        return stray
+    return Reply(calls=[_write(item), ("todo_complete", {"notes": f"item {item} is made"})])
+
+
+def _strategic(listed: str, messages: list[dict[str, Any]], drift: str | None) -> Reply:
+    current = listed.partition("\n▶ ")[2].partition("\n")[0]
+    scope = _SCOPE.search(listed)
+    closed = int(scope.group(1)) if scope else 0
+    if drift == "forbidden":
+        return Reply(calls=[("make_tea", {})])
+    if drift == "too few":
+        return Reply(calls=[_todos(closed, 2), ("todo_complete", {})])
+    if stray := _astray(drift, closed + 1, messages):
+        return stray
+    done: Call = ("todo_complete", {"notes": ""})
+    if closed >= ITEMS:
+        plan = _plan(closed)
+        finish = _finish([path(n) for n in range(1, ITEMS + 1)])
+        return Reply(calls=[plan, finish])
+    if "todo_write" in current:
+        if any(
+            "Wrote" in str(m["content"]) and "todos for" in str(m["content"])
+            for m in _answers(messages)
+        ):
+            return Reply(calls=[done])
+        return Reply(calls=[_todos(closed, PER_PHASE)])
+    if "plan.md" in current:
+        return Reply(calls=[_plan(closed), done])
+    return Reply(calls=[done])
+
+
+def _answers(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The results of the last reply that made calls."""
+    found: list[dict[str, Any]] = []
+    for message in reversed(messages):
+        if message["role"] == "tool":
+            found.append(message)
+        elif message.get("tool_calls"):
+            break
+    return found
+
+
+def _left_alone(messages: list[dict[str, Any]], drift: str | None) -> Reply:
+    """In a plain tool-calling loop: the next item that no result speaks of, until all are made."""
+    made = sum(
+        str(message["content"]).startswith("Wrote")
+        for message in messages
+        if message["role"] == "tool"
+    )
+    if made >= ITEMS:
+        return Reply("All items have been made.")
+    if drift == "forbidden":
+        return Reply(calls=[("make_tea", {})])
+    if stray := _astray(drift, made + 1, messages):
+        return stray
+    return Reply(calls=[_write(made + 1)])
+
+
+def _write(item: int) -> Call:
+    return ("write_file", {"path": path(item), "content": content(item)})
+
+
+def _todos(closed: int, count: int) -> Call:
+    items = range(closed + 1, min(closed + count, ITEMS) + 1)
+    # A phase has at least five todos; the last items of a scope may be fewer.
+    items = items if len(items) >= 5 or count < 5 else range(ITEMS - 4, ITEMS + 1)
+    todos = [
+        {"id": place, "content": f"Make item {n} as {path(n)}.", "items": [f"S{n}"]}
+        for place, n in enumerate(items, 1)
+    ]
+    return ("todo_write", {"phase": f"From item {closed + 1}", "description": "", "todos": todos})
+
+
+def _plan(closed: int) -> Call:
+    lines = ["# Plan"]
+    for first in range(1, ITEMS + 1, PER_PHASE):
+        last = first + PER_PHASE - 1
+        box = "x" if closed >= last else " "
+        lines += [
+            "",
+            f"## Phase {first // PER_PHASE + 1}: Items",
+            "",
+            f"- [{box}] {first} to {last}",
+        ]
+    return ("write_file", {"path": "plan.md", "content": "\n".join(lines) + "\n"})
+
+
+def _finish(deliverables: list[str]) -> Call:
+    arguments = {"summary": "All items.", "deliverables": deliverables, "confidence": 1.0}
+    return ("job_complete", arguments)
