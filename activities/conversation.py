@@ -13,7 +13,7 @@ from typing import Any
 
 from activities.checkpoints import Files
 from activities.checkpoints.folders import FILE, Raw, entries
-from activities.checkpoints.objects import EMPTY_TREE, read, write_blob
+from activities.checkpoints.objects import EMPTY_TREE
 
 FAN_OUT = 32
 MALFORMED = "malformed_arguments"
@@ -64,7 +64,7 @@ class Conversation:
             data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(
                 "utf-8", "replace"
             )
-            files = files.with_raw(_parts(number), Raw(FILE, write_blob(files.repo, data)))
+            files = files.with_raw(_parts(number), Raw(FILE, files.store.write_blob(data)))
         return Conversation(files)
 
     def __len__(self) -> int:
@@ -112,13 +112,13 @@ class Conversation:
 
     def _on(self, tree: bytes) -> list[bytes]:
         """The ids in one tree; the names were made so that they sort in the order of messages."""
-        return [raw.id for _, raw in sorted(entries(self.files.repo, tree).items())]
+        return [raw.id for _, raw in sorted(entries(self.files.store, tree).items())]
 
     def _joined(self, shelf: bytes) -> bytes:
         return b",".join(self._read(blob) for blob in self._on(shelf))
 
     def _read(self, blob: bytes) -> bytes:
-        return read(self.files.repo, blob)
+        return self.files.store.read(blob)
 
 
 def _parts(number: int) -> tuple[str, str]:

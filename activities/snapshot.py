@@ -16,11 +16,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from pygit2 import Repository
-
 from activities.checkpoints import Checkpoints, Files, diff
 from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
-from activities.checkpoints.objects import read, write_blob
+from activities.checkpoints.objects import Store
 from activities.conversation import Conversation
 from config.schema import AgentConfig
 from protocol.state import JobState
@@ -28,12 +26,12 @@ from protocol.state import JobState
 _configs: dict[bytes, AgentConfig] = {}
 
 
-def _config(repo: Repository, blob: bytes) -> AgentConfig:
+def _config(store: Store, blob: bytes) -> AgentConfig:
     """The pinned configuration, read once for all jobs that share it."""
     if blob not in _configs:
         if len(_configs) > 256:
             _configs.clear()
-        _configs[blob] = AgentConfig.model_validate_json(read(repo, blob))
+        _configs[blob] = AgentConfig.model_validate_json(store.read(blob))
     return _configs[blob]
 
 
@@ -73,8 +71,8 @@ class Snapshot:
     @classmethod
     def start(cls, checkpoints: Checkpoints, config: AgentConfig, state: JobState) -> Snapshot:
         """The content of a job before its first checkpoint."""
-        empty = Files.empty(checkpoints.repo)
-        config_id = write_blob(checkpoints.repo, config.model_dump_json().encode()).hex()
+        empty = Files.empty(checkpoints.store)
+        config_id = checkpoints.store.write_blob(config.model_dump_json().encode()).hex()
         conversation = Conversation(empty)
         return cls(checkpoints, "", config, config_id, state, conversation, empty, empty, empty)
 
@@ -85,14 +83,14 @@ class Snapshot:
         Raises:
             CheckpointMissing: the commit, or a part of it, is not in this store.
         """
-        repo = checkpoints.repo
-        parts = entries(repo, bytes.fromhex(checkpoints.tree_of(commit)))
+        store = checkpoints.store
+        parts = entries(store, bytes.fromhex(checkpoints.tree_of(commit)))
 
         def files(name: bytes) -> Files:
             return checkpoints.files(parts[name].id.hex())
 
-        config = _config(repo, parts[b"config.json"].id)
-        state = JobState.model_validate_json(read(repo, parts[b"state.json"].id))
+        config = _config(store, parts[b"config.json"].id)
+        state = JobState.model_validate_json(store.read(parts[b"state.json"].id))
         return cls(
             checkpoints,
             commit,
@@ -107,8 +105,8 @@ class Snapshot:
 
     def save(self, message: str, at: int) -> str:
         """Write the tree and its commit; the id is a function of content, parent and date."""
-        repo = self.checkpoints.repo
-        state = write_blob(repo, self.state.model_dump_json(exclude_defaults=True).encode())
+        store = self.checkpoints.store
+        state = store.write_blob(self.state.model_dump_json(exclude_defaults=True).encode())
         folders = {
             b"conversation": self.conversation.files,
             b"files": self.files,
@@ -116,7 +114,7 @@ class Snapshot:
             b"changes": self.changes,
         }
         tree = build(
-            repo,
+            store,
             {
                 b"config.json": Raw(FILE, bytes.fromhex(self.config_id)),
                 b"state.json": Raw(FILE, state),
@@ -129,7 +127,7 @@ class Snapshot:
 
     def begin_conversation(self, *messages: dict[str, Any]) -> None:
         """Start afresh: nothing of the old conversation, and nothing counts as read."""
-        empty = Files.empty(self.checkpoints.repo)
+        empty = Files.empty(self.checkpoints.store)
         self.conversation = Conversation(empty).append(*messages)
         self.reads = empty
 
@@ -150,7 +148,7 @@ class Snapshot:
             if change.new is None or change.new.kind == "folder":
                 self.changes = with_entry(self.changes, change.path, None)
             else:
-                step = write_blob(self.checkpoints.repo, str(self.state.step).encode())
+                step = self.checkpoints.store.write_blob(str(self.state.step).encode())
                 self.changes = with_entry(self.changes, change.path, Raw(FILE, step))
         return changed
 
