@@ -108,7 +108,7 @@ class Journal:
                         if sound:
                             file.end = at + HEAD.size + len(record.data)
                 except FileNotFoundError:
-                    del self._files[name]
+                    self._files.pop(name, None)
 
     def forget(self) -> None:
         """Read every file anew: for whoever asks what is really there."""
@@ -131,8 +131,9 @@ class Journal:
             return []
 
     def _forget_gone(self) -> None:
-        for name in self._files.keys() - set(self._names()):
-            del self._files[name]
+        for name in list(self._files):
+            if not (self._folder / name).exists():
+                self._files.pop(name, None)
 
     def _read(self, name: str, at: int, length: int) -> Record | None:
         try:
@@ -151,18 +152,19 @@ class Journal:
         """The file of this process, locked and as it was left; if it is not, another one."""
         while True:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
-            if self._mine not in self._files:
+            file = self._files.get(self._mine or "")
+            if self._mine is None or file is None:
                 self._folder.mkdir(exist_ok=True)
                 self._mine = f"{secrets.token_hex(8)}.log"
-                self._files[self._mine] = _File()
+                file = self._files[self._mine] = _File()
                 flags |= os.O_CREAT | os.O_EXCL
-            path, file = self._folder / self._mine, self._files[self._mine]
+            path = self._folder / self._mine
             try:
                 handle = os.open(path, flags, 0o666)
             except FileNotFoundError:
                 if flags & os.O_CREAT:
                     raise
-                del self._files[self._mine]
+                self._files.pop(self._mine, None)
                 continue
             try:
                 if _lock(handle) and _is(handle, path, file.end):
