@@ -14,7 +14,6 @@ from typing import Any
 
 from activities.checkpoints import Files
 from activities.checkpoints.folders import FILE, Raw, entries
-from activities.checkpoints.objects import read, write_blob
 from activities.tokens import of_message
 
 FAN_OUT = 32
@@ -86,7 +85,7 @@ class Conversation:
             data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(
                 "utf-8", "replace"
             )
-            files = files.with_raw(_place(number), Raw(FILE, write_blob(files.repo, data)))
+            files = files.with_raw(_place(number), Raw(FILE, files.store.write_blob(data)))
         return Conversation(files)
 
     def __len__(self) -> int:
@@ -155,7 +154,7 @@ class Conversation:
 
     def _on(self, tree: bytes) -> list[bytes]:
         """The ids in one tree; the names were made so that they sort in the order of messages."""
-        return [raw.id for _, raw in sorted(entries(self.files.repo, tree).items())]
+        return [raw.id for _, raw in sorted(entries(self.files.store, tree).items())]
 
     def _parts(self, start: int, stop: int | None) -> Iterator[tuple[bytes, bool]]:
         """The pieces of a range: ids of whole, full shelves (True) and of single messages."""
@@ -183,7 +182,7 @@ class Conversation:
         return b",".join(self._read(blob) for blob in self._on(shelf))
 
     def _read(self, blob: bytes) -> bytes:
-        return read(self.files.repo, blob)
+        return self.files.store.read(blob)
 
 
 def _place(number: int) -> tuple[str, str]:

@@ -101,22 +101,29 @@ class Follower:
             project_folder(self._root, checkpoints, commit, scheduled, wait=0)
         except (OSError, pygit2.GitError) as error:
             log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
+            return
+        # A phase may be long: what it stores is packed on the way as well.
+        try:
+            checkpoints.pack_if_full()
+        except (OSError, pygit2.GitError) as error:
+            log.warning("not packed: %s", error, extra={"job": job_id()})
 
 
 def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False) -> list[str]:
     """What a phase end does once its checkpoint is made; doing it twice changes nothing.
 
-    Tags the checkpoint, packs the objects, brings the whole folder up to date and drops the
+    Packs the objects, tags the checkpoint, brings the whole folder up to date and drops the
     replies kept for retries that can no longer come. What a frozen worker holds is left to the
     next phase end; only at the `last` one the folder must be right.
     """
     checkpoints = snapshot.checkpoints
-    checkpoints.tag(tag, snapshot.commit)
     moved: list[str] = []
     try:
         checkpoints.pack()
     except TimeoutError as error:
         log.warning("not packed: %s", error, extra={"job": job_id()})
+    # Packed first: git, which knows nothing of the journal, can follow every tag.
+    checkpoints.tag(tag, snapshot.commit)
     try:
         wait = PATIENCE if last else 1
         moved = project_folder(root, checkpoints, snapshot.commit, order(), whole=True, wait=wait)

@@ -22,11 +22,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from pygit2 import Repository
-
 from activities.checkpoints import Checkpoints, Files, diff
 from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
-from activities.checkpoints.objects import EMPTY_TREE, read, write_blob
+from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.context.view import Compaction, View
 from activities.conversation import Conversation
 from config.schema import AgentConfig
@@ -35,17 +33,17 @@ from protocol.state import JobState
 _configs: dict[bytes, AgentConfig] = {}
 
 
-def _config(repo: Repository, blob: bytes) -> AgentConfig:
+def _config(store: Store, blob: bytes) -> AgentConfig:
     """The pinned configuration, read once for all jobs that share it."""
     if blob not in _configs:
         if len(_configs) > 256:
             _configs.clear()
-        _configs[blob] = AgentConfig.model_validate_json(read(repo, blob))
+        _configs[blob] = AgentConfig.model_validate_json(store.read(blob))
     return _configs[blob]
 
 
-def _compaction(repo: Repository, raw: Raw | None) -> Compaction:
-    return Compaction.model_validate_json(read(repo, raw.id)) if raw else Compaction()
+def _compaction(store: Store, raw: Raw | None) -> Compaction:
+    return Compaction.model_validate_json(store.read(raw.id)) if raw else Compaction()
 
 
 def with_entry(files: Files, path: str, raw: Raw | None) -> Files:
@@ -87,8 +85,8 @@ class Snapshot:
     @classmethod
     def start(cls, checkpoints: Checkpoints, config: AgentConfig, state: JobState) -> Snapshot:
         """The content of a job before its first checkpoint."""
-        empty = Files.empty(checkpoints.repo)
-        config_id = write_blob(checkpoints.repo, config.model_dump_json().encode()).hex()
+        empty = Files.empty(checkpoints.store)
+        config_id = checkpoints.store.write_blob(config.model_dump_json().encode()).hex()
         return cls(
             checkpoints,
             commit="",
@@ -111,15 +109,15 @@ class Snapshot:
         Raises:
             CheckpointMissing: the commit, or a part of it, is not in this store.
         """
-        repo = checkpoints.repo
-        parts = entries(repo, bytes.fromhex(checkpoints.tree_of(commit)))
+        store = checkpoints.store
+        parts = entries(store, bytes.fromhex(checkpoints.tree_of(commit)))
 
         def files(name: bytes) -> Files:
             part = parts.get(name)
-            return checkpoints.files(part.id.hex()) if part else Files.empty(repo)
+            return checkpoints.files((part.id if part else EMPTY_TREE).hex())
 
-        config = _config(repo, parts[b"config.json"].id)
-        state = JobState.model_validate_json(read(repo, parts[b"state.json"].id))
+        config = _config(store, parts[b"config.json"].id)
+        state = JobState.model_validate_json(store.read(parts[b"state.json"].id))
         return cls(
             checkpoints,
             commit,
@@ -130,15 +128,15 @@ class Snapshot:
             checkpoints.files(parts[b"files"].id.hex(), limit=config.limits.file_bytes),
             files(b"reads"),
             files(b"changes"),
-            _compaction(repo, parts.get(b"context.json")),
+            _compaction(store, parts.get(b"context.json")),
             files(b"reasoning"),
             files(b"history"),
         )
 
     def save(self, message: str, at: int) -> str:
         """Write the tree and its commit; the id is a function of content, parent and date."""
-        repo = self.checkpoints.repo
-        state = write_blob(repo, self.state.model_dump_json(exclude_defaults=True).encode())
+        store = self.checkpoints.store
+        state = store.write_blob(self.state.model_dump_json(exclude_defaults=True).encode())
         folders = {
             b"conversation": self.conversation.files,
             b"files": self.files,
@@ -153,8 +151,8 @@ class Snapshot:
         parts[b"state.json"] = Raw(FILE, state)
         if self.compaction != Compaction():
             context = self.compaction.model_dump_json().encode()
-            parts[b"context.json"] = Raw(FILE, write_blob(repo, context))
-        tree = build(repo, parts)
+            parts[b"context.json"] = Raw(FILE, store.write_blob(context))
+        tree = build(store, parts)
         parents = [self.commit] if self.commit else []
         self.commit = self.checkpoints.commit(tree.hex(), parents, message, at)
         return self.commit
@@ -166,7 +164,7 @@ class Snapshot:
 
     def begin_conversation(self, *messages: dict[str, Any]) -> None:
         """Start afresh: nothing of the old conversation, and nothing counts as read."""
-        empty = Files.empty(self.checkpoints.repo)
+        empty = Files.empty(self.checkpoints.store)
         self.conversation = Conversation(empty).append(*messages)
         self.compaction = Compaction()
         self.reads = empty
@@ -178,7 +176,7 @@ class Snapshot:
 
     def keep_reasoning(self, text: str) -> None:
         """Keep what the model returned of its reasoning at this step, for the record."""
-        raw = Raw(FILE, write_blob(self.checkpoints.repo, text.encode()))
+        raw = Raw(FILE, self.checkpoints.store.write_blob(text.encode()))
         self.reasoning = self.reasoning.with_raw((f"{self.state.step:06d}.md",), raw)
 
     def changed_since(self, step: int) -> list[str]:
@@ -207,7 +205,7 @@ class Snapshot:
             if change.new is None or change.new.kind == "folder":
                 self.changes = with_entry(self.changes, change.path, None)
             else:
-                step = write_blob(self.checkpoints.repo, str(self.state.step).encode())
+                step = self.checkpoints.store.write_blob(str(self.state.step).encode())
                 self.changes = with_entry(self.changes, change.path, Raw(FILE, step))
         return changed
 

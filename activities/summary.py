@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from activities.checkpoints import Entry, Files
-from activities.checkpoints.objects import read
 from activities.plain import plain
 from protocol.state import JobState
 
@@ -60,7 +59,7 @@ def _line(files: Files, changes: Files, entry: Entry) -> str:
     if entry.kind == "folder":
         return f"- {entry.path}/ (empty)"
     step = changes.raw(tuple(entry.path.split("/")))
-    changed = read(changes.repo, step.id).decode() if step else "0"
+    changed = changes.store.read(step.id).decode() if step else "0"
     purpose = _purpose(files, entry)
     return f"- {entry.path} · {entry.size:,} bytes · step {changed}" + (
         f" · {purpose}" if purpose else ""

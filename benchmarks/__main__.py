@@ -55,7 +55,7 @@ async def measure(counts: list[int], rounds: int, *, with_files: bool) -> dict[s
         async with server(ui=False) as temporal:
             await bare(temporal.client, 10, local=False)  # warm
             looked_at = await job(temporal.client, root, 100, watched=True)
-            figures["loose_store_bytes"] = looked_at.loose_bytes
+            figures["unpacked_store_bytes"] = looked_at.unpacked_bytes
             for count in counts:
                 taken = [await _round(temporal.client, root, count) for _ in range(rounds)]
                 figures["steps"][str(count)] = {
@@ -143,10 +143,8 @@ def show(figures: dict[str, Any]) -> None:
     if "files" in figures:
         told = ", ".join(f"{name} {value:.2f}" for name, value in figures["files"].items())
         console.print(f"A step among {FILES:,} files against one among 10 (limit 1.10): {told}")
-    loose = figures["loose_store_bytes"]
-    console.print(
-        f"Store bytes a step within a phase, before packing, in disk blocks: {loose:,.0f}"
-    )
+    unpacked = figures["unpacked_store_bytes"]
+    console.print(f"Store bytes a step within a phase, before packing: {unpacked:,.0f}")
     console.print(f"Server: {figures['server']}")
 
 

@@ -22,7 +22,8 @@ from benchmarks.bare import Bare, nothing, nothing_local
 from benchmarks.histories import Steps, chain, steps
 from benchmarks.model import Prefixes, client
 from engine.converter import DATA_CONVERTER
-from engine.service import build_worker, runner
+from engine.sandbox import runner
+from engine.service import build_worker
 from workflows.job import Job
 
 Handle = WorkflowHandle[Any, dict[str, Any]]
@@ -36,8 +37,8 @@ class JobRun:
     runs: int
     store_bytes: float
     """Disk a step, after the phase was packed."""
-    loose_bytes: float
-    """Disk a step within the phase, small files in whole disk blocks."""
+    unpacked_bytes: float
+    """Disk a step within the phase, in the journal."""
     prefix: float
     megabytes: float
     """Largest memory of this process, which is server client and worker in one."""
@@ -87,7 +88,7 @@ async def job(
             await asyncio.to_thread(files, root.workspace(queue))
             await handle.signal("resume", {})
         # Looking on costs the worker time, so only a run that is not timed is looked at.
-        loose = await _loose_bytes(handle, root.repository(queue), count) if watched else 0.0
+        unpacked = await _unpacked_bytes(handle, root.repository(queue), count) if watched else 0.0
         await handle.result()
     runs = await chain(temporal, queue)
     tactical = steps(runs, "model_call")
@@ -103,7 +104,7 @@ async def job(
         steps=tactical,
         runs=len(runs),
         store_bytes=_disk(checkpoints.path / "objects") / count,
-        loose_bytes=loose,
+        unpacked_bytes=unpacked,
         prefix=prefixes.share,
         megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         replay_seconds=replayed,
@@ -132,15 +133,15 @@ async def _until(handle: Handle, wanted: Callable[[dict[str, Any]], bool]) -> No
         await asyncio.sleep(0.1)
 
 
-async def _loose_bytes(handle: Handle, repository: Path, count: int) -> float:
+async def _unpacked_bytes(handle: Handle, repository: Path, count: int) -> float:
     """Disk a step while the phase runs and nothing of it is packed yet."""
-    objects = repository / "objects"
+    journal = repository / "journal"
     await _until(handle, lambda now: bool(now["phase"]) and now["phase"]["number"] >= 2)
-    first, before = (await handle.query("status"))["step"], _disk(objects)
+    first, before = (await handle.query("status"))["step"], _disk(journal)
     await _until(handle, lambda now: now["step"] >= first + count // 2 or bool(now["result"]))
     now = await handle.query("status")
     made = now["step"] - first
-    return (_disk(objects) - before) / made if made and now["phase"]["number"] == 2 else 0.0
+    return (_disk(journal) - before) / made if made and now["phase"]["number"] == 2 else 0.0
 
 
 def _disk(folder: Path) -> int:

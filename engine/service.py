@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from temporalio.client import Client
 from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from engine.connection import task_queue as default_task_queue
+from engine.sandbox import runner
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
@@ -22,12 +22,6 @@ GRACE = timedelta(seconds=10)
 
 THREADS = 64
 """Steps that one worker runs at a time; each regular or local activity holds a thread."""
-
-PASSTHROUGH = ("protocol",)
-"""Modules that every workflow shares instead of importing them again for itself: data types only.
-
-`workflows` is not among them: its code is what the sandbox checks.
-"""
 
 
 def build_worker(
@@ -75,13 +69,6 @@ def build_worker(
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         default_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=grace,
-    )
-
-
-def runner() -> SandboxedWorkflowRunner:
-    """The sandbox, told which modules need no second import."""
-    return SandboxedWorkflowRunner(
-        restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSTHROUGH)
     )
 
 

@@ -8,12 +8,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pygit2
-
 from activities.checkpoints import folder_io, folders
 from activities.checkpoints.folders import EXECUTABLE, FOLDER, LINK, Raw
 from activities.checkpoints.names import from_bytes, to_bytes, unescape
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.objects import EMPTY_TREE, Store
 
 # At the top of a workspace and in no checkpoint.
 NOT_OURS = frozenset({b"errors"})
@@ -30,7 +28,7 @@ class Bringing:
     was moved there, as paths below `lost`.
     """
 
-    repo: pygit2.Repository
+    store: Store
     drafts: int
     lost: Path
     found: list[str] = field(default_factory=list)
@@ -45,14 +43,14 @@ class Bringing:
         if not scan:
             differing = {
                 _on_disk(name): (old, new)
-                for name, old, new in folders.differences(self.repo, known[0], want)
+                for name, old, new in folders.differences(self.store, known[0], want)
             }
             for name, (old, new) in sorted(differing.items()):
                 self._item(fd, at, name, [old] if old else [], new, scan=False)
             return
-        wanted = {_on_disk(name): raw for name, raw in folders.entries(self.repo, want).items()}
+        wanted = {_on_disk(name): raw for name, raw in folders.entries(self.store, want).items()}
         ours = [
-            {_on_disk(name): raw for name, raw in folders.entries(self.repo, tree).items()}
+            {_on_disk(name): raw for name, raw in folders.entries(self.store, tree).items()}
             for tree in known
         ]
         for name in sorted(wanted.keys() | set(folder_io.names(fd))):
@@ -80,7 +78,7 @@ class Bringing:
         if is_folder:
             self._remove_folder(fd, at, name, known)
         elif there is not None:
-            if want is not None and folder_io.holds(self.repo, fd, name, want):
+            if want is not None and folder_io.holds(self.store, fd, name, want):
                 if want.mode != LINK:
                     folder_io.set_executable(fd, name, want.mode == EXECUTABLE)
                 return
@@ -91,11 +89,11 @@ class Bringing:
         if want is not None:
             # Under its name only when complete; a rename follows no link that appeared meanwhile.
             draft = b"%d" % next(iter(self._draft))
-            folder_io.make(self.repo, want, self.drafts, draft)
+            folder_io.make(self.store, want, self.drafts, draft)
             os.rename(draft, name, src_dir_fd=self.drafts, dst_dir_fd=fd)
 
     def _is_ours(self, fd: int, name: bytes, known: list[Raw]) -> bool:
-        return any(folder_io.holds(self.repo, fd, name, raw) for raw in known)
+        return any(folder_io.holds(self.store, fd, name, raw) for raw in known)
 
     def _clear(self, fd: int, at: Names, name: bytes, known: list[Raw]) -> None:
         """Frees the name of a file, link or device."""

@@ -4,15 +4,14 @@ import os
 import stat
 from dataclasses import dataclass, field
 
-import pygit2
-
-from activities.checkpoints import folder_io, folders, objects
+from activities.checkpoints import folder_io, folders
 from activities.checkpoints.bringing import NOT_OURS, Names
 from activities.checkpoints.diff import Change, diff
 from activities.checkpoints.errors import PathRefused, shown
 from activities.checkpoints.files import Entry, Files
 from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw
 from activities.checkpoints.names import escape, from_bytes, to_bytes
+from activities.checkpoints.objects import Store
 from activities.checkpoints.paths import check_size
 from activities.checkpoints.projection import projecting
 from activities.checkpoints.repository import Checkpoints
@@ -34,12 +33,12 @@ def collect(checkpoints: Checkpoints, root: Root, job: str, base: Files) -> tupl
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(root.workspace(job), flags)
         try:
-            taking = _Taking(base.repo, base)
-            taken = Files(base.repo, taking.folder(fd, ()).hex(), limit=base.limit)
+            taking = _Taking(base.store, base)
+            taken = Files(base.store, taking.folder(fd, ()).hex(), limit=base.limit)
         finally:
             os.close(fd)
     trees = [record.tree, *record.started] if record else []
-    known = [Files(base.repo, tree) for tree in dict.fromkeys(trees) if tree]
+    known = [Files(base.store, tree) for tree in dict.fromkeys(trees) if tree]
     if known != [base]:
         taken = _changes_on(base, taken, known)
     return taken, taking.notes
@@ -47,7 +46,7 @@ def collect(checkpoints: Checkpoints, root: Root, job: str, base: Files) -> tupl
 
 @dataclass
 class _Taking:
-    repo: pygit2.Repository
+    store: Store
     base: Files
     notes: list[str] = field(default_factory=list)
 
@@ -69,13 +68,13 @@ class _Taking:
                 continue
             if raw is not None:
                 node[to_bytes(escape(parts[-1]))] = raw
-        return folders.build(self.repo, node)
+        return folders.build(self.store, node)
 
     def _item(self, fd: int, name: bytes, path: Names) -> Raw:
         mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
         if stat.S_ISLNK(mode):
             target = os.readlink(name, dir_fd=fd)
-            return Raw(LINK, objects.write_blob(self.repo, target))
+            return Raw(LINK, self.store.write_blob(target))
         if stat.S_ISDIR(mode):
             with folder_io.opened(fd, name) as inner:
                 return Raw(FOLDER, self.folder(inner, path))
@@ -86,7 +85,7 @@ class _Taking:
         if len(data) > self.base.limit:
             raise _Skipped(f"it is larger than {self.base.limit:,} bytes.")
         kind = EXECUTABLE if mode & stat.S_IXUSR else FILE
-        return Raw(kind, objects.write_blob(self.repo, data))
+        return Raw(kind, self.store.write_blob(data))
 
 
 class _Skipped(Exception):
@@ -122,7 +121,7 @@ def _without(files: Files, taken: Files, path: str) -> Files:
     files = files.with_raw(parts, None)
     while (parts := parts[:-1]) and taken.raw(parts) is None:
         present = files.raw(parts)
-        if present is None or present.mode != FOLDER or folders.entries(files.repo, present.id):
+        if present is None or present.mode != FOLDER or folders.entries(files.store, present.id):
             break
         files = files.with_raw(parts, None)
     return files

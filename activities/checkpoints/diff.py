@@ -41,7 +41,7 @@ def diff(old: Files | None, new: Files) -> Iterator[Change]:
                     new.entry_of(parts, come) if come else None,
                 )
         below = folders.differences(
-            new.repo,
+            new.store,
             was.id if was and was_folder else EMPTY_TREE,
             now.id if now and now_folder else EMPTY_TREE,
         )

@@ -5,13 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
-import pygit2
-
-from activities.checkpoints import folders, objects
+from activities.checkpoints import folders
 from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, shown
 from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Raw
 from activities.checkpoints.names import escape, from_bytes, to_bytes, unescape
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.checkpoints.paths import check_size, parse
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
@@ -28,12 +26,12 @@ class Entry:
     kind: Kind
     executable: bool
     id: str
-    _repo: pygit2.Repository = field(repr=False, compare=False)
+    _store: Store = field(repr=False, compare=False)
 
     @property
     def size(self) -> int:
         """Bytes of a file or of a link's target; 0 for a folder. Looked up when asked for."""
-        return 0 if self.kind == "folder" else objects.size(self._repo, bytes.fromhex(self.id))
+        return 0 if self.kind == "folder" else self._store.size(bytes.fromhex(self.id))
 
 
 class Files:
@@ -43,23 +41,21 @@ class Files:
     folder; doing it twice writes the same objects again. Paths follow `paths.parse`. Links are
     followed inside the tree (except by `entry`, `link`, `move`, `delete`, `copy_from` in the last
     name); one that leads out raises PathRefused. An object the repository has lost raises
-    CheckpointMissing. Belongs to the thread of its `repo` handle.
+    CheckpointMissing. Belongs to the thread of its `store` handle.
     """
 
-    __slots__ = ("_root", "limit", "repo")
+    __slots__ = ("_root", "limit", "store")
 
-    def __init__(
-        self, repo: pygit2.Repository, tree_id: str, *, limit: int = MAX_FILE_BYTES
-    ) -> None:
+    def __init__(self, store: Store, tree_id: str, *, limit: int = MAX_FILE_BYTES) -> None:
         """`limit`: the most bytes `write` takes for one file."""
-        self.repo = repo
+        self.store = store
         self.limit = limit
         self._root = bytes.fromhex(tree_id)
 
     @classmethod
-    def empty(cls, repo: pygit2.Repository) -> Self:
+    def empty(cls, store: Store) -> Self:
         """A tree with nothing in it."""
-        return cls(repo, folders.build(repo, {}).hex())
+        return cls(store, folders.build(store, {}).hex())
 
     @property
     def id(self) -> str:
@@ -84,11 +80,11 @@ class Files:
             raise FileMissing(path)
         if raw.mode == FOLDER:
             raise FilesError(f"{shown(path)} is a folder; list it or name a file in it.")
-        return objects.read(self.repo, raw.id)
+        return self.store.read(raw.id)
 
     def content(self, entry: Entry) -> bytes:
         """The content of a file that was listed, whatever its name; of a link, its target."""
-        return objects.read(self.repo, bytes.fromhex(entry.id))
+        return self.store.read(bytes.fromhex(entry.id))
 
     def entry(self, path: str) -> Entry | None:
         """What lies at a path (the link itself, not its target), or None."""
@@ -108,7 +104,7 @@ class Files:
             raise FileMissing(path)
         if entry.kind != "folder":
             raise FilesError(f"{shown(path)} is not a folder; name one.")
-        return Files(self.repo, entry.id, limit=self.limit)
+        return Files(self.store, entry.id, limit=self.limit)
 
     def walk(self, path: str = "") -> Iterator[Entry]:
         """Files, links and empty folders below a folder: depth first, names sorted by bytes."""
@@ -137,7 +133,7 @@ class Files:
             raise FilesError(f"{shown(path)} is a folder; name a file in it.")
         if executable is None:
             executable = present is not None and present.mode == EXECUTABLE
-        blob = objects.write_blob(self.repo, data)
+        blob = self.store.write_blob(data)
         return self.with_raw(parts, Raw(EXECUTABLE if executable else FILE, blob))
 
     def make_folder(self, path: str) -> "Files":
@@ -148,7 +144,7 @@ class Files:
             if present.mode != FOLDER:
                 raise FilesError(f"{shown(path)} is a file; choose another name for the folder.")
             return self
-        return self.with_raw(parts, Raw(FOLDER, folders.build(self.repo, {})))
+        return self.with_raw(parts, Raw(FOLDER, folders.build(self.store, {})))
 
     def link(self, path: str, target: str) -> "Files":
         """With a symbolic link at the path. The target is stored as it is, checked when used."""
@@ -158,7 +154,7 @@ class Files:
         present = self.raw(parts)
         if present is not None and present.mode == FOLDER:
             raise FilesError(f"{shown(path)} is a folder; choose another name for the link.")
-        return self.with_raw(parts, Raw(LINK, objects.write_blob(self.repo, to_bytes(target))))
+        return self.with_raw(parts, Raw(LINK, self.store.write_blob(to_bytes(target))))
 
     def delete(self, path: str) -> "Files":
         """Without the file, link or folder. Raises FileMissing."""
@@ -199,26 +195,26 @@ class Files:
         for part in parts:
             if found is None or found.mode != FOLDER:
                 return None
-            found = folders.get(self.repo, found.id, to_bytes(escape(part)))
+            found = folders.get(self.store, found.id, to_bytes(escape(part)))
         return found
 
     def with_raw(self, parts: tuple[str, ...], raw: Raw | None) -> "Files":
         """With (or, for None, without) that entry. Raises FilesError if a parent is a file."""
         root = self._graft(self._root, parts, 0, raw)
-        return Files(self.repo, root.hex(), limit=self.limit)
+        return Files(self.store, root.hex(), limit=self.limit)
 
     def _graft(self, folder: bytes, parts: tuple[str, ...], depth: int, raw: Raw | None) -> bytes:
         name = to_bytes(escape(parts[depth]))
         if depth == len(parts) - 1:
-            return folders.put(self.repo, folder, name, raw)
-        below = folders.get(self.repo, folder, name)
+            return folders.put(self.store, folder, name, raw)
+        below = folders.get(self.store, folder, name)
         if below is None and raw is None:
             return folder
         if below is not None and below.mode != FOLDER:
             at = "/".join(parts[: depth + 1])
             raise FilesError(f"{shown(at)} is not a folder; choose another path or delete it.")
         child = self._graft(below.id if below else EMPTY_TREE, parts, depth + 1, raw)
-        return folders.put(self.repo, folder, name, Raw(FOLDER, child))
+        return folders.put(self.store, folder, name, Raw(FOLDER, child))
 
     def _resolve(
         self, path: str, *, follow: bool = True, allow_root: bool = False
@@ -239,10 +235,10 @@ class Files:
             here = trail[-1]
             raw = None
             if here.mode == FOLDER:
-                raw = folders.get(self.repo, here.id, to_bytes(escape(part)))
+                raw = folders.get(self.store, here.id, to_bytes(escape(part)))
             if raw is not None and raw.mode == LINK and (follow or todo):
                 links += 1
-                target = objects.read(self.repo, raw.id)
+                target = self.store.read(raw.id)
                 if links > MAX_LINKS:
                     raise PathRefused(f"{shown(path)} follows more than {MAX_LINKS} links.")
                 if target.startswith(b"/"):
@@ -265,11 +261,11 @@ class Files:
         return self._sorted(raw.id)
 
     def _sorted(self, folder: bytes) -> list[tuple[str, Raw]]:
-        found = folders.entries(self.repo, folder).items()
+        found = folders.entries(self.store, folder).items()
         listing = [(unescape(from_bytes(name)), raw) for name, raw in found]
         return sorted(listing, key=lambda item: to_bytes(item[0]))
 
     def entry_of(self, parts: tuple[str, ...], raw: Raw) -> Entry:
         """That tree entry as an `Entry`."""
         kind: Kind = "folder" if stat.S_ISDIR(raw.mode) else "link" if raw.mode == LINK else "file"
-        return Entry("/".join(parts), kind, raw.mode == EXECUTABLE, raw.id.hex(), self.repo)
+        return Entry("/".join(parts), kind, raw.mode == EXECUTABLE, raw.id.hex(), self.store)

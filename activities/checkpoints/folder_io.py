@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pygit2
 
-from activities.checkpoints import objects
 from activities.checkpoints.folders import EXECUTABLE, FOLDER, LINK, Raw
+from activities.checkpoints.objects import Store
 
 CHUNK = 1 << 20
 
@@ -50,7 +50,7 @@ def open_file(fd: int, name: bytes) -> int:
     raise OSError(f"{os.fsdecode(name)} is no longer a regular file")
 
 
-def holds(repo: pygit2.Repository, fd: int, name: bytes, raw: Raw) -> bool:
+def holds(store: Store, fd: int, name: bytes, raw: Raw) -> bool:
     """Whether the file or link on the disk has that entry's content (the mode bit aside)."""
     found = status(fd, name)
     if found is None or raw.mode == FOLDER:
@@ -62,7 +62,7 @@ def holds(repo: pygit2.Repository, fd: int, name: bytes, raw: Raw) -> bool:
         return pygit2.hash(target).raw == raw.id
     if not stat.S_ISREG(found.st_mode) or raw.mode == LINK:
         return False
-    return found.st_size == objects.size(repo, raw.id) and _file_id(fd, name) == raw.id
+    return found.st_size == store.size(raw.id) and _file_id(fd, name) == raw.id
 
 
 def set_executable(fd: int, name: bytes, executable: bool) -> None:
@@ -77,9 +77,9 @@ def set_executable(fd: int, name: bytes, executable: bool) -> None:
         os.close(inner)
 
 
-def make(repo: pygit2.Repository, raw: Raw, fd: int, name: bytes) -> None:
+def make(store: Store, raw: Raw, fd: int, name: bytes) -> None:
     """Makes the file or link of an entry under a free name."""
-    data = objects.read(repo, raw.id)
+    data = store.read(raw.id)
     if raw.mode == LINK:
         os.symlink(data, name, dir_fd=fd)
         return

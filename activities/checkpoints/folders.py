@@ -11,10 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import pygit2
-
-from activities.checkpoints import objects
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.objects import EMPTY_TREE, Store
 
 FLAT_LIMIT = 256
 FILE, EXECUTABLE, LINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o40000
@@ -68,59 +65,59 @@ def forget() -> None:
     _parsed.forget()
 
 
-def get(repo: pygit2.Repository, folder: bytes, name: bytes) -> Raw | None:
+def get(store: Store, folder: bytes, name: bytes) -> Raw | None:
     """The entry of that escaped name, or None."""
-    node = _load(repo, folder)
+    node = _load(store, folder)
     depth = 0
     while _count(node) is not None:
         bucket = node.get(b"%s" + _digit(name, depth))
         if bucket is None:
             return None
-        node = _load(repo, bucket.id)
+        node = _load(store, bucket.id)
         depth += 1
     return node.get(name)
 
 
-def put(repo: pygit2.Repository, folder: bytes, name: bytes, raw: Raw | None) -> bytes:
+def put(store: Store, folder: bytes, name: bytes, raw: Raw | None) -> bytes:
     """The folder with that entry set, or without it for None. Returns the new folder's id."""
-    return _put(repo, folder, name, raw, 0)[0]
+    return _put(store, folder, name, raw, 0)[0]
 
 
-def build(repo: pygit2.Repository, entries: Node, depth: int = 0) -> bytes:
+def build(store: Store, entries: Node, depth: int = 0) -> bytes:
     """The id of a folder with these entries, made at once."""
     if len(entries) <= FLAT_LIMIT:
-        return _store(repo, entries)
-    node = {b"%%n%d" % len(entries): Raw(FILE, objects.write_blob(repo, b""))}
+        return _store(store, entries)
+    node = {b"%%n%d" % len(entries): Raw(FILE, store.write_blob(b""))}
     for digit, below in _split(entries, depth).items():
-        node[b"%s" + digit] = Raw(FOLDER, build(repo, below, depth + 1))
-    return _store(repo, node)
+        node[b"%s" + digit] = Raw(FOLDER, build(store, below, depth + 1))
+    return _store(store, node)
 
 
-def entries(repo: pygit2.Repository, folder: bytes) -> Node:
+def entries(store: Store, folder: bytes) -> Node:
     """All entries of a folder by escaped name, in no order."""
-    node = _load(repo, folder)
+    node = _load(store, folder)
     if _count(node) is None:
         return dict(node)
     return {
         name: raw
         for bucket in _buckets(node).values()
-        for name, raw in entries(repo, bucket.id).items()
+        for name, raw in entries(store, bucket.id).items()
     }
 
 
 def differences(
-    repo: pygit2.Repository, old: bytes, new: bytes
+    store: Store, old: bytes, new: bytes
 ) -> Iterator[tuple[bytes, Raw | None, Raw | None]]:
     """(escaped name, old, new) of the entries of one folder that differ, in no order."""
-    return _differences(repo, old, new, 0)
+    return _differences(store, old, new, 0)
 
 
 def _differences(
-    repo: pygit2.Repository, old: bytes | Node, new: bytes | Node, depth: int
+    store: Store, old: bytes | Node, new: bytes | Node, depth: int
 ) -> Iterator[tuple[bytes, Raw | None, Raw | None]]:
     if old == new:
         return
-    before, after = (_load(repo, side) if isinstance(side, bytes) else side for side in (old, new))
+    before, after = (_load(store, side) if isinstance(side, bytes) else side for side in (old, new))
     if _count(before) is None and _count(after) is None:
         for name in before.keys() | after.keys():
             if before.get(name) != after.get(name):
@@ -129,7 +126,7 @@ def _differences(
     olds, news = _sides(before, depth), _sides(after, depth)
     for digit in olds.keys() | news.keys():
         yield from _differences(
-            repo, olds.get(digit, EMPTY_TREE), news.get(digit, EMPTY_TREE), depth + 1
+            store, olds.get(digit, EMPTY_TREE), news.get(digit, EMPTY_TREE), depth + 1
         )
 
 
@@ -140,10 +137,10 @@ def _sides(node: Node, depth: int) -> dict[bytes, bytes | Node]:
 
 
 def _put(
-    repo: pygit2.Repository, folder: bytes, name: bytes, raw: Raw | None, depth: int
+    store: Store, folder: bytes, name: bytes, raw: Raw | None, depth: int
 ) -> tuple[bytes, int]:
     """The new node and by how much its count of entries changed."""
-    node = dict(_load(repo, folder))
+    node = dict(_load(store, folder))
     total = _count(node)
     if total is None:
         before = len(node)
@@ -151,36 +148,36 @@ def _put(
             node.pop(name, None)
         else:
             node[name] = raw
-        return build(repo, node, depth), len(node) - before
+        return build(store, node, depth), len(node) - before
     key = b"%s" + _digit(name, depth)
-    below, change = _put(repo, node.get(key, Raw(FOLDER, EMPTY_TREE)).id, name, raw, depth + 1)
+    below, change = _put(store, node.get(key, Raw(FOLDER, EMPTY_TREE)).id, name, raw, depth + 1)
     node.pop(key, None)
     if below != EMPTY_TREE:
         node[key] = Raw(FOLDER, below)
     if total + change <= FLAT_LIMIT:
         flat: Node = {}
         for bucket in _buckets(node).values():
-            flat |= entries(repo, bucket.id)
-        return _store(repo, flat), change
+            flat |= entries(store, bucket.id)
+        return _store(store, flat), change
     node[b"%%n%d" % (total + change)] = node.pop(b"%%n%d" % total)
-    return _store(repo, node), change
+    return _store(store, node), change
 
 
-def _load(repo: pygit2.Repository, folder: bytes) -> Node:
+def _load(store: Store, folder: bytes) -> Node:
     """The entries of one tree, shared: whoever changes them copies them first."""
     if folder == EMPTY_TREE:
         return {}
     if (node := _parsed.get(folder)) is not None:
         return node
-    found = _ENTRY.findall(objects.read(repo, folder))
+    found = _ENTRY.findall(store.read(folder))
     return _parsed.keep(folder, {name: Raw(int(mode, 8), oid) for mode, name, oid in found})
 
 
-def _store(repo: pygit2.Repository, node: Node) -> bytes:
+def _store(store: Store, node: Node) -> bytes:
     # Git sorts a folder as if its name ended in a slash.
     ordered = sorted(node, key=lambda name: name + b"/" if node[name].mode == FOLDER else name)
-    tree = objects.write_tree(
-        repo, b"".join(b"%o %b\0%b" % (node[name].mode, name, node[name].id) for name in ordered)
+    tree = store.write_tree(
+        b"".join(b"%o %b\0%b" % (node[name].mode, name, node[name].id) for name in ordered)
     )
     _parsed.keep(tree, {name: node[name] for name in ordered})
     return tree

@@ -1,68 +1,119 @@
-"""Packing a repository at phase ends, safe at every moment.
+"""Packing a repository, at phase ends and when its journal is full; safe at every moment.
 
 The one rule: an object leaves its place only after a pack that holds it has been read back in
 full, fsynced, and given its name in `objects/pack`. From it follows what is promised:
 
 * A kill at any point leaves every object in at least one place. What a draft left behind is
-  swept by the next packer; loose objects that are packed already are dropped then.
-* A writer that finds its object present does not write it again (libgit2 only touches the file's
-  time). The object may be moved from loose file to pack a moment later, but it is never absent,
-  and readers look for new packs before they call an object missing.
-* A writer that makes an object anew after its loose file went writes a second copy: harmless.
-  Objects written after the listing was made are not in the pack and are not removed.
+  swept by the next packer; files of the journal that are packed already are dropped then.
+* A writer that knows its object to be in the journal does not write it again. It may be moved
+  into a pack a moment later, but it is never absent, and readers look there before they call an
+  object missing.
+* A file of the journal is locked while it is packed. Its writer goes on in another one, also when
+  it was frozen in between and wakes after the file is gone.
 """
 
 import shutil
-import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pygit2
 from pygit2.packbuilder import PackBuilder
 
+from activities.checkpoints.journal import closed
 from activities.checkpoints.locks import locked, sync
-from activities.checkpoints.objects import set_aside_if_damaged
+from activities.checkpoints.records import HEAD, read_records
+from activities.checkpoints.staging import Staging
 
 MAX_PACKS = 20
 WAIT_SECONDS = 2
 
 
-def pack(repository: Path, *, max_packs: int = MAX_PACKS) -> None:
-    """Moves all loose objects into one pack; all packs too, when there are more than `max_packs`.
+def pack(repository: Path, *, max_packs: int = MAX_PACKS, wait: float = WAIT_SECONDS) -> None:
+    """Moves the journal into one pack; all packs too, when there are more than `max_packs`.
 
     When it returns everything stored before is on the disk (fsync). Objects that turn out damaged
-    are set aside. Raises TimeoutError while another packer, alive or frozen, is at it: what it
-    leaves is for the next time.
+    are set aside. Raises TimeoutError while another packer, alive or frozen, is at it for `wait`
+    seconds: what it leaves is for the next time.
     """
-    with locked(repository / "longhaul-pack.lock", seconds=WAIT_SECONDS):
+    with locked(repository / "longhaul-pack.lock", seconds=wait):
         draft = repository / "packing"
         shutil.rmtree(draft, ignore_errors=True)
         _sweep(repository)
-        loose = [oid for oid in _loose(repository) if not set_aside_if_damaged(repository, oid)]
-        packs = sorted((repository / "objects" / "pack").glob("pack-*.pack"))
-        everything = len(packs) > max_packs
-        everything = everything and _readable(repository / "objects")
-        packed = _packed(repository / "objects")
-        wanted = {pygit2.Oid(hex=oid) for oid in loose} - (set() if everything else packed)
-        if everything:
-            wanted |= packed
-        made = _write(repository, draft, wanted) if wanted else None
-        # Also for a pack that a killed packer placed and we now rely on.
-        sync(repository / "objects" / "pack")
-        if everything and made:
-            for old in packs:
-                if old.stem != made:
-                    # The index first: a pack without one is never looked at.
-                    old.with_suffix(".idx").unlink(missing_ok=True)
-                    old.unlink()
-        _drop_loose(repository, loose)
-        shutil.rmtree(draft, ignore_errors=True)
+        with closed(repository / "journal") as files:
+            try:
+                _pack(repository, draft, files, max_packs)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+
+
+def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> None:
+    objects = repository / "objects"
+    packed = set(_pack_reader(objects))
+    staging = Staging(draft / "objects")
+    taken = [_take(file, staging, objects, packed) for file in files]
+    staging.finish()
+    packs = sorted((objects / "pack").glob("pack-*.pack"))
+    everything = len(packs) > max_packs and _readable(objects)
+    wanted = {pygit2.Oid(raw=oid) for oid in staging.ids}
+    if everything:
+        wanted |= packed
+    made = _write(repository, draft, wanted) if wanted else None
+    # Also for a pack that a killed packer placed and we now rely on.
+    sync(objects / "pack")
+    if everything and made:
+        for old in packs:
+            if old.stem != made:
+                # The index first: a pack without one is never looked at.
+                old.with_suffix(".idx").unlink(missing_ok=True)
+                old.unlink()
+    reader = _pack_reader(objects)
+    for file in taken:
+        file.drop(reader, repository / "damaged")
+
+
+@dataclass
+class _Taken:
+    """A file of the journal and what could be read of it."""
+
+    path: Path
+    ids: set[bytes] = field(default_factory=set)
+    is_whole: bool = True
+
+    def drop(self, reader: pygit2.Odb, damaged: Path) -> None:
+        """Removes the file if all of it can be read from packs alone."""
+        if not all(_reads(reader, oid) for oid in self.ids):
+            return
+        if self.is_whole:
+            self.path.unlink()
+            return
+        damaged.mkdir(exist_ok=True)
+        self.path.rename(damaged / self.path.name)
+
+
+def _take(path: Path, staging: Staging, objects: Path, packed: set[pygit2.Oid]) -> _Taken:
+    """Stages what of a file is sound and in no pack."""
+    taken = _Taken(path)
+    reader = _pack_reader(objects)
+    end = 0
+    for at, record in read_records(path):
+        end = at + HEAD.size + len(record.data)
+        if not record.is_sound:
+            taken.is_whole = False
+            continue
+        taken.ids.add(record.id)
+        if pygit2.Oid(raw=record.id) not in packed or not _reads(reader, record.id):
+            staging.add(record)
+    taken.is_whole = taken.is_whole and end == path.stat().st_size
+    return taken
 
 
 def _write(repository: Path, draft: Path, wanted: set[pygit2.Oid]) -> str:
     """Makes, verifies and places one pack of these objects. Returns its name without suffix."""
-    (draft / "pack").mkdir(parents=True)
-    builder = PackBuilder(pygit2.Repository(str(repository)))
+    (draft / "pack").mkdir()
+    source = pygit2.Repository(str(repository))
+    source.odb.add_disk_alternate(str(draft / "objects"))
+    builder = PackBuilder(source)
     for oid in sorted(wanted, key=str):
         builder.add(oid)
     builder.write(draft / "pack")
@@ -80,37 +131,17 @@ def _write(repository: Path, draft: Path, wanted: set[pygit2.Oid]) -> str:
     return made.stem
 
 
-def _drop_loose(repository: Path, loose: list[str]) -> None:
-    """Removes the loose objects that can be read from packs alone."""
-    reader = _pack_reader(repository / "objects")
-    for oid in loose:
-        with suppress(KeyError, pygit2.GitError, FileNotFoundError):
-            reader.read(oid)
-            # The folder of the first two digits stays: a writer may be about to rename into it.
-            (repository / "objects" / oid[:2] / oid[2:]).unlink()
-
-
-def _loose(repository: Path) -> list[str]:
-    return [
-        found.parent.name + found.name
-        for found in (repository / "objects").glob("[0-9a-f][0-9a-f]/*")
-        if len(found.name) == 38 and "." not in found.name
-    ]
-
-
-def _packed(objects: Path) -> set[pygit2.Oid]:
-    return set(_pack_reader(objects))
+def _reads(reader: pygit2.Odb, oid: bytes) -> bool:
+    with suppress(KeyError, pygit2.GitError):
+        reader.read(pygit2.Oid(raw=oid))
+        return True
+    return False
 
 
 def _readable(objects: Path) -> bool:
     """Whether every packed object can be read; a pack with a damaged one is left as it is."""
     reader = _pack_reader(objects)
-    try:
-        for oid in reader:
-            reader.read(oid)
-    except (KeyError, pygit2.GitError):
-        return False
-    return True
+    return all(_reads(reader, oid.raw) for oid in reader)
 
 
 def _pack_reader(objects: Path) -> pygit2.Odb:
@@ -121,12 +152,7 @@ def _pack_reader(objects: Path) -> pygit2.Odb:
 
 
 def _sweep(repository: Path) -> None:
-    """Removes what killed processes left: packs without an index, half-written loose objects."""
+    """Removes packs without an index, which killed processes left."""
     for found in (repository / "objects" / "pack").glob("pack-*.pack"):
         if not found.with_suffix(".idx").exists():
             found.unlink()
-    for found in (repository / "objects").glob("tmp_object_git2_*"):
-        with suppress(FileNotFoundError):
-            # A young one may still be being written.
-            if time.time() - found.stat().st_mtime > 24 * 3600:
-                found.unlink()

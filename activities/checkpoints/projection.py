@@ -135,7 +135,7 @@ def _pass(
     try:
         workspace_fd = os.open(workspace, flags)
         try:
-            bringing = Bringing(checkpoints.repo, drafts_fd, root.path / batch)
+            bringing = Bringing(checkpoints.store, drafts_fd, root.path / batch)
             trees = [bytes.fromhex(tree) for tree in known]
             bringing.folder(workspace_fd, (), trees, bytes.fromhex(files.id), scan=scan)
         finally:

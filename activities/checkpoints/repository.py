@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pygit2
 
-from activities.checkpoints import folders, objects
+from activities.checkpoints import folders
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
 from activities.checkpoints.locks import locked, sync
-from activities.checkpoints.packing import pack
+from activities.checkpoints.objects import Store
+from activities.checkpoints.packing import WAIT_SECONDS, pack
+from activities.checkpoints.records import COMMIT, Record
 from activities.checkpoints.root import Root
 
 HANDLES_PER_THREAD = 64
@@ -41,10 +43,7 @@ class Checkpoints:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            self.repo = pygit2.Repository(str(path))
-        except (pygit2.GitError, KeyError):
-            raise CheckpointMissing("", f"There is no checkpoint repository at {path}.") from None
+        self.store = Store(path)
 
     @classmethod
     def open(cls, root: Root, job: str) -> "Checkpoints":
@@ -79,24 +78,24 @@ class Checkpoints:
 
     def files(self, tree: str, *, limit: int = MAX_FILE_BYTES) -> Files:
         """The files of a tree of this repository."""
-        return Files(self.repo, tree, limit=limit)
+        return Files(self.store, tree, limit=limit)
 
     def commit(self, tree_id: str, parents: list[str], message: str, at: int) -> str:
         """Stores a commit and returns its id; moves no ref. `at`: epoch seconds UTC.
 
-        The same arguments give the same commit. Raises CheckpointMissing for a tree or parent
-        that is not there.
+        The same arguments give the same commit. With it goes, in one write, all that was made for
+        it. Raises CheckpointMissing for a tree or parent that is not there, OSError.
         """
-        text = message.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0").decode()
-        author = pygit2.Signature("longhaul", "longhaul@localhost", at, 0)
-        try:
-            return str(self.repo.create_commit(None, author, author, text, tree_id, parents))
-        except (pygit2.GitError, KeyError):
-            for needed in (tree_id, *parents):
-                objects.read(self.repo, bytes.fromhex(needed))
-            # All are there: this handle was behind.
-            self.repo = pygit2.Repository(str(self.path))
-            return str(self.repo.create_commit(None, author, author, text, tree_id, parents))
+        for needed in (tree_id, *parents):
+            self.store.require(bytes.fromhex(needed))
+        who = f"longhaul <longhaul@localhost> {at} +0000"
+        head = [f"tree {tree_id}", *(f"parent {parent}" for parent in parents)]
+        head += [f"author {who}", f"committer {who}"]
+        text = message.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0")
+        data = "\n".join(head).encode() + b"\n\n" + text
+        commit = self.store.write(Record.of(COMMIT, data))
+        self.store.flush()
+        return commit.hex()
 
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit. Raises CheckpointMissing."""
@@ -104,9 +103,10 @@ class Checkpoints:
 
     def is_whole(self, commit: str) -> bool:
         """Whether a checkpoint and every file in it can be found: what a lost disk or a power cut
-        took shows here. Reads every tree and every file's header."""
+        took shows here. Reads every tree, every file's header and all that is not packed."""
         folders.forget()
         try:
+            self.store.forget()
             return all(entry.size >= 0 for entry in self.files(self.tree_of(commit)).walk())
         except CheckpointMissing:
             return False
@@ -153,15 +153,25 @@ class Checkpoints:
         """Commit ids by tag name, sorted by name; a tag that is damaged is left out."""
         found = {}
         prefix = "refs/tags/"
-        for ref in sorted(self.repo.listall_references()):
+        for ref in sorted(self.store.git.listall_references()):
             if ref.startswith(prefix) and not ref.endswith(".lock"):
                 with suppress(KeyError, ValueError, pygit2.GitError):
-                    found[ref.removeprefix(prefix)] = str(self.repo.lookup_reference(ref).target)
+                    found[ref.removeprefix(prefix)] = str(
+                        self.store.git.lookup_reference(ref).target
+                    )
         return found
 
-    def pack(self) -> None:
-        """Packs the loose objects; see `packing.pack`."""
-        pack(self.path)
+    def pack(self, *, wait: float = WAIT_SECONDS) -> None:
+        """Packs the journal; see `packing.pack`."""
+        self.store.flush()
+        pack(self.path, wait=wait)
+        self.store.journal.refresh()
+
+    def pack_if_full(self) -> None:
+        """Packs the journal if it has grown large and nobody else is at it."""
+        if self.store.journal.is_full:
+            with suppress(TimeoutError):
+                self.pack(wait=0)
 
     def _commit(self, commit: str) -> LogEntry:
         return self._parsed(commit)[0]
@@ -169,7 +179,7 @@ class Checkpoints:
     def _parsed(self, commit: str) -> tuple[LogEntry, str | None]:
         """A commit and its first parent."""
         try:
-            raw = objects.read(self.repo, bytes.fromhex(commit))
+            raw = self.store.read(bytes.fromhex(commit))
         except ValueError:
             raise CheckpointMissing(commit) from None
         head, _, message = raw.decode("utf-8", "replace").partition("\n\n")

@@ -13,13 +13,13 @@ from activities.conversation import Conversation, call_id, tool_result
 @pytest.fixture
 def empty(tmp_path: Path) -> Conversation:
     root = Root.open(tmp_path, create=True)
-    return Conversation(Files.empty(open_checkpoints(root, "job", create=True).repo))
+    return Conversation(Files.empty(open_checkpoints(root, "job", create=True).store))
 
 
 def stored(files: Files) -> int:
     """Bytes of all objects of the repository."""
-    objects = Path(files.repo.path) / "objects"
-    return sum(path.stat().st_size for path in objects.rglob("*") if path.is_file())
+    files.store.flush()
+    return sum(path.stat().st_size for path in files.store.path.rglob("*") if path.is_file())
 
 
 def test_a_thousand_messages_keep_their_order_and_their_cost(empty: Conversation) -> None:

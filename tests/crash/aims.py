@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,8 +43,8 @@ def during_a_model_call(view: View) -> bool:
 
 
 def during_a_checkpoint(view: View) -> bool:
-    """Objects are being written: git makes each under a draft name in this folder."""
-    return _touched(view, "objects") and _later(view, 0.002)
+    """Objects have just been appended to the journal, or are about to be."""
+    return _grown(view) and _later(view, 0.002)
 
 
 def before_the_effect(view: View) -> bool:
@@ -75,8 +76,8 @@ def at_any_time(view: View) -> bool:
 
 
 def at_the_end(view: View) -> bool:
-    """The last checkpoint is being made, tagged or packed."""
-    return _seen(view.ending, patience=60) and _touched(view, "objects", "refs/tags")
+    """The last checkpoint is being packed or tagged."""
+    return _seen(view.ending, patience=60) and _touched(view, "objects/pack", "refs/tags")
 
 
 # Those that come again and again.
@@ -105,6 +106,21 @@ def _touched(view: View, *names: str) -> bool:
     folders = [repository / name for repository in view.repositories for name in names]
     before = _times(folders)
     return _seen(lambda: _times(folders) != before)
+
+
+def _grown(view: View) -> bool:
+    """Whether the journal of any repository grows."""
+    before = _sizes(view)
+    return _seen(lambda: _sizes(view) != before)
+
+
+def _sizes(view: View) -> list[int]:
+    sizes = []
+    for repository in view.repositories:
+        for file in (repository / "journal").glob("*.log"):
+            with suppress(FileNotFoundError):
+                sizes.append(file.stat().st_size)
+    return sizes
 
 
 def _times(folders: Iterable[Path]) -> list[int]:

@@ -31,7 +31,7 @@ LEFT_BEHIND = (
     *("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "refs/heads/main.lock"),
     *(f"refs/tags/phase/{number:04d}.lock" for number in range(2, 10)),
     *("refs/tags/completed.lock", "objects/pack/tmp_pack_left", "projected.new"),
-    *("packing/pack/left", "projecting/0"),
+    *("packing/pack/left", "projecting/0", "journal/left.log"),
 )
 """Locks and drafts of whoever died: none may stop anything."""
 

@@ -12,7 +12,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
 from engine.converter import DATA_CONVERTER
-from engine.service import runner
+from engine.sandbox import runner
 from tests.replay.record import HISTORIES, SCENES
 from workflows.job import Job
 

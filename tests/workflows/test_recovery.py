@@ -125,8 +125,8 @@ async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
     assert "backup" in status["waiting"]["message"]
 
     shutil.move(kept, repository)
-    for loose in repository.glob("objects/??/*"):
-        loose.unlink()
+    for unpacked in repository.glob("journal/*"):
+        unpacked.unlink()
     await handle.signal("resume", {})
     await jobs.until(handle, notices=lambda told: any(early[:12] in line for line in told))
     assert (await jobs.result(handle))["status"] == "completed"

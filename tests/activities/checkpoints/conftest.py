@@ -8,6 +8,7 @@ import pygit2
 import pytest
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
+from activities.checkpoints.objects import Store
 
 
 @pytest.fixture
@@ -21,9 +22,11 @@ def checkpoints(root: Root) -> Checkpoints:
 
 
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory) -> pygit2.Repository:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """One repository for a module's tests: they only add objects."""
-    return pygit2.init_repository(str(tmp_path_factory.mktemp("repo")), bare=True)
+    path = tmp_path_factory.mktemp("repo")
+    pygit2.init_repository(str(path), bare=True)
+    return Store(path)
 
 
 Start = Callable[..., "subprocess.Popen[str]"]

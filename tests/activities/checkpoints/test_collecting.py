@@ -12,7 +12,7 @@ from activities.checkpoints import Checkpoints, Files, Root, collect, mend, proj
 @pytest.fixture
 def files(checkpoints: Checkpoints) -> Files:
     return (
-        Files.empty(checkpoints.repo)
+        Files.empty(checkpoints.store)
         .write("notes/a.md", b"a")
         .write("gone/b.md", b"b")
         .write("c.md", b"c")
@@ -83,7 +83,7 @@ def test_what_no_tree_can_hold_is_left_out_and_named(
         deep = folder / "/".join(["d"] * 201)
         deep.parent.mkdir(parents=True)
         deep.write_text("")
-        base = Files(files.repo, files.id, limit=10)
+        base = Files(files.store, files.id, limit=10)
         taken, notes = collect(checkpoints, root, "job", base)
     assert len(notes) == 4
     assert all(note.isprintable() and note.startswith("Left out '") for note in notes)

@@ -1,9 +1,9 @@
-import pygit2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.checkpoints import Change, Files, diff
 from activities.checkpoints.folders import FILE, FOLDER, Raw, build
+from activities.checkpoints.objects import Store
 
 PATHS = ["a", "a/b", "a/b/c", "a/d", "a.x", "e/f", "e", ".git/x", "g/h/i/j", "\udcff"]
 STEPS = st.lists(
@@ -50,24 +50,24 @@ def brute_force(old: Files | None, new: Files) -> list[Change]:
 @settings(max_examples=150, deadline=None)
 @given(STEPS, STEPS, st.booleans())
 def test_it_finds_what_brute_force_finds(
-    repo: pygit2.Repository,
+    store: Store,
     one: list[tuple[str, str]],
     other: list[tuple[str, str]],
     related: bool,
 ) -> None:
-    old = applied(Files.empty(repo), one)
-    new = applied(old if related else Files.empty(repo), other)
+    old = applied(Files.empty(store), one)
+    new = applied(old if related else Files.empty(store), other)
     assert list(diff(old, new)) == brute_force(old, new)
     assert list(diff(None, new)) == brute_force(None, new)
     assert list(diff(new, new)) == []
 
 
-def test_it_crosses_the_sharding_limit(repo: pygit2.Repository) -> None:
-    blob = repo.create_blob(b"x").raw
+def test_it_crosses_the_sharding_limit(store: Store) -> None:
+    blob = store.write_blob(b"x")
 
     def folder(count: int) -> Files:
-        raw = Raw(FOLDER, build(repo, {b"f%03d" % at: Raw(FILE, blob) for at in range(count)}))
-        return Files.empty(repo).with_raw(("big",), raw)
+        raw = Raw(FOLDER, build(store, {b"f%03d" % at: Raw(FILE, blob) for at in range(count)}))
+        return Files.empty(store).with_raw(("big",), raw)
 
     sharded, flat = folder(300), folder(250)
     gone = [change.path for change in diff(sharded, flat)]

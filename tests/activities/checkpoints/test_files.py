@@ -1,12 +1,12 @@
-import pygit2
 import pytest
 
 from activities.checkpoints import FileMissing, Files, FilesError, PathRefused
+from activities.checkpoints.objects import Store
 
 
 @pytest.fixture
-def files(repo: pygit2.Repository) -> Files:
-    return Files.empty(repo).write("notes/a.md", b"text").write("b.sh", b"#!", executable=True)
+def files(store: Store) -> Files:
+    return Files.empty(store).write("notes/a.md", b"text").write("b.sh", b"#!", executable=True)
 
 
 def paths(files: Files, path: str = "") -> list[str]:
@@ -45,8 +45,8 @@ def test_entries(files: Files) -> None:
     assert files.entry("b.sh/below") is None
 
 
-def test_listings_are_sorted_by_bytes_and_empty_folders_are_kept(repo: pygit2.Repository) -> None:
-    files = Files.empty(repo).make_folder("z/empty")
+def test_listings_are_sorted_by_bytes_and_empty_folders_are_kept(store: Store) -> None:
+    files = Files.empty(store).make_folder("z/empty")
     for name in ["é", "a.md", "a/x", "B", "\udcff", ".git/HEAD", "ab"]:
         files = files.write(name, b"")
     assert [entry.path for entry in files.children()] == [
@@ -93,8 +93,8 @@ def test_what_does_not_fit_says_what_to_do(files: Files, attempt, advice: str) -
     assert isinstance(failed.value, FileMissing) == ("no file" in advice)
 
 
-def test_a_file_over_the_limit_is_refused(repo: pygit2.Repository) -> None:
-    files = Files(repo, Files.empty(repo).id, limit=10).write("a", b"x" * 10)
+def test_a_file_over_the_limit_is_refused(store: Store) -> None:
+    files = Files(store, Files.empty(store).id, limit=10).write("a", b"x" * 10)
     with pytest.raises(FilesError, match="11 bytes"):
         files.write("b", b"x" * 11)
 

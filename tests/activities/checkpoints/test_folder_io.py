@@ -2,11 +2,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import pygit2
 import pytest
 
 from activities.checkpoints import folder_io
 from activities.checkpoints.folders import EXECUTABLE, FILE, LINK, Raw
+from activities.checkpoints.objects import Store
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def test_only_a_regular_file_is_opened_as_one(fd: int, name: bytes) -> None:
     os.close(folder_io.open_file(fd, b"file"))
 
 
-def test_what_holds_an_entry(fd: int, repo: pygit2.Repository) -> None:
+def test_what_holds_an_entry(fd: int, store: Store) -> None:
     def holds(name: bytes, mode: int, content: bytes) -> bool:
-        return folder_io.holds(repo, fd, name, Raw(mode, repo.create_blob(content).raw))
+        return folder_io.holds(store, fd, name, Raw(mode, store.write_blob(content)))
 
     assert holds(b"file", FILE, b"text")
     assert holds(b"file", EXECUTABLE, b"text")
@@ -50,8 +50,8 @@ def test_what_holds_an_entry(fd: int, repo: pygit2.Repository) -> None:
     assert not holds(b"pipe", FILE, b"")
 
 
-def test_a_file_is_never_made_over_another(fd: int, repo: pygit2.Repository) -> None:
-    raw = Raw(FILE, repo.create_blob(b"x").raw)
+def test_a_file_is_never_made_over_another(fd: int, store: Store) -> None:
+    raw = Raw(FILE, store.write_blob(b"x"))
     for name in (b"file", b"to-file", b"folder"):
         with pytest.raises(FileExistsError):
-            folder_io.make(repo, raw, fd, name)
+            folder_io.make(store, raw, fd, name)

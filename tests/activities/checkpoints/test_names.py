@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from activities.checkpoints import Files, escape, unescape
+from activities.checkpoints.objects import Store
+from activities.checkpoints.packing import pack
 
 LOOK_ALIKES = [
     ".git", ".GIT", ".Git", "git~1", "GIT~1", ".g\u200cit", "\u200d.git", ".git\u200f", ".git ",
@@ -43,14 +45,16 @@ def test_an_entry_that_is_no_file_name_is_refused(entry: str) -> None:
         unescape(entry)
 
 
-def test_git_accepts_every_look_alike(repo: pygit2.Repository) -> None:
-    files = Files.empty(repo)
+def test_git_accepts_every_look_alike(store: Store) -> None:
+    files = Files.empty(store)
     for at, name in enumerate(LOOK_ALIKES):
         files = files.with_raw((name, name), files.write("x", b"%d" % at).raw(("x",)))
+    store.flush()
+    pack(store.path)
     author = pygit2.Signature("a", "a@b", 1, 0)
-    commit = repo.create_commit("refs/heads/checked", author, author, "m", files.id, [])
+    commit = store.git.create_commit("refs/heads/checked", author, author, "m", files.id, [])
     checked = subprocess.run(
-        ["git", "-c", "core.protectHFS=true", "-c", "core.protectNTFS=true", "-C", repo.path,
+        ["git", "-c", "core.protectHFS=true", "-c", "core.protectNTFS=true", "-C", str(store.path),
          "fsck", "--strict", "--no-dangling", str(commit)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from activities.checkpoints import Checkpoints, Files, Root
+from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root
+from activities.checkpoints.journal import FULL_BYTES
+from activities.checkpoints.locks import locked
 from activities.checkpoints.packing import pack
 
 PACKER = """
@@ -25,14 +27,15 @@ while True:
 
 
 def written(checkpoints: Checkpoints, numbers: range) -> Files:
-    files = Files.empty(checkpoints.repo)
+    files = Files.empty(checkpoints.store)
     for number in numbers:
         files = files.write(f"f{number}", b"%d" % number * 50)
+    checkpoints.store.flush()
     return files
 
 
-def loose(checkpoints: Checkpoints) -> list[Path]:
-    return list((checkpoints.path / "objects").glob("[0-9a-f][0-9a-f]/*"))
+def unpacked(checkpoints: Checkpoints) -> list[Path]:
+    return list((checkpoints.path / "journal").iterdir())
 
 
 def packs(checkpoints: Checkpoints) -> list[Path]:
@@ -57,7 +60,7 @@ def test_packing_moves_everything_into_one_pack(checkpoints: Checkpoints) -> Non
     files = written(checkpoints, range(50))
     before = content(checkpoints.path, files.id)
     checkpoints.pack()
-    assert (loose(checkpoints), len(packs(checkpoints))) == ([], 1)
+    assert (unpacked(checkpoints), len(packs(checkpoints))) == ([], 1)
     assert content(checkpoints.path, files.id) == before
     assert files.read("f49") == b"49" * 50  # and the handle that was open finds it
     checkpoints.pack()
@@ -66,12 +69,12 @@ def test_packing_moves_everything_into_one_pack(checkpoints: Checkpoints) -> Non
 
 def test_what_is_packed_already_is_only_dropped(checkpoints: Checkpoints) -> None:
     written(checkpoints, range(20))
-    kept = {path: path.read_bytes() for path in loose(checkpoints)}
+    kept = {path: path.read_bytes() for path in unpacked(checkpoints)}
     checkpoints.pack()
     for path, stored in kept.items():
         path.write_bytes(stored)
     checkpoints.pack()
-    assert (loose(checkpoints), len(packs(checkpoints))) == ([], 1)
+    assert (unpacked(checkpoints), len(packs(checkpoints))) == ([], 1)
 
 
 def test_many_packs_become_one_under_an_open_handle(checkpoints: Checkpoints) -> None:
@@ -86,15 +89,32 @@ def test_many_packs_become_one_under_an_open_handle(checkpoints: Checkpoints) ->
         assert content(checkpoints.path, tree)
 
 
-def test_a_damaged_loose_object_does_not_stop_it(checkpoints: Checkpoints) -> None:
+def test_a_damaged_object_does_not_stop_it_and_is_set_aside(checkpoints: Checkpoints) -> None:
     files = written(checkpoints, range(20))
-    victim = loose(checkpoints)[0]
-    victim.chmod(0o600)
-    victim.write_bytes(b"garbage")
+    [victim] = unpacked(checkpoints)
+    stored = victim.read_bytes()
+    victim.write_bytes(stored.replace(b"7" * 50, b"8" * 50))
     checkpoints.pack()
-    assert loose(checkpoints) == []
+    assert unpacked(checkpoints) == []
+    assert [path.name for path in (checkpoints.path / "damaged").iterdir()] == [victim.name]
+    with pytest.raises(CheckpointMissing):
+        content(checkpoints.path, files.id)
     assert written(checkpoints, range(20)) == files
     assert content(checkpoints.path, files.id)
+
+
+def test_a_full_journal_is_packed_on_the_way(checkpoints: Checkpoints) -> None:
+    written(checkpoints, range(3))
+    checkpoints.pack_if_full()
+    assert packs(checkpoints) == []
+    files = Files.empty(checkpoints.store).write("large", b"x" * FULL_BYTES)
+    with locked(checkpoints.path / "longhaul-pack.lock", seconds=1):
+        checkpoints.pack_if_full()
+        assert packs(checkpoints) == []
+    checkpoints.pack_if_full()
+    assert (unpacked(checkpoints), len(packs(checkpoints))) == ([], 1)
+    assert checkpoints.files(files.id).read("large") == b"x" * FULL_BYTES
+    assert not checkpoints.store.journal.is_full
 
 
 def test_what_killed_packers_left_is_swept(checkpoints: Checkpoints) -> None:
@@ -169,13 +189,14 @@ def test_nothing_is_lost_when_a_packer_is_killed_beside_a_writer(
         # New objects and, again and again, the same ones that are being packed meanwhile.
         trees.append(written(checkpoints, range(number % 7, number % 7 + 5)).id)
         trees.append(checkpoints.files(trees[-1]).write("new", b"%d" % number).id)
+        checkpoints.store.flush()
         number += 1
     child.send_signal(signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL
     for tree in set(trees):
         assert content(checkpoints.path, tree)
     checkpoints.pack()
-    assert loose(checkpoints) == []
+    assert unpacked(checkpoints) == []
     for tree in set(trees):
         assert content(checkpoints.path, tree)
     assert is_sound(checkpoints)

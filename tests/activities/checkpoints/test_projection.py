@@ -13,7 +13,7 @@ from activities.checkpoints.folders import FILE, Raw
 @pytest.fixture
 def files(checkpoints: Checkpoints) -> Files:
     return (
-        Files.empty(checkpoints.repo)
+        Files.empty(checkpoints.store)
         .write("notes/a.md", b"a")
         .write("notes/b.md", b"b")
         .write("run.sh", b"#!/bin/sh", executable=True)
@@ -53,8 +53,7 @@ def in_tree(files: Files) -> dict[str, object]:
                 found[entry.path] = None
                 todo.append(entry.path)
             elif entry.kind == "link":
-                blob = files.repo[entry.id]
-                found[entry.path] = ("link", bytes(blob.data).decode())  # type: ignore[attr-defined]
+                found[entry.path] = ("link", files.content(entry).decode())
             else:
                 found[entry.path] = (files.read(entry.path), entry.executable)
     return found
@@ -90,7 +89,7 @@ def test_the_folder_shows_the_tree_and_follows_it(job: Job, folder: Path, files:
         files.write("run.sh", b"#!/bin/sh", executable=False),
         files.delete("link").write("link/below", b"x").delete("out").write("out", b"x"),
         files.move("notes", "moved/notes"),
-        Files.empty(files.repo),
+        Files.empty(files.store),
     ]
     for step in steps:
         assert job.project(step) == []
@@ -202,10 +201,11 @@ def test_killed_at_random_it_ends_where_it_should(
 ) -> None:
     trees = []
     for version in range(2):
-        files = Files.empty(checkpoints.repo)
+        files = Files.empty(checkpoints.store)
         for number in range(150):
             files = files.write(f"d{number % 7}/f{number}", b"%d" % (version * number))
         trees.append(files.id)
+    checkpoints.store.flush()
     code = (
         "import pathlib, sys\n"
         "from activities.checkpoints import Files, Root, open_checkpoints, project\n"
@@ -214,7 +214,7 @@ def test_killed_at_random_it_ends_where_it_should(
         "print('ready', flush=True)\n"
         "while True:\n"
         "    for tree in sys.argv[2:]:\n"
-        "        assert project(c, root, 'job', Files(c.repo, tree), 1) == []\n"
+        "        assert project(c, root, 'job', Files(c.store, tree), 1) == []\n"
     )
     for pause in (0.0, 0.01, 0.03, 0.07):
         child = start(code, str(root.path), *trees)
@@ -222,8 +222,8 @@ def test_killed_at_random_it_ends_where_it_should(
             child.wait(pause + 0.001)
         child.kill()
         child.wait()
-    assert job.project(Files(checkpoints.repo, trees[0])) == []
-    assert on_disk(folder) == in_tree(Files(checkpoints.repo, trees[0]))
+    assert job.project(Files(checkpoints.store, trees[0])) == []
+    assert on_disk(folder) == in_tree(Files(checkpoints.store, trees[0]))
     assert not root.lost_found("job").exists()
 
 

@@ -33,7 +33,7 @@ Projector = Callable[[Files], list[str]]
 
 @pytest.fixture
 def files(checkpoints: Checkpoints) -> Files:
-    files = Files.empty(checkpoints.repo).write("notes/a.md", b"a").write("notes/b.md", b"b")
+    files = Files.empty(checkpoints.store).write("notes/a.md", b"a").write("notes/b.md", b"b")
     return files.write("run.sh", b"run")
 
 

@@ -21,7 +21,7 @@ def story(checkpoints: Checkpoints, steps: int) -> list[str]:
     """Commit ids of a chain, the newest last."""
     commits: list[str] = []
     for step in range(steps):
-        files = Files.empty(checkpoints.repo).write("a.md", b"%d" % step)
+        files = Files.empty(checkpoints.store).write("a.md", b"%d" % step)
         commits.append(checkpoints.commit(files.id, commits[-1:], f"step {step}", 1000 + step))
     return commits
 
@@ -29,7 +29,7 @@ def story(checkpoints: Checkpoints, steps: int) -> list[str]:
 def test_a_commit_is_a_function_of_its_arguments_and_moves_no_ref(checkpoints: Checkpoints) -> None:
     commits = story(checkpoints, 3)
     assert story(checkpoints, 3) == commits
-    assert list(checkpoints.repo.references) == []
+    assert list(checkpoints.store.git.references) == []
     assert checkpoints.files(checkpoints.tree_of(commits[1])).read("a.md") == b"1"
 
 
@@ -45,6 +45,7 @@ def test_the_log_goes_back_along_first_parents(checkpoints: Checkpoints) -> None
 
 def test_git_itself_reads_the_story(checkpoints: Checkpoints) -> None:
     commits = story(checkpoints, 2)
+    checkpoints.pack()
     shown = subprocess.run(
         ["git", "-C", str(checkpoints.path), "log", "--format=%s %ae %at %ct", commits[-1]],
         capture_output=True, text=True, check=True,
@@ -55,8 +56,19 @@ def test_git_itself_reads_the_story(checkpoints: Checkpoints) -> None:
     ]
 
 
+def test_a_commit_is_the_one_that_git_makes(checkpoints: Checkpoints) -> None:
+    [parent] = story(checkpoints, 1)
+    checkpoints.pack()
+    git, tree = checkpoints.store.git, checkpoints.tree_of(parent)
+    who = pygit2.Signature("longhaul", "longhaul@localhost", 1234, 0)
+    for parents in ([], [parent], [parent, parent]):
+        for text in ("one ü", "a\n\nb\n", ""):
+            made = git.create_commit(None, who, who, text, tree, parents)
+            assert checkpoints.commit(tree, parents, text, 1234) == str(made)
+
+
 def test_a_message_may_hold_anything(checkpoints: Checkpoints) -> None:
-    tree = Files.empty(checkpoints.repo).id
+    tree = Files.empty(checkpoints.store).id
     commit = checkpoints.commit(tree, [], "write \udcff\0 ü\n\nmore", 1)
     assert checkpoints.log(commit, 1)[0].message == "write \\udcff\\0 ü\n\nmore"
 
@@ -74,7 +86,7 @@ def test_a_commit_that_is_lost_is_a_typed_failure(checkpoints: Checkpoints, comm
 
 
 def test_a_lost_object_is_a_typed_failure_everywhere(checkpoints: Checkpoints) -> None:
-    empty = Files.empty(checkpoints.repo)
+    empty = Files.empty(checkpoints.store)
     for attempt in (
         lambda: checkpoints.commit(LOST, [], "m", 1),
         lambda: checkpoints.commit(empty.id, [LOST], "m", 1),
@@ -99,18 +111,19 @@ def test_a_repository_that_is_lost_is_a_typed_failure(root: Root, checkpoints: C
 
 def test_a_damaged_object_is_made_anew(checkpoints: Checkpoints) -> None:
     [commit] = story(checkpoints, 1)
-    loose = checkpoints.path / "objects" / commit[:2] / commit[2:]
-    loose.chmod(0o600)
-    loose.write_bytes(b"")
+    [file] = (checkpoints.path / "journal").iterdir()
+    file.write_bytes(file.read_bytes().replace(b"step 0", b"step X"))
     with pytest.raises(CheckpointMissing):
-        Checkpoints(checkpoints.path).tree_of(commit)
+        checkpoints.tree_of(commit)
     story(checkpoints, 1)
-    assert Checkpoints(checkpoints.path).tree_of(commit)
+    assert checkpoints.tree_of(commit)
+    checkpoints.store.forget()
+    assert checkpoints.tree_of(commit)
 
 
 def test_a_large_file_is_stored_as_git_would(checkpoints: Checkpoints) -> None:
     data = b"line of text\n" * 200_000
-    files = Files.empty(checkpoints.repo).write("large", data)
+    files = Files.empty(checkpoints.store).write("large", data)
     assert files.children()[0].id == str(pygit2.hash(data))
     for _ in range(2):
         assert files.write("large", data) == files
@@ -125,11 +138,17 @@ def test_a_large_file_is_stored_as_git_would(checkpoints: Checkpoints) -> None:
 def test_a_checkpoint_is_whole_or_not(checkpoints: Checkpoints) -> None:
     first, second = story(checkpoints, 2)
     blob = checkpoints.files(checkpoints.tree_of(first)).children()[0].id
-    (checkpoints.path / "objects" / blob[:2] / blob[2:]).unlink()
-    fresh = Checkpoints(checkpoints.path)
-    assert (fresh.is_whole(first), fresh.is_whole(second), fresh.is_whole(LOST)) == (
-        False, True, False
-    )  # fmt: skip
+    [file] = (checkpoints.path / "journal").iterdir()
+    stored = file.read_bytes()
+    at = stored.index(bytes.fromhex(blob))
+    file.write_bytes(stored[:at] + b"x" + stored[at + 1 :])
+    for handle in (checkpoints, Checkpoints(checkpoints.path)):
+        found = [handle.is_whole(commit) for commit in (first, second, LOST)]
+        assert found == [False, True, False]
+    file.unlink()
+    assert not checkpoints.is_whole(second)
+    assert story(checkpoints, 2) == [first, second]
+    assert checkpoints.is_whole(second)
 
 
 def test_tags_replace_and_survive_what_a_killed_writer_left(checkpoints: Checkpoints) -> None:

@@ -31,7 +31,7 @@ def test_processes_that_make_it_at_once_agree(
         "print('ready', flush=True)\n"
         "sys.stdin.readline()\n"
         "root = Root.open(pathlib.Path(sys.argv[1]), create=True)\n"
-        "print(root.id, Checkpoints.create(root, 'job').repo.is_bare)\n"
+        "print(root.id, Checkpoints.create(root, 'job').store.git.is_bare)\n"
     )
     children = [start(code, str(tmp_path / "w")) for _ in range(4)]
     for child in children:

@@ -1,0 +1,236 @@
+"""Objects on their way into a pack: files that are only ever appended to.
+
+A step makes some eighteen objects. As loose files each would cost a draft and a rename; here all
+of them together are one write. What keeps that right among several workers, on one host or many:
+
+* Every process appends to a file of its own, whose random name is never used again, and locks it
+  only while it writes. So nobody waits for a writer, frozen or not.
+* Under the lock it looks whether the file is still there and as long as it left it. If not (it was
+  packed, or a write broke off), it begins another: what follows a torn record would be lost.
+* A record holds its object's id, the hash of its content. One that was cut short or garbled shows
+  when it is read and counts as not there.
+"""
+
+import errno
+import fcntl
+import os
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from activities.checkpoints.locks import sync
+from activities.checkpoints.records import HEAD, Record, read_records, unpacked
+
+FULL_BYTES = 16 << 20
+FULL_OBJECTS = 10_000
+"""Of either so many wait for a pack at most: disk and memory stay bounded in a long phase."""
+JOURNALS_PER_PROCESS = 256
+
+_GONE = (errno.ENOENT, errno.ESTALE, errno.EIO)
+
+
+@dataclass
+class _File:
+    """What is known of one file: up to where, and each record's place and size of content."""
+
+    end: int = 0
+    places: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+
+
+class Journal:
+    """The journal of one repository. For all threads of a process: get it through `journal_of`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, _File] = {}
+        self._mine: str | None = None
+        self._lock = threading.Lock()
+
+    def __contains__(self, oid: bytes) -> bool:
+        """Whether the object is known here; what other processes appended since may not be."""
+        return self.size(oid) is not None
+
+    def size(self, oid: bytes) -> int | None:
+        """The size of an object's content in bytes, or None."""
+        for file in list(self._files.values()):
+            if place := file.places.get(oid):
+                return place[1]
+        return None
+
+    def find(self, oid: bytes) -> bytes | None:
+        """An object's content, or None."""
+        for name, file in list(self._files.items()):
+            if place := file.places.get(oid):
+                record = self._read(name, *place)
+                if record is not None and record.id == oid and record.is_sound:
+                    return record.data
+                # Gone or damaged: nothing counts as known of it until it is read anew.
+                self._files.pop(name, None)
+        return None
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Stores what is not here yet, in one write. Raises OSError, and then nothing is."""
+        with self._lock:
+            self._forget_gone()
+            new = [record for record in records if record.id not in self]
+            if not new:
+                return
+            with self._own() as (handle, file):
+                try:
+                    _write(handle, b"".join(part for record in new for part in record.packed))
+                except OSError:
+                    self._mine = None
+                    with suppress(OSError):
+                        os.ftruncate(handle, file.end)
+                    raise
+                for record in new:
+                    file.places[record.id] = (file.end, len(record.data))
+                    file.end += HEAD.size + len(record.data)
+
+    def refresh(self) -> None:
+        """Learns what other processes appended."""
+        with self._lock:
+            self._forget_gone()
+            for name in self._names():
+                file = self._files.setdefault(name, _File())
+                sound = True
+                try:
+                    for at, record in read_records(self._folder / name, file.end):
+                        if not record.is_sound:
+                            # It may still be on its way, on a mounted volume: looked at again.
+                            sound = False
+                            continue
+                        file.places[record.id] = (at, len(record.data))
+                        if sound:
+                            file.end = at + HEAD.size + len(record.data)
+                except FileNotFoundError:
+                    self._files.pop(name, None)
+
+    def forget(self) -> None:
+        """Read every file anew: for whoever asks what is really there."""
+        with self._lock:
+            self._files.clear()
+            self._mine = None
+        self.refresh()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time for a pack."""
+        files = list(self._files.values())
+        objects = sum(len(file.places) for file in files)
+        return objects >= FULL_OBJECTS or sum(file.end for file in files) >= FULL_BYTES
+
+    def _names(self) -> list[str]:
+        try:
+            return [path.name for path in self._folder.iterdir() if path.suffix == ".log"]
+        except FileNotFoundError:
+            return []
+
+    def _forget_gone(self) -> None:
+        for name in list(self._files):
+            if not (self._folder / name).exists():
+                self._files.pop(name, None)
+
+    def _read(self, name: str, at: int, length: int) -> Record | None:
+        try:
+            handle = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return unpacked(os.pread(handle, HEAD.size + length, at))
+            finally:
+                os.close(handle)
+        except OSError as error:
+            if error.errno in _GONE:
+                return None
+            raise
+
+    @contextmanager
+    def _own(self) -> Iterator[tuple[int, _File]]:
+        """The file of this process, locked and as it was left; if it is not, another one."""
+        while True:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+            file = self._files.get(self._mine or "")
+            if self._mine is None or file is None:
+                self._folder.mkdir(exist_ok=True)
+                self._mine = f"{secrets.token_hex(8)}.log"
+                file = self._files[self._mine] = _File()
+                flags |= os.O_CREAT | os.O_EXCL
+            path = self._folder / self._mine
+            try:
+                handle = os.open(path, flags, 0o666)
+            except FileNotFoundError:
+                if flags & os.O_CREAT:
+                    raise
+                self._files.pop(self._mine, None)
+                continue
+            try:
+                if _lock(handle) and _is(handle, path, file.end):
+                    yield handle, file
+                    return
+            finally:
+                os.close(handle)
+            self._mine = None
+
+
+def _lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is(handle: int, path: Path, size: int) -> bool:
+    """Whether an opened file is the one under that name, of that size."""
+    here = os.fstat(handle)
+    try:
+        return os.path.samestat(here, path.stat()) and here.st_size == size
+    except FileNotFoundError:
+        return False
+
+
+def _write(handle: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
+@contextmanager
+def closed(folder: Path) -> Iterator[list[Path]]:
+    """The files of a journal, locked: nobody appends to them meanwhile or, if they go, ever again.
+
+    One that somebody else is appending to is left out. All are flushed to the disk.
+    """
+    handles: list[int] = []
+    try:
+        found: list[Path] = []
+        for path in sorted(folder.glob("*.log")):
+            with suppress(FileNotFoundError):
+                handles.append(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+                if _lock(handles[-1]):
+                    found.append(path)
+                os.fsync(handles[-1])
+        if handles:
+            sync(folder)
+        yield found
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+_journals: OrderedDict[Path, Journal] = OrderedDict()
+_journals_lock = threading.Lock()
+
+
+def journal_of(repository: Path) -> Journal:
+    """This process's view of a repository's journal; the 256 used last are kept."""
+    with _journals_lock:
+        journal = _journals.setdefault(repository, Journal(repository / "journal"))
+        _journals.move_to_end(repository)
+        while len(_journals) > JOURNALS_PER_PROCESS:
+            # Two views of one journal do each other no harm: each has a file of its own.
+            _journals.popitem(last=False)
+        return journal

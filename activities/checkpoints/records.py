@@ -1,0 +1,71 @@
+"""The form of an object in the journal: kind, length and id, then the content as it is."""
+
+import hashlib
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+HEAD = struct.Struct(">BQ20s")
+COMMIT, TREE, BLOB = 1, 2, 3  # as in a pack
+_NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
+
+
+class Record(NamedTuple):
+    """One object; `id`: 20 bytes."""
+
+    kind: int
+    id: bytes
+    data: bytes
+
+    @classmethod
+    def of(cls, kind: int, data: bytes) -> "Record":
+        """A new object."""
+        return cls(kind, _object_id(kind, data), data)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the content is the one whose id it bears."""
+        return _object_id(self.kind, self.data) == self.id
+
+    @property
+    def packed(self) -> tuple[bytes, bytes]:
+        """What is written, in two parts so that a large content is not copied."""
+        return HEAD.pack(self.kind, len(self.data), self.id), self.data
+
+
+def unpacked(stored: bytes) -> Record | None:
+    """The inverse of `packed`; None for what is no record."""
+    if len(stored) < HEAD.size:
+        return None
+    kind, length, oid = HEAD.unpack_from(stored)
+    if kind not in _NAMES or length != len(stored) - HEAD.size:
+        return None
+    return Record(kind, oid, stored[HEAD.size :])
+
+
+def read_records(path: Path, start: int = 0) -> Iterator[tuple[int, Record]]:
+    """The records of a file from an offset on, each with its own; they may be unsound.
+
+    Ends before one that is cut short, or at what is no record.
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        at = file.seek(start)
+        while len(head := file.read(HEAD.size)) == HEAD.size:
+            kind, length, oid = HEAD.unpack(head)
+            if kind not in _NAMES or at + HEAD.size + length > size:
+                return
+            data = file.read(length)
+            if len(data) < length:
+                return
+            yield at, Record(kind, oid, data)
+            at += HEAD.size + length
+
+
+def _object_id(kind: int, data: bytes) -> bytes:
+    # Git's own; nothing else holds the interpreter so little with large contents.
+    digest = hashlib.sha1(b"%b %d\0" % (_NAMES[kind], len(data)))
+    digest.update(data)
+    return digest.digest()
