@@ -123,10 +123,12 @@ class Job:
             commit=made.commit,
             at=made.at,
             state=made.state,
+            step=made.state.step,
+            last_phase=made.state.phase.number,
             tools=made.tools,
             limits=made.limits,
             search_attributes=made.search_attributes,
-            phases={1: made.commit},
+            phases={made.state.phase.number: made.commit},
         )
         self._show(job)
         return job
@@ -190,7 +192,8 @@ class Job:
         job, phase = self._job, payload.get("phase")
         if phase is not None and phase not in job.phases:
             self._inbox.refuse(
-                f"signal rewind: there is no phase {phase}; the phases are 1 to {job.last_phase}"
+                f"signal rewind: there is no phase {phase}; the phases are {min(job.phases)} to "
+                f"{job.last_phase}"
             )
             return
         details: dict[str, Any] = {"outcome": "rewound", "issue": payload["issue"]}
@@ -209,7 +212,8 @@ class Job:
             for note in taken.notes:
                 self._inbox.notice(note)
         elif waiting.reason == "rewinds":
-            job.limits.rewinds += 1
+            # A person's own rewinds may have gone beyond the limit.
+            job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
         elif waiting.reason == "budget":
             job.calls_in_phase = 0
         job.waiting = None

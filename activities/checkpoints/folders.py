@@ -108,6 +108,11 @@ def entries(repo: pygit2.Repository, folder: bytes) -> Node:
     }
 
 
+def parsed(tree: bytes) -> Node:
+    """The entries of a single git tree as it is stored: buckets and markers among them."""
+    return {name: Raw(int(mode, 8), oid) for mode, name, oid in _ENTRY.findall(tree)}
+
+
 def differences(
     repo: pygit2.Repository, old: bytes, new: bytes
 ) -> Iterator[tuple[bytes, Raw | None, Raw | None]]:
@@ -172,8 +177,7 @@ def _load(repo: pygit2.Repository, folder: bytes) -> Node:
         return {}
     if (node := _parsed.get(folder)) is not None:
         return node
-    found = _ENTRY.findall(objects.read(repo, folder))
-    return _parsed.keep(folder, {name: Raw(int(mode, 8), oid) for mode, name, oid in found})
+    return _parsed.keep(folder, parsed(objects.read(repo, folder)))
 
 
 def _store(repo: pygit2.Repository, node: Node) -> bytes:
