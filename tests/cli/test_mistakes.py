@@ -23,6 +23,12 @@ from cli.demo import DOCUMENT
         ("start creator --document /no/such/file", "/no/such/file"),
         ("start creator --document /", "not a file"),
         ("start generalist --instructions x --id ../x", "--id"),
+        ("fork x", "--phase"),
+        ("fork x --phase 0", "--phase"),
+        ("fork x --phase 1 --instructions @/no/such/file", "/no/such/file"),
+        ("fork x --phase 1 --id ../x", "--id"),
+        ("diff x 1", "PHASE"),
+        ("diff x 1 then", "or now"),
         ("demo --agent nobody", "generalist"),
         ("demo --document /no/such/file", "/no/such/file"),
     ],
@@ -34,7 +40,7 @@ def test_a_mistake_is_one_line(offline, arguments, told):
 @pytest.mark.parametrize(
     "command",
     ["list", "show x", "watch x", "files x", "log x", "pause x", "cancel x", "rewind x --issue y",
-     "start generalist --instructions x"],
+     "diff x 1 2", "fork x --phase 1", "start generalist --instructions x"],
 )  # fmt: skip
 def test_no_server_is_one_line_that_says_what_to_do(offline, command):
     error = offline(*command.split()).error
@@ -45,7 +51,7 @@ def test_no_server_is_one_line_that_says_what_to_do(offline, command):
 @pytest.mark.parametrize(
     "command",
     ["show nobody", "watch nobody", "files nobody", "log nobody", "pause nobody", "resume nobody",
-     "cancel nobody", "rewind nobody --issue y"],
+     "diff nobody 1 2", "fork nobody --phase 1", "cancel nobody", "rewind nobody --issue y"],
 )  # fmt: skip
 def test_an_unknown_job_is_named(starter, command):
     assert "there is no job 'nobody'" in starter(*command.split()).error
@@ -81,7 +87,7 @@ def test_a_root_that_cannot_be_written_is_named(starter, monkeypatch, tmp_path):
 
 
 COMMANDS = (
-    "demo", "start", "list", "show", "watch", "rewind", "cancel", "pause", "resume", "files",
+    "demo", "start", "fork", "diff", "list", "show", "watch", "rewind", "cancel", "pause", "resume", "files",
     "log", "doctor",
 )  # fmt: skip
 

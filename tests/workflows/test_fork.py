@@ -171,9 +171,7 @@ async def test_what_cannot_be_forked_says_what_there_is(
     assert first.id in unknown
     assert "its phases: 1, 2" in await refused(jobs, fork_of(first.id, 7))
     assert "agent generalist" in await refused(jobs, fork_of(first.id, 1, agent="creator"))
-    assert "limits.nothing" in await refused(
-        jobs, fork_of(first.id, 1, set={"limits.nothing": 1})
-    )
+    assert "limits.nothing" in await refused(jobs, fork_of(first.id, 1, set={"limits.nothing": 1}))
     for nonsense in ({"job": first.id}, {"job": "", "phase": 1}, {"job": "a", "phase": 0}, "a"):
         assert "fork" in await refused(jobs, {"fork": nonsense})
     assert "agent" in await refused(jobs, {"instructions": "Cover tea."})
