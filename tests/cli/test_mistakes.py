@@ -87,8 +87,8 @@ def test_a_root_that_cannot_be_written_is_named(starter, monkeypatch, tmp_path):
 
 
 COMMANDS = (
-    "demo", "start", "fork", "diff", "list", "show", "watch", "rewind", "cancel", "pause", "resume", "files",
-    "log", "doctor",
+    "demo", "start", "fork", "list", "show", "watch", "rewind", "cancel", "pause", "resume",
+    "files", "diff", "log", "doctor",
 )  # fmt: skip
 
 

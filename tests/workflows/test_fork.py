@@ -46,14 +46,21 @@ async def refused(jobs: Jobs, start: dict[str, Any]) -> str:
     return str(failed.value.cause)
 
 
+async def standing(jobs: Jobs, number: int, **more: Any) -> Any:
+    """A job that is paused in its phase of that number, or a later one."""
+    handle = await jobs.start({**TEA, **more})
+    await jobs.until(handle, phase=lambda phase: phase and phase["number"] >= number)
+    await handle.signal("pause", {})
+    await jobs.until(handle, waiting_for="paused")
+    return handle
+
+
 async def test_fork_of_a_running_job_goes_on_from_the_phase_and_leaves_the_first(
     jobs: Jobs,
 ) -> None:
     undisturbed = await jobs.result(await jobs.start(TEA))
-    first = await jobs.start(TEA)
-    await jobs.until(first, phase=in_phase(3))
-    await first.signal("pause", {})
-    paused = await jobs.until(first, waiting_for="paused")
+    first = await standing(jobs, 3)
+    paused = await first.query("status")
     store = jobs.root.repository(first.id)
     before = content(jobs.folder(first)), content(store)
 
@@ -114,10 +121,9 @@ async def test_fork_of_a_closed_job_outlives_it(jobs: Jobs) -> None:
 
 
 async def test_fork_of_a_fork_and_rewind_within_it(jobs: Jobs) -> None:
-    first = await jobs.start(TEA)
-    await jobs.result(first)
+    first = await standing(jobs, 2)
     second = await jobs.start(fork_of(first.id, 2, instructions="Cover white tea."))
-    await jobs.result(second)
+    await jobs.until(second, phase=in_phase(4))
     third = await jobs.start(fork_of(second.id, 3, instructions="Cover black tea."))
     await jobs.until(third, phase=in_phase(5))
     await third.signal("rewind", {"issue": "Before the fork.", "phase": 2})
@@ -131,41 +137,38 @@ async def test_fork_of_a_fork_and_rewind_within_it(jobs: Jobs) -> None:
 
 
 async def test_fork_from_the_first_phase_plans_anew(jobs: Jobs) -> None:
-    first = await jobs.start(TEA)
-    await jobs.until(first, phase=in_phase(2))
+    first = await standing(jobs, 2)
     fork = await jobs.start(fork_of(first.id, 1, instructions="Cover oolong."))
-    result = await jobs.result(fork)
-    status = await fork.query("status")
-    start = jobs.snapshot(fork, status["checkpoints"][0]["id"])
-    assert (start.state.phase.number, start.state.phase.purpose) == (2, "bootstrap")
-    assert "oolong" in jobs.snapshot(fork, result["checkpoint"]).text("plan.md")
+    status = await jobs.until(fork, phase=in_phase(3))
+    first_start, start = [jobs.snapshot(fork, at["id"]) for at in status["checkpoints"]]
+    assert (first_start.state.phase.number, first_start.state.phase.purpose) == (2, "bootstrap")
+    assert "oolong" in start.text("plan.md")
+    await fork.signal("cancel", {})
     await first.signal("cancel", {})
 
 
 async def test_two_forks_alike_end_in_the_same_tree(jobs: Jobs) -> None:
-    first = await jobs.start(TEA)
-    await jobs.result(first)
+    first = await standing(jobs, 3)
     start = fork_of(first.id, 3, instructions="Cover white tea.")
     trees = {(await jobs.result(await jobs.start(start)))["tree"] for _ in range(2)}
     assert len(trees) == 1
+    await first.signal("cancel", {})
 
 
 async def test_the_pinned_configuration_stays_but_for_what_is_set(jobs: Jobs) -> None:
-    first = await jobs.start({**TEA, "set": {"limits.rewinds": 1, "limits.max_todos": 30}})
-    await jobs.result(first)
-    fork = await jobs.start(fork_of(first.id, 2, set={"limits.rewinds": 3}))
-    await jobs.result(fork)
-    limits = jobs.snapshot(fork, (await fork.query("status"))["checkpoint"]).config.limits
+    first = await standing(jobs, 1, set={"limits.rewinds": 1, "limits.max_todos": 30})
+    fork = await jobs.start(fork_of(first.id, 1, set={"limits.rewinds": 3}))
+    status = await jobs.until(fork, status="running", step=lambda step: step > 0)
+    limits = jobs.snapshot(fork, status["checkpoint"]).config.limits
     assert (limits.rewinds, limits.max_todos) == (3, 30)
+    await fork.signal("cancel", {})
+    await first.signal("cancel", {})
 
 
 async def test_what_cannot_be_forked_says_what_there_is(
     jobs: Jobs, temporal: Client, tmp_path: Path
 ) -> None:
-    first = await jobs.start(TEA)
-    await jobs.until(first, phase=in_phase(2))
-    await first.signal("pause", {})
-    await jobs.until(first, waiting_for="paused")
+    first = await standing(jobs, 2)
     unknown = await refused(jobs, fork_of("nobody", 1))
     assert "no job 'nobody'" in unknown
     assert first.id in unknown
