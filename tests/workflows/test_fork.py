@@ -148,8 +148,8 @@ async def test_fork_from_the_first_phase_plans_anew(jobs: Jobs) -> None:
 
 
 async def test_two_forks_alike_end_in_the_same_tree(jobs: Jobs) -> None:
-    first = await standing(jobs, 3)
-    start = fork_of(first.id, 3, instructions="Cover white tea.")
+    first = await standing(jobs, 6)
+    start = fork_of(first.id, 6, instructions="Cover white tea.")
     trees = {(await jobs.result(await jobs.start(start)))["tree"] for _ in range(2)}
     assert len(trees) == 1
     await first.signal("cancel", {})
