@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,10 +13,11 @@ from activities.context.digest import told
 from activities.snapshot import Snapshot
 from protocol.state import Phase, Todo
 
-Outcome = Literal["completed", "rewound", "closed"]
+Outcome = Literal["completed", "rewound", "forked", "closed"]
 MAX_SUMMARY = 4000
 TRANSCRIPT_CHARACTERS = 60_000
 MESSAGE_CHARACTERS = 1_000
+_PAGE = re.compile(r"archive/phase_(\d+)\.(md|yaml)")
 UNDONE = "> Undone by a later rewind.\n\n"
 
 
@@ -86,16 +88,23 @@ def archive_phase(files: Files, phase: Phase, page: Page) -> Files:
     return files.write(f"{stem}.yaml", page.data.encode()).write(f"{stem}.md", page.text.encode())
 
 
-def with_undone_pages(restored: Files, present: Files) -> Files:
-    """The restored files, with the pages of what is undone kept and marked so."""
+def with_undone_pages(restored: Files, present: Files, since: int) -> Files:
+    """The restored files, with the pages of what is undone kept and marked so.
+
+    Args:
+        restored: The files at the start of a phase.
+        present: The files now.
+        since: That phase's number: pages from it on are of what is undone.
+    """
     for entry in present.children("archive"):
-        if restored.entry(entry.path) is not None:
+        page = _PAGE.fullmatch(entry.path)
+        if page is None or int(page[1]) < since:
             continue
         text = present.read(entry.path).decode()
-        if entry.path.endswith(".md") and UNDONE not in text:
+        if page[2] == "md" and UNDONE not in text:
             title, _, rest = text.partition("\n\n")
             text = f"{title}\n\n{UNDONE}{rest}"
-        elif entry.path.endswith(".yaml") and not text.startswith("undone:"):
+        elif page[2] == "yaml" and not text.startswith("undone:"):
             text = f"undone: true\n{text}"
         restored = restored.write(entry.path, text.encode())
     return restored

@@ -6,13 +6,14 @@ import os
 import re
 import stat
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from activities.checkpoints import PathRefused, Root, parse
+from activities.checkpoints import Files, PathRefused, Root, parse
 from activities.documents import DocumentError, extract_bounded, render
 from config.schema import Problem
 
@@ -29,14 +30,22 @@ class Document:
     data: bytes
     text: str
 
+    def put_into(self, files: Files) -> Files:
+        """Into `documents/`, the text beside it."""
+        files = files.write(f"documents/{self.name}", self.data)
+        return files.write(f"documents/{text_beside(self.name)}", self.text.encode())
 
-def read_documents(root: Root, sources: list[str], limit: int) -> list[Document]:
+
+def read_documents(
+    root: Root, sources: list[str], limit: int, taken: Iterable[str] = ()
+) -> list[Document]:
     """Read and extract every document, or none.
 
     Args:
         root: Where staged documents are.
         sources: Paths the worker can read, `staged:` names, http(s) addresses.
         limit: Largest document, in bytes.
+        taken: Names in `documents/` that are in use.
 
     Raises:
         Problem: one line that names the document and what is wrong with it.
@@ -44,7 +53,7 @@ def read_documents(root: Root, sources: list[str], limit: int) -> list[Document]
     documents: list[Document] = []
     for source in sources:
         name, data = _read(root, source, limit)
-        name = _unused(name, {document.name for document in documents})
+        name = _unused(name, {*taken, *(document.name for document in documents)})
         try:
             parse(f"documents/{text_beside(name)}")
         except PathRefused as error:

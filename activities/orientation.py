@@ -41,6 +41,7 @@ def first_messages(snapshot: Snapshot, issue: str, last_page: str) -> list[dict[
     first = render(
         config.templates["orientation"],
         bootstrap=phase.purpose == "bootstrap",
+        forked=phase.purpose == "fork",
         number=phase.number,
         kind=phase.kind,
         name=phase.name,

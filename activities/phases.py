@@ -40,6 +40,7 @@ STRATEGIC_NAMES: dict[Purpose, str] = {
     "bootstrap": "Understand and plan",
     "transition": "Take stock and plan ahead",
     "rewind": "Reconsider the approach",
+    "fork": "Reconsider the plan",
     "final": "Verify and complete",
 }
 
@@ -94,8 +95,8 @@ class Phases:
         page = archive_page(snapshot, request.outcome, issue, spoken.text if spoken else "")
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
         last_page = page.text
-        if request.restore is not None and request.restore_files:
-            _restore(snapshot, request.restore)
+        if request.restore is not None:
+            _restore(snapshot, request.restore, with_files=request.restore_files)
         snapshot.state.rewinds = request.rewinds
         finished = snapshot.state.model_copy(deep=True)
         snapshot.state.phase = self._next_phase(snapshot, request)
@@ -155,18 +156,20 @@ class Phases:
 def predefined_todos(config: AgentConfig, purpose: Purpose, instructions: str) -> list[Todo]:
     """The list of a strategic phase; instructions may bring their own final todos."""
     lists: dict[str, list[str]] = config.todos.model_dump()
-    contents = lists[purpose]
+    contents = lists[purpose] or lists["rewind"]
     if purpose == "final" and (own := listed_under(instructions, "Final todos")):
         closing = contents[-1]
         contents = own if "job_complete" in own[-1] else [*own, closing]
     return [Todo(id=number, content=content) for number, content in enumerate(contents, 1)]
 
 
-def _restore(snapshot: Snapshot, commit: str) -> None:
-    """Put files and scope back to a checkpoint; archive pages of what is undone stay, marked."""
+def _restore(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
+    """Go back to a phase's start: the scope, and the files but for the archive pages since."""
     base = Snapshot.load(snapshot.checkpoints, commit)
-    snapshot.files = with_undone_pages(base.files, snapshot.files)
     snapshot.state.scope = base.state.scope
+    if with_files:
+        since = base.state.phase.number
+        snapshot.files = with_undone_pages(base.files, snapshot.files, since)
 
 
 def _consume_todos(files: Files, phase: Phase) -> Files:

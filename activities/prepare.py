@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from temporalio import activity
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.service import RPCError
 
-from activities.checkpoints import Files, FilesError, PathRefused, Root, open_checkpoints
+from activities.checkpoints import (
+    Checkpoints,
+    Files,
+    FilesError,
+    PathRefused,
+    Root,
+    open_checkpoints,
+)
 from activities.failures import typed
 from activities.folder import settle
+from activities.forking import begin, copied, no_such_job, origin, with_items
 from activities.heartbeats import heartbeats
-from activities.inputs import Document, read_documents, text_beside
+from activities.inputs import read_documents
 from activities.model.endpoint import chosen_name
 from activities.model.prices import check_prices, dearest
 from activities.model.prompt import context_tokens
@@ -23,17 +34,32 @@ from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
 from activities.snapshot import Snapshot
+from activities.summary import workspace_summary
 from activities.tools import Tool
+from activities.tools.context import no_heartbeat
 from activities.tools.offering import tools_of
-from config.loader import load_agent, render
+from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
+from protocol.payloads import Fork
 from protocol.requests import JobLimits, Prepared, PrepareRequest
 from protocol.search_attributes import NAMES
-from protocol.state import JobState, Phase, PhaseKind, ScopeItem
+from protocol.state import JobState, Phase, PhaseKind
 
 TITLE_CHARACTERS = 80
 KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
 NEEDED = ("todo_complete", "todo_write", "job_complete")
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What the first checkpoint is made of."""
+
+    snapshot: Snapshot
+    tools: list[Tool]
+    last_page: str = ""
+    """Archive page of the phase before, where there is one."""
+    story: str = ""
+    """What the checkpoint's message begins with."""
 
 
 class Preparation:
@@ -44,17 +70,42 @@ class Preparation:
 
     @activity.defn(name="prepare")
     async def prepare(self, request: PrepareRequest) -> Prepared:
-        """Resolve and pin the agent's configuration, take the documents in, make phase 1."""
+        """Resolve and pin the configuration, take the documents in, make the first phase."""
         with typed():
             async with heartbeats():
+                fork = request.fork
+                if fork and not self._root.repository(fork.job).exists():
+                    raise await no_such_job(activity.client(), self._root, fork.job)
                 registered = await _registered_attributes()
                 return await asyncio.to_thread(self._prepare, request, registered)
 
     def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
+        begun = self._forked(request, request.fork) if request.fork else self._first(request)
+        snapshot, config, state = begun.snapshot, begun.snapshot.config, begun.snapshot.state
+        snapshot.begin_conversation(*first_messages(snapshot, "", begun.last_page))
+        at = scheduled_at()
+        story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
+        commit = snapshot.save(story, at)
+        settle(self._root, snapshot, f"phase/{state.phase.number:04d}", attempt_key())
+        return Prepared(
+            commit=commit,
+            at=at,
+            root=self._root.id,
+            agent=config.name,
+            model=config.model.name,
+            title=_title(request.instructions or snapshot.text("instructions.md")),
+            tree=snapshot.checkpoints.tree_of(commit),
+            state=state,
+            tools=[entry.route for entry in begun.tools],
+            context=context_tokens(snapshot),
+            limits=_limits(config),
+            search_attributes=registered,
+        )
+
+    def _first(self, request: PrepareRequest) -> Begun:
+        """A job from nothing: its first files and the bootstrap."""
         config = load_agent(request.agent, request.set)
-        for model in config.models:
-            model.name = chosen_name(model)
-        check_prices(config)
+        _choose_models(config)
         tools = _tools(config)
         instructions = render(config.instructions_template, instructions=request.instructions)
         if not instructions.strip():
@@ -66,47 +117,53 @@ class Preparation:
             raise Problem(
                 f"agent {config.name} works on documents: name at least one in `documents`"
             )
+        checkpoints = self._own(request)
+        snapshot = Snapshot.start(
+            checkpoints, config, _first_state(config, instructions, request.items)
+        )
+        with _problems(config):
+            files = _with_pages(snapshot.files, config, tools)
+            files = files.write("instructions.md", instructions.encode())
+            for document in documents:
+                files = document.put_into(files)
+            snapshot.files = files
+        return Begun(snapshot, tools)
 
+    def _forked(self, request: PrepareRequest, fork: Fork) -> Begun:
+        """A job from the start of a phase of another; see `activities.forking`."""
+        found = origin(self._root, fork)
+        pinned = found.snapshot.config
+        if request.agent not in ("", pinned.name):
+            raise Problem(
+                f"fork: job {fork.job!r} is done by agent {pinned.name}, and a fork keeps it: "
+                "leave `agent` out"
+            )
+        config = amend(pinned, request.set)
+        _choose_models(config)
+        tools = _tools(config)
+        documents = read_documents(
+            self._root, request.documents, config.limits.file_bytes, found.document_names
+        )
+
+        snapshot = copied(found, fork, self._own(request))
+        before = snapshot.files
+        with _problems(config):
+            page = begin(snapshot, config, request.instructions, request.items, documents)
+            snapshot.files = _with_pages(snapshot.files, config, tools)
+            summary = workspace_summary(
+                snapshot.files, snapshot.changes, snapshot.state, no_heartbeat
+            )
+            snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
+        snapshot.note_changes(before)
+        return Begun(
+            snapshot, tools, page, f"forked from {fork.job} at the start of phase {fork.phase} · "
+        )
+
+    def _own(self, request: PrepareRequest) -> Checkpoints:
+        """The job's own repository, made if need be and claimed."""
         checkpoints = open_checkpoints(self._root, job_id(), create=True)
         self._claim(checkpoints.path, request.chain)
-        state = _first_state(config, instructions, request.items)
-        snapshot = Snapshot.start(checkpoints, config, state)
-        try:
-            snapshot.files = _first_files(snapshot.files, config, instructions, documents, tools)
-        except (FilesError, PathRefused) as error:
-            raise Problem(f"agent {config.name}: the workspace cannot be made. {error}") from None
-        snapshot.begin_conversation(*first_messages(snapshot, "", ""))
-        at = scheduled_at()
-        commit = snapshot.save(f"phase 1 begins: {state.phase.name}", at)
-        settle(self._root, snapshot, "phase/0001", attempt_key())
-        return Prepared(
-            commit=commit,
-            at=at,
-            root=self._root.id,
-            agent=config.name,
-            model=config.model.name,
-            title=_title(request.instructions or instructions),
-            tree=checkpoints.tree_of(commit),
-            state=state,
-            context=context_tokens(snapshot),
-            tools=[entry.route for entry in tools],
-            limits=JobLimits.model_validate(
-                {
-                    name: value
-                    for name, value in config.limits.model_dump().items()
-                    if name in JobLimits.model_fields
-                }
-                | {
-                    "model_seconds": max(model.timeout_seconds for model in config.models),
-                    "output_tokens": max(model.max_output_tokens for model in config.models),
-                    "price": dearest(config),
-                    "context_tokens": {
-                        kind: min(map(config.context.limit, config.chain(kind))) for kind in KINDS
-                    },
-                }
-            ),
-            search_attributes=registered,
-        )
+        return checkpoints
 
     def _claim(self, repository: Path, chain: str) -> None:
         """A workspace belongs to one job; another of the same id would write into its history."""
@@ -142,8 +199,32 @@ def _tools(config: AgentConfig) -> list[Tool]:
     return tools
 
 
+def _choose_models(config: AgentConfig) -> None:
+    for model in config.models:
+        model.name = chosen_name(model)
+    check_prices(config)
+
+
+def _limits(config: AgentConfig) -> JobLimits:
+    named = {
+        name: value
+        for name, value in config.limits.model_dump().items()
+        if name in JobLimits.model_fields
+    }
+    return JobLimits.model_validate(
+        named
+        | {
+            "model_seconds": max(model.timeout_seconds for model in config.models),
+            "output_tokens": max(model.max_output_tokens for model in config.models),
+            "price": dearest(config),
+            "context_tokens": {
+                kind: min(map(config.context.limit, config.chain(kind))) for kind in KINDS
+            },
+        }
+    )
+
+
 def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> JobState:
-    scope = items or listed_under(instructions, "Scope")
     return JobState(
         phase=Phase(
             number=1,
@@ -152,26 +233,28 @@ def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> Jo
             name=STRATEGIC_NAMES["bootstrap"],
             todos=predefined_todos(config, "bootstrap", instructions),
         ),
-        scope=[ScopeItem(id=f"S{n}", text=text[:500]) for n, text in enumerate(scope, 1)],
+        scope=with_items([], items or listed_under(instructions, "Scope")),
     )
 
 
-def _first_files(
-    files: Files,
-    config: AgentConfig,
-    instructions: str,
-    documents: list[Document],
-    tools: list[Tool],
-) -> Files:
+def _with_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
+    """With the agent's folders and a page for each of its tools."""
     for folder in config.folders:
         files = files.make_folder(folder)
-    files = files.write("instructions.md", instructions.encode())
-    for document in documents:
-        files = files.write(f"documents/{document.name}", document.data)
-        files = files.write(f"documents/{text_beside(document.name)}", document.text.encode())
+    if files.entry("tools"):
+        files = files.delete("tools")
     for entry in tools:
         files = files.write(f"tools/{entry.name}.md", entry.page.encode())
     return files
+
+
+@contextmanager
+def _problems(config: AgentConfig) -> Iterator[None]:
+    """What a workspace refuses is a mistake in the start or in the configuration."""
+    try:
+        yield
+    except (FilesError, PathRefused) as error:
+        raise Problem(f"agent {config.name}: the workspace cannot be made. {error}") from None
 
 
 def _title(text: str) -> str:

@@ -86,12 +86,11 @@ class Snapshot:
     def start(cls, checkpoints: Checkpoints, config: AgentConfig, state: JobState) -> Snapshot:
         """The content of a job before its first checkpoint."""
         empty = Files.empty(checkpoints.store)
-        config_id = checkpoints.store.write_blob(config.model_dump_json().encode()).hex()
-        return cls(
+        snapshot = cls(
             checkpoints,
             commit="",
             config=config,
-            config_id=config_id,
+            config_id="",
             state=state,
             conversation=Conversation(empty),
             files=empty,
@@ -101,6 +100,8 @@ class Snapshot:
             reasoning=empty,
             history=empty,
         )
+        snapshot.pin(config)
+        return snapshot
 
     @classmethod
     def load(cls, checkpoints: Checkpoints, commit: str) -> Snapshot:
@@ -161,6 +162,11 @@ class Snapshot:
     def view(self) -> View:
         """The conversation as the model sees it."""
         return View(self.conversation, self.compaction)
+
+    def pin(self, config: AgentConfig) -> None:
+        """Fix the configuration from here on."""
+        self.config = config
+        self.config_id = self.checkpoints.store.write_blob(config.model_dump_json().encode()).hex()
 
     def begin_conversation(self, *messages: dict[str, Any]) -> None:
         """Start afresh: nothing of the old conversation, and nothing counts as read."""

@@ -1,4 +1,4 @@
-"""Commands that look: list, show, files, log, doctor."""
+"""Commands that look: list, show, files, diff, log, doctor."""
 
 from __future__ import annotations
 
@@ -68,18 +68,20 @@ def files(
     job: Job,
     path: Annotated[str, typer.Argument(help="A file to print or a folder to list.")] = "",
     at: Annotated[
-        int | None, typer.Option(help="As they were at the start of this phase.", metavar="PHASE")
-    ] = None,
+        str, typer.Option(help="As they were at the start of this phase.", metavar="PHASE|now")
+    ] = "now",
     json: Json = False,
 ) -> int:
-    """List or print a job's files, now or at the start of any phase."""
+    """List or print a job's files, now or at the start of any phase, undone ones included."""
     from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
 
-    commit, store = _checkpoint(job, at)
+    [commit], store = _checkpoints(job, at)
     found = inspecting.listing(inspecting.files_at(store, commit), path)
     if isinstance(found, bytes):
         if json:
-            dump({"path": path, "commit": commit, "content": found.decode("utf-8", "replace")})
+            dump({"path": path, "commit": commit, **inspecting.content_data(found)})
+        elif sys.stdout.isatty() and b"\0" in found:
+            note(f"{path} is binary, {len(found):,} bytes; send it into a file to have it")
         elif sys.stdout.isatty():
             say(found.decode("utf-8", "replace").rstrip("\n"))
         else:
@@ -94,11 +96,53 @@ def files(
     return OK
 
 
+def diff(
+    job: Job,
+    before: Annotated[
+        str, typer.Argument(help="Start of this phase, or `now`.", metavar="PHASE|now")
+    ],
+    after: Annotated[
+        str, typer.Argument(help="Start of this phase, or `now`.", metavar="PHASE|now")
+    ],
+    path: Annotated[str, typer.Argument(help="Only this file, or what is in this folder.")] = "",
+    stat: Annotated[bool, typer.Option("--stat", help="Names and sizes only.")] = False,
+    json: Json = False,
+) -> int:
+    """Tell how a job's files differ between the starts of two phases, or a phase and now.
+
+    What the system keeps (archive/, tools/ and the like) is listed last and by name only; with
+    PATH its lines are shown as well.
+    """
+    from cli import differences, inspecting  # noqa: PLC0415 - loads the activities
+
+    commits, store = _checkpoints(job, before, after)
+    old, new = (inspecting.files_at(store, commit) for commit in commits)
+    found = differences.differences(old, new, path)
+    names = [text if text == "now" else f"phase {text}" for text in (before, after)]
+
+    def text(one: differences.Difference) -> str | None:
+        if stat or one.aside:
+            return None
+        return differences.unified(old, new, one, (names[0], names[1]), whole=bool(path))
+
+    if json:
+        dump({"commits": commits, "changes": [one.data(text(one)) for one in found]})
+        return OK
+    for one in found:
+        say(one.line())
+    for one in found:
+        if lines := text(one):
+            say(f"\n{one.change.path}: {lines}" if lines.startswith("binary") else f"\n{lines}")
+    if not found:
+        note("nothing differs")
+    return OK
+
+
 def log(job: Job, json: Json = False) -> int:
     """Tell a job's story: each step that changed anything, oldest first."""
     from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
 
-    commit, store = _checkpoint(job, None)
+    [commit], store = _checkpoints(job, "now")
     story = inspecting.story(store, commit)
     if json:
         dump([{"id": step.id, "at": step.at, "message": step.message.strip()} for step in story])
@@ -127,19 +171,22 @@ def doctor(json: Json = False) -> int:
     return OK if all(check.ok for check in found) else FAILED
 
 
-def _checkpoint(job: str, phase: int | None) -> tuple[str, Checkpoints]:
+def _checkpoints(job: str, *moments: str) -> tuple[list[str], Checkpoints]:
+    """The job's checkpoints at these moments, and where they are kept."""
     from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
+
+    phases = [inspecting.moment(text) for text in moments]
 
     async def fetch() -> inspecting.Places:
         return await inspecting.places(await connect(), job)
 
     found = run(fetch())
     store = inspecting.repository(job)
-    return inspecting.commit_at(found, store, phase), store
+    return [inspecting.commit_at(found, store, phase) for phase in phases], store
 
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.command("list")(list_)
-    for command in (show, files, log, doctor):
+    for command in (show, files, diff, log, doctor):
         app.command()(command)

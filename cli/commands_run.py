@@ -1,7 +1,8 @@
-"""Commands that start and follow jobs: demo, start, watch."""
+"""Commands that start and follow jobs: demo, start, fork, watch."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from cli.demo import demo as run_demo
 from cli.jobs import Seen
 from cli.options import Job, Json
 from cli.output import FAILED, OK, console, dump, err_console, run, say
-from cli.starting import check_id, job_input, new_id
+from cli.starting import check_id, job_input, new_id, read_text
 from cli.starting import start as start_job
 from cli.watch import JsonLines, follow, follow_on
 from engine.connection import connect, ui_link
@@ -90,6 +91,49 @@ async def _start(job_id: str, data: dict[str, Any], *, wait: bool, json: bool) -
     return _finish(await follow_on(err_console(), client, job_id), json=json)
 
 
+def fork(
+    job: Job,
+    phase: Annotated[int, typer.Option(min=1, help="Begin from the start of this phase.")],
+    instructions: Annotated[
+        str,
+        typer.Option(
+            help="What is wanted otherwise: the text, or @FILE to read it.", metavar="TEXT|@FILE"
+        ),
+    ] = "",
+    id: Annotated[
+        str, typer.Option(help="Id of the new job; made from the agent's name if left out.")
+    ] = "",
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Start a new job from the start of any phase of another, running or closed.
+
+    The first is left as it is. The new one has a copy of its files and its past; its instructions
+    end in what is wanted otherwise, and it begins by reconsidering the plan.
+    The same from the Web UI: input `{"fork": {"job": "…", "phase": 3}, "instructions": "…"}`.
+    """
+    if id:
+        check_id(id)
+    data: dict[str, Any] = {"fork": {"job": job, "phase": phase}}
+    if text := read_text(instructions):
+        data["instructions"] = text
+    return run(_fork(job, phase, id, data, wait=wait, json=json))
+
+
+async def _fork(
+    job: str, phase: int, new: str, data: dict[str, Any], *, wait: bool, json: bool
+) -> int:
+    from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
+
+    found = await inspecting.places(await connect(), job)
+    # Elsewhere than where the checkpoints are, the worker finds out.
+    with suppress(inspecting.StoreMissing):
+        inspecting.commit_at(found, inspecting.repository(job), phase)
+    return await _start(new or new_id(found.agent or "fork"), data, wait=wait, json=json)
+
+
 def watch(job: Job, json: Json = False) -> int:
     """Follow a job until it ends: phase, todos, tokens, cost, last steps.
 
@@ -121,5 +165,5 @@ def _code(seen: Seen) -> int:
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    for command in (demo, start, watch):
+    for command in (demo, start, fork, watch):
         app.command()(command)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from temporalio.client import Client
 
@@ -24,8 +25,15 @@ from activities.snapshot import Snapshot
 from cli.jobs import look
 from cli.output import Mistake
 from engine.connection import workspaces_root
+from protocol.requests import Outcome
 
 ALL = 1_000_000
+CLOSED: tuple[str, ...] = get_args(Outcome)
+"""Tags of a job's last checkpoint."""
+
+
+class StoreMissing(Mistake):
+    """The job's repository is not below the workspaces root of this environment."""
 
 
 @dataclass(frozen=True)
@@ -34,36 +42,59 @@ class Places:
 
     newest: str | None
     starts: dict[int, str]
+    agent: str = ""
 
 
 async def places(client: Client, job_id: str) -> Places:
-    """What the job says about its checkpoints.
+    """What the job says about its checkpoints; nothing for one that only the store remembers.
 
     Raises:
         Mistake: there is no such job.
     """
-    status = (await look(client, job_id)).status
+    try:
+        status = (await look(client, job_id)).status
+    except Mistake as unknown:
+        # Temporal forgets closed jobs after a while.
+        try:
+            repository(job_id)
+        except Mistake:
+            raise unknown from None
+        return Places(None, {})
     result = status.get("result") or {}
     starts = {
         int(item["phase"]): str(item["id"])
         for item in status.get("checkpoints") or []
         if item.get("id") and item.get("phase") is not None
     }
-    return Places(status.get("checkpoint") or result.get("checkpoint"), starts)
+    newest = status.get("checkpoint") or result.get("checkpoint")
+    return Places(newest, starts, status.get("agent") or "")
+
+
+def moment(text: str) -> int | None:
+    """The phase whose start a person named; None for `now`.
+
+    Raises:
+        Mistake: it is neither.
+    """
+    if text == "now":
+        return None
+    if not (text.isascii() and text.isdecimal()):
+        raise Mistake(f"{text!r} is no moment of a job: expected the number of a phase, or now")
+    return int(text)
 
 
 def repository(job_id: str) -> Checkpoints:
     """The job's repository below the workspaces root of this environment.
 
     Raises:
-        Mistake: it is not there.
+        StoreMissing: it is not there.
     """
     try:
         return open_checkpoints(Root.open(workspaces_root(), create=False), job_id)
     except RootError as error:
-        raise Mistake(str(error)) from None
+        raise StoreMissing(str(error)) from None
     except CheckpointMissing:
-        raise Mistake(
+        raise StoreMissing(
             f"job {job_id} has no checkpoints under {workspaces_root()}; if it lives elsewhere, "
             "set LONGHAUL_WORKSPACES"
         ) from None
@@ -80,9 +111,13 @@ def commit_at(found: Places, store: Checkpoints, phase: int | None) -> str:
         if phase in starts:
             return starts[phase]
         known = ", ".join(map(str, sorted(starts))) or "none yet"
-        raise Mistake(f"--at {phase}: no phase of that number started; phases: {known}")
+        raise Mistake(f"no phase {phase} of this job has started; phases: {known}")
     if found.newest:
         return found.newest
+    tags = store.tags()
+    for outcome in CLOSED:
+        if outcome in tags:
+            return tags[outcome]
     if starts:
         # Nobody knows better when no worker answers: tags are written at phase starts.
         return starts[max(starts)]
@@ -119,6 +154,14 @@ def listing(files: Files, path: str) -> list[Entry] | bytes:
         return list(files.walk(path))
     except (FilesError, PathRefused) as error:
         raise Mistake(str(error)) from None
+
+
+def content_data(content: bytes) -> dict[str, str]:
+    """A file's content for `--json`: as text where it is text."""
+    try:
+        return {"content": content.decode()}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(content).decode()}
 
 
 def story(store: Checkpoints, commit: str) -> list[LogEntry]:

@@ -29,7 +29,7 @@ ENVIRONMENT = {
 OFFERED = frozenset(
     {
         *("agent", "description", "number", "kind", "name", "bootstrap", "issue", "instructions"),
-        *("min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
+        *("forked", "min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
         *("archive_name", "archive", "deferred"),
     }
 )
@@ -61,18 +61,7 @@ def load_agent(
     for variable, key in ENVIRONMENT.items():
         if found := os.environ.get(variable):
             given[key] = (variable, _number(found) if key.startswith("limits.") else found)
-    for key, (_, value) in given.items():
-        _set(merged, key, value)
-    _complete_models(merged, renamed=bool(os.environ.get("LONGHAUL_MODEL")))
-    try:
-        checked = AgentFile.model_validate(merged)
-    except ValidationError as error:
-        wrong = ".".join(map(str, error.errors()[0]["loc"]))
-        # What was given from outside is not to be looked for in the file.
-        origins = [
-            name for key, (name, _) in given.items() if _above(key, wrong) or _above(wrong, key)
-        ]
-        raise Problem(f"{origins[0] if origins else source}: {explain(error)}") from None
+    checked = _validated(merged, given, source)
     roles = checked.prompts.model_dump()
     return AgentConfig(
         **checked.model_dump(),
@@ -85,6 +74,45 @@ def load_agent(
 def _number(text: str) -> int | str:
     """A whole number as one; anything else as it is, for the schema to refuse."""
     return int(text) if text.isdecimal() and len(text) < 20 else text
+
+
+def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIPPED) -> AgentConfig:
+    """A pinned configuration with keys overridden; what was not overridden is as it was pinned.
+
+    Raises:
+        Problem: wrong key or value, missing or outdated template.
+    """
+    given = {key: ("set", value) for key, value in overrides.items()}
+    merged = config.model_dump(include=set(AgentFile.model_fields))
+    checked = _validated(merged, given, Path(config.name))
+    before, roles = config.prompts.model_dump(), checked.prompts.model_dump()
+    templates = {
+        role: _prompt(folder / "prompts" / file)
+        for role, file in roles.items()
+        if file != before[role]
+    }
+    return config.model_copy(
+        update={name: getattr(checked, name) for name in AgentFile.model_fields}
+        | {"templates": config.templates | templates}
+    )
+
+
+def _validated(
+    merged: dict[str, Any], given: dict[str, tuple[str, object]], source: Path
+) -> AgentFile:
+    """The agent's file with what was given from outside, as (origin, value) by dotted key."""
+    for key, (_, value) in given.items():
+        _set(merged, key, value)
+    _complete_models(merged, renamed=given.get("model.name", ("", None))[0] == "LONGHAUL_MODEL")
+    try:
+        return AgentFile.model_validate(merged)
+    except ValidationError as error:
+        wrong = ".".join(map(str, error.errors()[0]["loc"]))
+        # What was given from outside is not to be looked for in the file.
+        origins = [
+            name for key, (name, _) in given.items() if _above(key, wrong) or _above(wrong, key)
+        ]
+        raise Problem(f"{origins[0] if origins else source}: {explain(error)}") from None
 
 
 def _above(key: str, other: str) -> bool:

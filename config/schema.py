@@ -123,6 +123,10 @@ class TodoLists(Section):
         min_length=1, description="Todos of a strategic phase between two tactical ones."
     )
     rewind: list[str] = Field(min_length=1, description="Todos of a phase after a rewind.")
+    fork: list[str] = Field(
+        default_factory=list,
+        description="Todos of a fork's first phase; empty takes those of rewind.",
+    )
     final: list[str] = Field(
         min_length=1, description="Todos of the last phase; job_complete is always the last."
     )

@@ -15,14 +15,28 @@ from protocol.state import Data
 D = TypeVar("D", bound=Data)
 
 
+class Fork(Data):
+    """A phase start of another job."""
+
+    job: str = Field(min_length=1, max_length=1000)
+    phase: int = Field(ge=1)
+
+
 class Start(Data):
     """Input of the workflow `Job`."""
 
-    agent: str = Field(min_length=1)
+    agent: str = ""
     instructions: str = Field("", max_length=200_000)
     documents: list[str] = Field(default_factory=list, max_length=1000)
     items: list[str] = Field(default_factory=list, max_length=2000)
     set: dict[str, Any] = Field(default_factory=dict)
+    fork: Fork | None = None
+
+    @model_validator(mode="after")
+    def _agent_is_known(self) -> Self:
+        if not self.agent and not self.fork:
+            raise ValueError("agent: field required")
+        return self
 
 
 class Signal(Data):

@@ -97,7 +97,9 @@ class JobRecord(Data):
         """The record of a job that was just prepared."""
         return cls(
             **{name: getattr(made, name) for name in Prepared.model_fields if name != "tree"},
-            phases={1: made.commit},
+            step=made.state.step,
+            last_phase=made.state.phase.number,
+            phases={made.state.phase.number: made.commit},
             clock=now,
         )
 

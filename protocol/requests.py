@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from protocol.limits import Budget, Price
+from protocol.payloads import Fork
 from protocol.state import Data, JobState, PhaseKind, Purpose
 from protocol.tools import ToolRoute
 
@@ -233,11 +234,13 @@ class Imported(Moved):
 
 
 class PrepareRequest(Data):
-    agent: str
+    agent: str = ""
+    """Empty only for a fork, which keeps the agent of the first job."""
     instructions: str = ""
     documents: list[str] = Field(default_factory=list)
     items: list[str] = Field(default_factory=list)
     set: dict[str, object] = Field(default_factory=dict)
+    fork: Fork | None = None
     chain: str = ""
     """First run id of the workflow: tells a retry or a reset from another job of the same id."""
 

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 PhaseKind = Literal["strategic", "tactical"]
-Purpose = Literal["bootstrap", "work", "transition", "rewind", "final"]
+Purpose = Literal["bootstrap", "work", "transition", "rewind", "fork", "final"]
 """Why a phase exists. Every purpose but `work` is strategic and has a predefined todo list."""
 
 

@@ -188,7 +188,8 @@ class Job:
         job, phase = self._job, payload.get("phase")
         if phase is not None and phase not in job.phases:
             self._inbox.refuse(
-                f"signal rewind: there is no phase {phase}; the phases are 1 to {job.last_phase}"
+                f"signal rewind: there is no phase {phase}; the phases are {min(job.phases)} to "
+                f"{job.last_phase}"
             )
             return
         details: dict[str, Any] = {"outcome": "rewound", "issue": payload["issue"]}
@@ -207,7 +208,8 @@ class Job:
             for note in taken.notes:
                 self._inbox.notice(note)
         elif waiting.reason == "rewinds":
-            job.limits.rewinds += 1
+            # A person's own rewinds may have gone beyond the limit.
+            job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
         elif waiting.reason == "budget" and (still := self._loop.no_room()):
             self._inbox.refuse(f"signal resume: {still.message} {still.remedy}")
             return

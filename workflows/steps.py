@@ -62,8 +62,11 @@ class Steps:
         return {"root": job.root, "commit": job.commit, "at": job.at, "step": job.step}
 
     async def prepare(self, request: PrepareRequest) -> Prepared:
+        what = f"start {request.agent}"
+        if fork := request.fork:
+            what = f"fork {fork.job[:100]} from phase {fork.phase}"
         return await self._regular(
-            "prepare", request, Prepared, f"start {request.agent}", seconds=TEN_MINUTES, attempts=4
+            "prepare", request, Prepared, what, seconds=TEN_MINUTES, attempts=4
         )
 
     async def model_call(self, job: JobRecord) -> ModelReply:

@@ -1,6 +1,7 @@
 """Checkpoints: a job's files as git trees, its steps as commits, its folder as a projection."""
 
 from activities.checkpoints.collecting import collect
+from activities.checkpoints.copying import copy_into
 from activities.checkpoints.diff import Change, diff
 from activities.checkpoints.errors import (
     CheckpointMissing,
@@ -30,6 +31,7 @@ __all__ = [
     "Root",
     "RootError",
     "collect",
+    "copy_into",
     "diff",
     "escape",
     "folder_name",

@@ -105,6 +105,11 @@ def entries(store: Store, folder: bytes) -> Node:
     }
 
 
+def parsed(tree: bytes) -> Node:
+    """The entries of a single git tree as it is stored: buckets and markers among them."""
+    return {name: Raw(int(mode, 8), oid) for mode, name, oid in _ENTRY.findall(tree)}
+
+
 def differences(
     store: Store, old: bytes, new: bytes
 ) -> Iterator[tuple[bytes, Raw | None, Raw | None]]:
@@ -169,8 +174,7 @@ def _load(store: Store, folder: bytes) -> Node:
         return {}
     if (node := _parsed.get(folder)) is not None:
         return node
-    found = _ENTRY.findall(store.read(folder))
-    return _parsed.keep(folder, {name: Raw(int(mode, 8), oid) for mode, name, oid in found})
+    return _parsed.keep(folder, parsed(store.read(folder)))
 
 
 def _store(store: Store, node: Node) -> bytes:

@@ -16,11 +16,12 @@ from workflows.job import Job
 from workflows.status import status
 
 MEANING = {
-    "agent": "Which agent does the job.",
+    "agent": "Which agent does the job. Only a fork may leave it out.",
     "instructions": "What to do. May be empty if the agent brings instructions of its own.",
     "documents": "Paths the worker can read, http(s) addresses, or what `starter.py` staged.",
     "items": "Scope items: what the job must cover.",
     "set": "Configuration for this job alone, dotted keys to values.",
+    "fork": '`{"job": "…", "phase": N}`: go on from the start of a phase of another job.',
 }
 
 

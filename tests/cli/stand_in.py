@@ -23,7 +23,9 @@ class StandIn:
     async def run(self, *start: Any) -> dict[str, Any]:
         self.data = start[0]
         title = self.data.get("instructions", "")
-        workflow.upsert_memo({"title": title, "agent": self.data["agent"], "status": "running"})
+        workflow.upsert_memo(
+            {"title": title, "agent": self.data.get("agent", ""), "status": "running"}
+        )
         if title == "bad start":
             raise ApplicationError("agent 'x' is not known", type="BadStart", non_retryable=True)
         if title == "bug":

@@ -148,7 +148,9 @@ def test_files_lists_and_prints_any_checkpoint(kept, starter):
     told = json.loads(starter("files", kept, "notes/a.md", "--at", "1", "--json").out)
     assert told["content"] == "before\n"
     assert "no file 'nothing'" in starter("files", kept, "nothing").error
+    assert starter("files", kept, "--at", "now").out.split() == listed
     assert "phases: 1" in starter("files", kept, "--at", "7").error
+    assert "or now" in starter("files", kept, "--at", "then").error
     assert ".." in starter("files", kept, "../x").error
 
 

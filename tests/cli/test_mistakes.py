@@ -38,6 +38,12 @@ from cli.demo import DOCUMENT
         ("limit x phase=3 phase.cost=3", "phase.cost is given twice"),
         ("limit x cost=3 cost=4", "cost is given twice"),
         ("limit x phase.cost=3 phase.cost=4", "phase.cost is given twice"),
+        ("fork x", "--phase"),
+        ("fork x --phase 0", "--phase"),
+        ("fork x --phase 1 --instructions @/no/such/file", "/no/such/file"),
+        ("fork x --phase 1 --id ../x", "--id"),
+        ("diff x 1", "PHASE"),
+        ("diff x 1 then", "or now"),
         ("demo --agent nobody", "generalist"),
         ("demo --document /no/such/file", "/no/such/file"),
     ],
@@ -49,7 +55,7 @@ def test_a_mistake_is_one_line(offline, arguments, told):
 @pytest.mark.parametrize(
     "command",
     ["list", "show x", "watch x", "files x", "log x", "pause x", "cancel x", "rewind x --issue y",
-     "limit x cost=2", "start generalist --instructions x"],
+     "diff x 1 2", "fork x --phase 1", "limit x cost=2", "start generalist --instructions x"],
 )  # fmt: skip
 def test_no_server_is_one_line_that_says_what_to_do(offline, command):
     error = offline(*command.split()).error
@@ -60,7 +66,8 @@ def test_no_server_is_one_line_that_says_what_to_do(offline, command):
 @pytest.mark.parametrize(
     "command",
     ["show nobody", "watch nobody", "files nobody", "log nobody", "pause nobody", "resume nobody",
-     "cancel nobody", "rewind nobody --issue y", "limit nobody cost=2"],
+     "diff nobody 1 2", "fork nobody --phase 1", "cancel nobody", "rewind nobody --issue y",
+     "limit nobody cost=2"],
 )  # fmt: skip
 def test_an_unknown_job_is_named(starter, command):
     assert "there is no job 'nobody'" in starter(*command.split()).error
@@ -96,8 +103,8 @@ def test_a_root_that_cannot_be_written_is_named(starter, monkeypatch, tmp_path):
 
 
 COMMANDS = (
-    "demo", "start", "list", "show", "watch", "rewind", "cancel", "pause", "resume", "files",
-    "log", "doctor",
+    "demo", "start", "fork", "list", "show", "watch", "rewind", "cancel", "pause", "resume",
+    "files", "diff", "log", "doctor",
 )  # fmt: skip
 
 

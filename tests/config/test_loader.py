@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from config.loader import SHIPPED, agent_names, load_agent, render
+from config.loader import SHIPPED, agent_names, amend, load_agent, render
 from config.schema import AgentFile, Problem, describe
 
 
@@ -145,6 +145,28 @@ def test_overrides_come_last_and_are_told_apart_from_the_file(folder: Path) -> N
     assert "extra inputs" in problem(folder, "creator", nothing__here=1)
     assert "extra inputs" in problem(folder, "creator", **{"": 1})
     assert "tools" in problem(folder, "creator", tools__x=1)
+
+
+def test_a_pinned_configuration_is_amended_by_what_is_given_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent(folder, "phase_models: {tactical: {name: small}}\nlimits: {rewinds: 2}")
+    pinned = load_agent("mine", {}, folder)
+    agent(folder, "limits: {rewinds: 9}")
+    (folder / "prompts" / "tactical.md").write_text("---\nversion: 2\n---\nedited")
+    (folder / "prompts" / "own.md").write_text("---\nversion: 2\n---\nof its own")
+    monkeypatch.setenv("LONGHAUL_MODEL", "of the environment")
+
+    assert amend(pinned, {}, folder) == pinned
+    given = {"limits.max_todos": 30, "prompts.strategic": "own.md", "model.name": "large"}
+    amended = amend(pinned, given, folder)
+    assert (amended.limits.rewinds, amended.limits.max_todos) == (2, 30)
+    assert amended.templates["strategic"] == "of its own"
+    assert amended.templates["tactical"] == pinned.templates["tactical"]
+    assert (amended.model.name, amended.model_for("tactical").name) == ("large", "small")
+    assert (pinned.limits.max_todos, pinned.model.name) != (30, "large")
+    with pytest.raises(Problem, match=r"set: limits\.nothing"):
+        amend(pinned, {"limits.nothing": 1}, folder)
 
 
 def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,11 +95,12 @@ async def jobs(tmp_path: Path) -> AsyncIterator[Jobs]:
 
 
 async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None:
-    """Every command of the page, in the order in which it stands there."""
+    """Every command of the page, in the order in which it stands there; the fork beside the job."""
     lines = [line for line in commands(page("signals.md")) if line.startswith("temporal workflow ")]
     tea = jobs.client.get_workflow_handle("tea")
     effects: dict[str, dict[str, Any]] = {
         "start": {"phase": lambda phase: phase and phase["number"] == 2},
+        "fork": {},
         "query": {},
         "list": {},
         "pause": {"waiting_for": "paused"},
@@ -115,10 +116,14 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
         if len(words) == 3:
             continue
         out = await _run(jobs.client, words)
-        seen.append(words[words.index("--name") + 1] if "--name" in words else words[2])
+        named = words[words.index("--name") + 1] if "--name" in words else words[2]
+        seen.append("fork" if '"fork"' in words[-1] else named)
         assert seen[-1] != "query" or "Write a guide on tea" in out
         await jobs.until(tea, **effects[seen[-1]])
     assert seen == list(effects)
+    fork = jobs.client.get_workflow_handle("tea-short")
+    assert (await fork.query("status"))["phase"]["number"] >= 3
+    await fork.terminate()
     await tea.terminate()
 
 

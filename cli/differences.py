@@ -1,0 +1,124 @@
+"""What differs between two checkpoints of a job, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import islice
+from typing import Any
+
+from activities.checkpoints import Change, Files, FilesError, PathRefused, diff
+from activities.tools.ownership import is_system
+from cli.output import Mistake
+
+MAX_BYTES = 200_000
+MAX_LINES = 400
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One path that differs."""
+
+    change: Change
+    aside: bool
+    """Kept by the system, and not what was asked for: told last, by name only."""
+
+    @property
+    def word(self) -> str:
+        if self.change.old is None:
+            return "added"
+        return "removed" if self.change.new is None else "changed"
+
+    @property
+    def old_size(self) -> int | None:
+        return self.change.old.size if self.change.old else None
+
+    @property
+    def new_size(self) -> int | None:
+        return self.change.new.size if self.change.new else None
+
+    def line(self) -> str:
+        """The path with what became of it and its size in bytes, before and after."""
+        sizes = [f"{size:,}" for size in (self.old_size, self.new_size) if size is not None]
+        entry = self.change.new or self.change.old
+        end = "/" if entry and entry.kind == "folder" else ""
+        return f"{self.word:<7}  {' → '.join(sizes):>19}  {self.change.path}{end}"
+
+    def data(self, text: str | None) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "path": self.change.path,
+            "change": self.word,
+            "old_bytes": self.old_size,
+            "new_bytes": self.new_size,
+            "system": is_system(self.change.path),
+            "diff": text,
+        }
+
+
+def differences(old: Files, new: Files, path: str) -> list[Difference]:
+    """The paths at or below `path` that differ, those that the system keeps last.
+
+    Raises:
+        Mistake: the path is in neither.
+    """
+    try:
+        if path and old.entry(path) is None and new.entry(path) is None:
+            raise Mistake(f"there is no {path!r} in either; `starter.py files` lists what there is")
+    except (FilesError, PathRefused) as error:
+        raise Mistake(str(error)) from None
+    wanted = path.strip("/")
+    found = [
+        Difference(change, aside=is_system(change.path) and not is_system(wanted))
+        for change in diff(old, new)
+        if not wanted or f"{change.path}/".startswith(f"{wanted}/")
+    ]
+    return sorted(found, key=lambda one: one.aside)
+
+
+def unified(old: Files, new: Files, one: Difference, names: tuple[str, str], *, whole: bool) -> str:
+    """The lines that differ, or in a sentence why there are none to show.
+
+    Args:
+        names: What the two sides are called.
+        whole: Show all lines, not only the first.
+    """
+    sides = [_text(files, entry) for files, entry in ((old, one.change.old), (new, one.change.new))]
+    if None in sides:
+        return "binary, or too large to compare by line\n"
+    path = one.change.path
+    lines = _ended(
+        unified_diff(
+            str(sides[0]).splitlines(keepends=True),
+            str(sides[1]).splitlines(keepends=True),
+            f"{path} ({names[0]})" if one.change.old else "nothing",
+            f"{path} ({names[1]})" if one.change.new else "nothing",
+        )
+    )
+    if whole:
+        return "".join(lines)
+    shown = list(islice(lines, MAX_LINES))
+    if rest := sum(1 for _ in lines):
+        shown.append(f"… {rest:,} more lines; name {path} to see them\n")
+    return "".join(shown)
+
+
+def _text(files: Files, entry: Any) -> str | None:
+    """A side as text, empty where nothing is; None for what is no text or too long."""
+    if entry is None or entry.kind == "folder":
+        return ""
+    if entry.size > MAX_BYTES:
+        return None
+    data = files.content(entry)
+    try:
+        return None if b"\0" in data else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _ended(lines: Iterator[str]) -> Iterator[str]:
+    """Lines that each end, also those at the end of a file that does not."""
+    return (
+        line if line.endswith("\n") else f"{line}\n\\ no newline at the end\n" for line in lines
+    )

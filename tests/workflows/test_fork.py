@@ -1,0 +1,186 @@
+"""A new job from the start of a phase of another, which is left as it is."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from temporalio.client import Client, WorkflowFailureError
+
+from activities.checkpoints import Root, diff, open_checkpoints
+from activities.rehearsal import rehearse
+from tests.workflows.serving import Jobs, serving
+
+TEA = {
+    "agent": "generalist",
+    "instructions": "Write a guide on tea. Cover green tea.",
+    "items": ["green tea"],
+}
+
+
+def in_phase(number: int) -> Any:
+    return lambda phase: phase and phase["number"] == number
+
+
+def fork_of(job: str, phase: int, **more: Any) -> dict[str, Any]:
+    return {"fork": {"job": job, "phase": phase}, **more}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, by path."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+async def refused(jobs: Jobs, start: dict[str, Any]) -> str:
+    handle = await jobs.start(start)
+    with pytest.raises(WorkflowFailureError) as failed:
+        await jobs.result(handle)
+    assert getattr(failed.value.cause, "type", "") == "BadStart"
+    return str(failed.value.cause)
+
+
+async def standing(jobs: Jobs, number: int, **more: Any) -> Any:
+    """A job that is paused in its phase of that number, or a later one."""
+    handle = await jobs.start({**TEA, **more})
+    await jobs.until(handle, phase=lambda phase: phase and phase["number"] >= number)
+    await handle.signal("pause", {})
+    await jobs.until(handle, waiting_for="paused")
+    return handle
+
+
+async def test_fork_of_a_running_job_goes_on_from_the_phase_and_leaves_the_first(
+    jobs: Jobs,
+) -> None:
+    undisturbed = await jobs.result(await jobs.start(TEA))
+    first = await standing(jobs, 3)
+    paused = await first.query("status")
+    store = jobs.root.repository(first.id)
+    before = content(jobs.folder(first)), content(store)
+
+    fork = await jobs.start(
+        fork_of(first.id, 2, instructions="Cover white tea as well.", items=["white tea"])
+    )
+    result = await jobs.result(fork)
+    assert result["status"] == "completed"
+    assert (content(jobs.folder(first)), content(store)) == before
+    await first.signal("resume", {})
+    assert (await jobs.result(first))["tree"] == undisturbed["tree"]
+
+    status = await fork.query("status")
+    start = jobs.snapshot(fork, status["checkpoints"][0]["id"])
+    base = jobs.snapshot(fork, paused["checkpoints"][1]["id"])
+    # What the first had at that point, with the amended instructions and nothing else of note.
+    changed = {change.path for change in diff(base.files, start.files)}
+    assert changed == {
+        "archive/phase_002.md",
+        "archive/phase_002.yaml",
+        "instructions.md",
+        "workspace_summary.md",
+    }
+    assert start.text("instructions.md").startswith(base.text("instructions.md").rstrip())
+    assert start.text("instructions.md").endswith("\n\n## Amended\n\nCover white tea as well.\n")
+    assert (start.state.phase.number, start.state.phase.purpose) == (3, "fork")
+    assert "Amended" in start.state.phase.todos[0].content
+    assert '"Amended"' in start.conversation.messages()[1]["content"]
+    assert [(item.id, item.text) for item in start.state.scope] == [
+        ("S1", "green tea"),
+        ("S2", "white tea"),
+    ]
+    listed = yaml.safe_load(start.text("archive/phase_002.yaml"))
+    assert listed["outcome"] == "forked"
+    assert {todo["status"] for todo in listed["todos"]} == {"pending"}
+    # Its own account, and one story.
+    assert result["rewinds"] == 0
+    summaries = result["phases"] - start.state.phase.number
+    own_calls = status["step"] - start.state.step + summaries
+    assert status["usage"]["model_calls"] == own_calls
+    story = [entry.message for entry in start.checkpoints.log(start.commit, 10_000)]
+    assert story[0].startswith(f"forked from {first.id} at the start of phase 2 · phase 3 begins")
+    assert story[-1].startswith("phase 1 begins")
+
+
+async def test_fork_of_a_closed_job_outlives_it(jobs: Jobs) -> None:
+    first = await jobs.start(TEA)
+    await jobs.result(first)
+    base = (await first.query("status"))["checkpoints"][3]["id"]
+    fork = await jobs.start(fork_of(first.id, 4, instructions="Make it short."))
+    await jobs.until(fork, phase=in_phase(5))
+    shutil.rmtree(jobs.root.repository(first.id))
+    shutil.rmtree(jobs.folder(first))
+    assert (await jobs.result(fork))["status"] == "completed"
+    assert open_checkpoints(jobs.root, fork.id).is_whole(base)
+    # Its past can be looked at by phase as well.
+    assert open_checkpoints(jobs.root, fork.id).tags()["phase/0004"] == base
+
+
+async def test_fork_of_a_fork_and_rewind_within_it(jobs: Jobs) -> None:
+    first = await standing(jobs, 2)
+    second = await jobs.start(fork_of(first.id, 2, instructions="Cover white tea."))
+    await jobs.until(second, phase=in_phase(4))
+    third = await jobs.start(fork_of(second.id, 3, instructions="Cover black tea."))
+    await jobs.until(third, phase=in_phase(5))
+    await third.signal("rewind", {"issue": "Before the fork.", "phase": 2})
+    status = await jobs.until(third, refusals=1)
+    assert "there is no phase 2; the phases are 4 to 5" in status["notices"][0]
+    await third.signal("rewind", {"issue": "To its beginning.", "phase": 4})
+    status = await jobs.until(third, rewinds=1)
+    told = jobs.snapshot(third, status["checkpoint"]).text("instructions.md")
+    assert told.index("Cover white tea.") < told.index("Cover black tea.")
+    assert (await jobs.result(third))["status"] == "completed"
+
+
+async def test_fork_from_the_first_phase_plans_anew(jobs: Jobs) -> None:
+    first = await standing(jobs, 2)
+    fork = await jobs.start(fork_of(first.id, 1, instructions="Cover oolong."))
+    status = await jobs.until(fork, phase=in_phase(3))
+    first_start, start = [jobs.snapshot(fork, at["id"]) for at in status["checkpoints"]]
+    assert (first_start.state.phase.number, first_start.state.phase.purpose) == (2, "bootstrap")
+    assert "oolong" in start.text("plan.md")
+    await fork.signal("cancel", {})
+    await first.signal("cancel", {})
+
+
+async def test_two_forks_alike_end_in_the_same_tree(jobs: Jobs) -> None:
+    first = await standing(jobs, 6)
+    start = fork_of(first.id, 6, instructions="Cover white tea.")
+    trees = {(await jobs.result(await jobs.start(start)))["tree"] for _ in range(2)}
+    assert len(trees) == 1
+    await first.signal("cancel", {})
+
+
+async def test_the_pinned_configuration_stays_but_for_what_is_set(jobs: Jobs) -> None:
+    first = await standing(jobs, 1, set={"limits.rewinds": 1, "limits.max_todos": 30})
+    fork = await jobs.start(fork_of(first.id, 1, set={"limits.rewinds": 3}))
+    status = await jobs.until(fork, status="running", step=lambda step: step > 0)
+    limits = jobs.snapshot(fork, status["checkpoint"]).config.limits
+    assert (limits.rewinds, limits.max_todos) == (3, 30)
+    await fork.signal("cancel", {})
+    await first.signal("cancel", {})
+
+
+async def test_what_cannot_be_forked_says_what_there_is(
+    jobs: Jobs, temporal: Client, tmp_path: Path
+) -> None:
+    first = await standing(jobs, 2)
+    unknown = await refused(jobs, fork_of("nobody", 1))
+    assert "no job 'nobody'" in unknown
+    assert first.id in unknown
+    assert "its phases: 1, 2" in await refused(jobs, fork_of(first.id, 7))
+    assert "agent generalist" in await refused(jobs, fork_of(first.id, 1, agent="creator"))
+    assert "limits.nothing" in await refused(jobs, fork_of(first.id, 1, set={"limits.nothing": 1}))
+    for nonsense in ({"job": first.id}, {"job": "", "phase": 1}, {"job": "a", "phase": 0}, "a"):
+        assert "fork" in await refused(jobs, {"fork": nonsense})
+    assert "agent" in await refused(jobs, {"instructions": "Cover tea."})
+    other = Root.open(tmp_path / "other", create=True)
+    async with serving(temporal, other, rehearse) as elsewhere:
+        told = await refused(elsewhere, fork_of(first.id, 1))
+    assert other.id in told
+    assert jobs.queue in told
+    await first.signal("cancel", {})

@@ -1,0 +1,144 @@
+"""What a rewind to a phase puts back, what it leaves, and what nothing gives back."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import yaml
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.rehearsal import Hang, Reply, call, rehearse
+from activities.rehearsal.wire import Answer, Request
+from tests.workflows.serving import Jobs, serving
+
+TEA = {
+    "agent": "generalist",
+    "instructions": "Write a guide on tea. Cover green tea.",
+    "items": ["green tea"],
+}
+
+
+def in_phase(number: int) -> Any:
+    return lambda phase: phase and phase["number"] == number
+
+
+def is_tactical(request: Request) -> bool:
+    return "tactical phase" in str(request["messages"][0]["content"])[:100]
+
+
+class Covering:
+    """Rehearses, and names the scope's item with the first todo it hands over."""
+
+    def __call__(self, request: Request) -> Answer:
+        answer = rehearse(request)
+        if not isinstance(answer, Reply):
+            return answer
+        calls = [
+            (name, _covering(arguments) if name == "todo_write" else arguments)
+            for name, arguments in answer.calls
+        ]
+        return dataclasses.replace(answer, calls=calls)
+
+
+def _covering(arguments: Any) -> dict[str, Any]:
+    first, *rest = arguments["todos"]
+    return {**arguments, "todos": [{**first, "items": ["S1"]}, *rest]}
+
+
+async def paused_with_the_item_covered(jobs: Jobs) -> tuple[Any, dict[str, Any]]:
+    """A job in its first tactical phase, the first todo done."""
+    handle = await jobs.start(TEA)
+    await jobs.until(handle, scope=lambda scope: scope["completed"] == 1)
+    await handle.signal("pause", {})
+    return handle, await jobs.until(handle, waiting_for="paused")
+
+
+async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Covering()) as jobs:
+        handle, paused = await paused_with_the_item_covered(jobs)
+        await handle.signal("rewind", {"issue": "Too dry.", "phase": 2})
+        status = await jobs.until(handle, rewinds=1)
+        start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+        base = jobs.snapshot(handle, paused["checkpoints"][1]["id"])
+        assert [item.status for item in start.state.scope] == ["open"]
+        assert start.files.entry("notes/step_01.md") is None
+        assert start.text("plan.md") == base.text("plan.md")
+        # The page of the phase itself, not the list that it started with.
+        page = yaml.safe_load(start.text("archive/phase_002.yaml"))
+        assert (page["issue"], page["outcome"], page["undone"]) == ("Too dry.", "rewound", True)
+        assert page["todos"][0]["status"] == "completed"
+        assert "Undone" in start.text("archive/phase_002.md")
+        assert "Too dry." in str(start.conversation.messages()[1]["content"])
+        # What is spent stays spent, and no step is counted twice.
+        assert status["usage"]["model_calls"] >= paused["usage"]["model_calls"] > 0
+        assert status["usage"]["prompt_tokens"] >= paused["usage"]["prompt_tokens"] > 0
+        assert status["step"] >= paused["step"]
+        await handle.signal("cancel", {})
+
+
+async def test_scope_goes_back_also_where_files_stay(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Covering()) as jobs:
+        handle, paused = await paused_with_the_item_covered(jobs)
+        await handle.signal("rewind", {"issue": "Again.", "phase": 2, "restore_files": False})
+        status = await jobs.until(handle, rewinds=1)
+        start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+        before = jobs.snapshot(handle, paused["checkpoint"])
+        assert [item.status for item in before.state.scope] == ["completed"]
+        assert [item.status for item in start.state.scope] == ["open"]
+        kept = [entry.path for entry in before.files.walk("notes")]
+        assert kept
+        assert [entry.path for entry in start.files.walk("notes")] == kept
+        assert "undone" not in yaml.safe_load(start.text("archive/phase_002.yaml"))
+        await handle.signal("cancel", {})
+
+
+class Hanging:
+    """Rehearses, but says nothing in tactical phases."""
+
+    def __call__(self, request: Request) -> Answer:
+        return Hang() if is_tactical(request) else rehearse(request)
+
+
+async def test_the_step_in_flight_is_given_up_and_leaves_nothing(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, Hanging()) as jobs:
+        handle = await jobs.start(TEA)
+        status = await jobs.until(handle, phase=in_phase(2))
+        outside = root.path / "outside.txt"
+        outside.write_text("not the job's")
+        await asyncio.sleep(0.3)
+        await handle.signal("rewind", {"issue": "It hangs.", "phase": 2})
+        async with asyncio.timeout(30):
+            await jobs.until(handle, phase=in_phase(3))
+        after = await handle.query("status")
+        turned = jobs.snapshot(handle, after["checkpoints"][-1]["id"])
+        [_, before] = turned.checkpoints.log(turned.commit, 2)
+        assert before.id == status["checkpoints"][1]["id"]
+        assert outside.read_text() == "not the job's"
+        await handle.signal("cancel", {})
+
+
+class Panicking:
+    """Rehearses, but gives up at the first reply of every tactical phase."""
+
+    def __call__(self, request: Request) -> Answer:
+        if is_tactical(request) and len(request["messages"]) == 3:
+            return call("todo_rewind", issue="This cannot work.")
+        return rehearse(request)
+
+
+async def test_resume_grants_a_rewind_also_after_those_of_a_person(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, Panicking()) as jobs:
+        handle = await jobs.start({**TEA, "set": {"limits.rewinds": 0}})
+        await jobs.until(handle, waiting_for="rewinds")
+        await handle.signal("rewind", {"issue": "Think again."})
+        await jobs.until(handle, rewinds=1, waiting_for="rewinds")
+        await handle.signal("resume", {})
+        await jobs.until(handle, rewinds=2)
+        await handle.signal("cancel", {})
