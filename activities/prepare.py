@@ -92,6 +92,7 @@ class Preparation:
                     if name in JobLimits.model_fields
                 }
                 | {
+                    "stuck": config.stuck,
                     "model_seconds": max(
                         model.timeout_seconds for kind in KINDS for model in config.chain(kind)
                     ),

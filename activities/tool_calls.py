@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from temporalio import activity
 
+from activities import fingerprints
 from activities.checkpoints import FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
 from activities.failures import typed
@@ -61,17 +62,17 @@ def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> 
         before = snapshot.files
         story = snapshot.story(entry.name)
         try:
-            text = _run(snapshot, entry, raw)
+            text = _run(snapshot, entry, raw, request.waited or 0)
         except (ToolError, FilesError, PathRefused) as problem:
             text = error = str(problem)
         else:
             changed = snapshot.note_changes(before)
             story += f" {changed[0]}" if changed else ""
-            return _record(snapshot, request, at, story, text)
+            return _record(snapshot, request, at, story, text, changed=bool(changed))
     return _record(snapshot, request, at, snapshot.story(f"{entry.name} refused"), text, error)
 
 
-def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
+def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int) -> str:
     local = activity.info().is_local
     context = ToolContext(
         files=snapshot.files,
@@ -81,6 +82,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
         state=snapshot.state.model_copy(deep=True),
         config=snapshot.config,
         heartbeat=no_heartbeat if local else activity.heartbeat,
+        waited=waited,
     )
     try:
         text = entry.run(context, raw_arguments)
@@ -105,6 +107,8 @@ def _record(
     story: str,
     text: str,
     error: str | None = None,
+    *,
+    changed: bool = False,
 ) -> ToolReply:
     content = cut(text, snapshot.config.limits.result_characters)
     snapshot.conversation = snapshot.conversation.append(
@@ -114,9 +118,14 @@ def _record(
             for n in range(request.skip)
         ),
     )
-    reply = ToolReply(commit=snapshot.save(story, at), at=at, ok=not error)
+    reply = ToolReply(
+        commit=snapshot.save(story, at), at=at, ok=not error, mark=fingerprints.of_text(text)
+    )
+    if changed:
+        reply.changed = True
     reply.context = context_tokens(snapshot)
     if error:
+        reply.error_mark = fingerprints.of_error(error)
         reply.error = plain(error.splitlines()[0][:200])
     return reply
 

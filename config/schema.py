@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from protocol.course import StuckFigures
 from protocol.state import PhaseKind
 
 
@@ -102,6 +103,9 @@ class Limits(Section):
         20_000, ge=500, description="Longest tool result; the middle of a longer one is cut."
     )
     file_bytes: int = Field(50_000_000, ge=1, description="Largest file a checkpoint takes.")
+    wait_seconds: int = Field(
+        86_400, ge=1, le=31_536_000, description="Longest time that one call of wait may take."
+    )
 
     @model_validator(mode="after")
     def _some_count_passes(self) -> Self:
@@ -159,6 +163,7 @@ class AgentFile(Section):
     folders: list[str] = Field(description="Folders made in every workspace of the agent.")
     needs_documents: bool = Field(False, description="Whether a job must bring documents.")
     limits: Limits
+    stuck: StuckFigures = Field(default_factory=StuckFigures)
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from protocol.course import StuckFigures
 from protocol.state import Data, JobState, PhaseKind, Purpose
 from protocol.tools import ToolRoute
 
@@ -69,7 +70,13 @@ class Call(Data):
     """One tool call of a reply. Its arguments are in the checkpoint's conversation."""
 
     tool: str
+    mark: str = ""
+    """Fingerprint of the arguments."""
     path: str | None = None
+    seconds: int | None = None
+    """For `wait`: how long at most."""
+    until: int | None = None
+    """For `wait`: epoch seconds of its end, if a time was named."""
 
 
 class ModelReply(Moved):
@@ -108,10 +115,18 @@ class ToolRequest(At):
     """Set when a gate or phase rule refused the call: recorded as its result, not run."""
     skip: int = 0
     """How many calls after this one are answered "not run"."""
+    waited: int | None = None
+    """For `wait`: how many seconds it was."""
 
 
 class ToolReply(Moved):
     ok: bool
+    mark: str = ""
+    """Fingerprint of the result."""
+    error_mark: str = ""
+    """The same of an error without its numbers and names."""
+    changed: bool = False
+    """Whether a file changed."""
     context: int = 0
     """Tokens of the next request, by our own count."""
     error: str | None = None
@@ -251,6 +266,7 @@ class JobLimits(Data):
     context_tokens: dict[PhaseKind, int] = Field(default_factory=dict)
     """Size of a request at which the conversation is compacted, by kind of phase."""
     workspace_tokens: int = 4000
+    stuck: StuckFigures = Field(default_factory=StuckFigures)
 
 
 class Prepared(Moved):

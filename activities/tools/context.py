@@ -35,6 +35,8 @@ class ToolContext:
     state: JobState
     config: AgentConfig
     heartbeat: Callable[[], None] = field(default=no_heartbeat)
+    waited: int = 0
+    """For `wait`: how many seconds it was."""
 
     def note_read(self, path: str) -> None:
         """Remember the file as it is now: an edit is refused when it changed since."""
