@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -75,16 +75,16 @@ def apart(row: str, **figures: dict[str, int]) -> StuckFigures:
     return StuckFigures.model_validate(silent | figures)
 
 
-def cycle_of(length: int) -> Callable[[int], list[Event]]:
+def cycle_of(length: int) -> Callable[[int], Sequence[Event]]:
     return lambda n: [did(f"tool{part}", part, part) for part in range(length)] * n
 
 
-def refused(tool: str, reason: Callable[[int], str]) -> Callable[[int], list[Event]]:
+def refused(tool: str, reason: Callable[[int], str]) -> Callable[[int], Sequence[Event]]:
     """Refused n times, with honest work between."""
     return lambda n: [event for k in range(n) for event in (news(k), did(tool, k, error=reason(k)))]
 
 
-PATTERNS: dict[str, tuple[str, Callable[[int], list[Event]], type | str]] = {
+PATTERNS: dict[str, tuple[str, Callable[[int], Sequence[Event]], type | str]] = {
     "same call": ("same_result", lambda n: [did("list_files", "a", "r")] * n, Narrow),
     "same failing call": (
         "same_call_error",
@@ -303,7 +303,7 @@ def test_the_window_is_bounded() -> None:
 
 
 fresh = count()
-HONEST: list[Callable[[], list[Event]]] = [
+HONEST: list[Callable[[], Sequence[Event]]] = [
     lambda: [news(next(fresh))],
     lambda: [did("edit_file", next(fresh), "Replaced 1 passage.", changed=True)],
     lambda: [WAITED],
@@ -319,7 +319,7 @@ HONEST: list[Callable[[], list[Event]]] = [
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(HONEST), max_size=14), max_size=12))
 def test_honest_work_is_never_told_that_it_is_stuck(
-    todos: list[list[Callable[[], list[Event]]]],
+    todos: list[list[Callable[[], Sequence[Event]]]],
 ) -> None:
     watch = Watch()
     for part in todos:
