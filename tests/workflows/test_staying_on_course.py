@@ -170,12 +170,14 @@ async def test_the_window_survives_continue_as_new(temporal: Client, root: Root)
 class Patient(Otherwise):
     """Waits before it begins."""
 
-    def __init__(self, seconds: int) -> None:
+    def __init__(self, seconds: int, until: str = "") -> None:
         super().__init__()
-        self.seconds = seconds
+        self.seconds, self.until = seconds, until
 
     def answer(self, number: int, request: Request) -> Answer:
-        return call("wait", seconds=self.seconds) if number == 1 else rehearse(request)
+        if number > 1:
+            return rehearse(request)
+        return call("wait", seconds=self.seconds, until=self.until)
 
 
 async def timers(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> list[float]:
@@ -199,6 +201,13 @@ async def test_a_wait_is_a_timer_and_no_model_call(temporal: Client, root: Root)
         assert calls == 1
         assert await timers(jobs, handle) == [2.0]
         assert (await handle.query("status"))["nudges"] == 0
+
+
+async def test_a_wait_until_a_time_that_is_past_ends_at_once(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Patient(3600, "2020-01-01T00:00:00Z")) as jobs:
+        handle = await jobs.start(TEA)
+        assert (await jobs.result(handle))["status"] == "completed"
+        assert await timers(jobs, handle) == []
 
 
 async def test_a_wait_can_be_paused_and_rewound(temporal: Client, root: Root) -> None:
