@@ -1,71 +1,17 @@
-"""Each pattern is noticed at its figures, by its own row, and honest work by none."""
+"""Each pattern is noticed at its figures, by its own row; what follows from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from protocol.course import Course, Figures, StuckFigures
-from protocol.requests import Call, ToolReply
+from tests.workflows.courses import Event, Watch, completed, did, news, refused
 from tests.workflows.records import record
-from workflows.course import MAX_POLLED, MAX_SEEN, Happened, after_call, after_reply, window
-from workflows.stuck import ROWS, Narrow, Nudge, Verdict, Wait, judge, narrow, not_now, overdue
+from workflows.stuck import ROWS, Narrow, Nudge, Verdict, Wait, narrow, not_now, overdue
 
 FIGURES = StuckFigures()
-Event = Happened | None
-"""A tool call, or (None) a reply without one."""
-
-
-def did(
-    tool: str, arguments: object = "", result: object = "", error: object = "", **more: bool
-) -> Happened:
-    changed = more.pop("changed", False)
-    reply = ToolReply(
-        commit="c",
-        ok=not error,
-        mark=str(result or error),
-        error_mark=str(error),
-        changed=changed,
-    )
-    return Happened(Call(tool=tool, mark=str(arguments)), reply, **more)
-
-
-def news(n: object) -> Happened:
-    """A call that brings something new."""
-    return did("read_file", f"page {n}", f"text {n}")
-
-
-def completed(n: object) -> Happened:
-    return did("todo_complete", "", f"completed {n}", completed=True)
-
-
-@dataclass
-class Watch:
-    """A phase that is watched; each tool call is a reply of its own."""
-
-    figures: StuckFigures = field(default_factory=StuckFigures)
-    course: Course = field(default_factory=Course)
-
-    def play(self, events: Iterable[Event]) -> list[Verdict]:
-        """What is said to these events, in order."""
-        return [verdict for event in events for verdict in self._one(event)]
-
-    def _one(self, event: Event) -> Iterator[Verdict]:
-        yield from self._move(after_reply(self.course, [event.call] if event else []))
-        if event:
-            yield from self._move(after_call(self.course, event, self.figures))
-
-    def _move(self, course: Course) -> Iterator[Verdict]:
-        before, self.course = self.course, course
-        if verdict := judge(before, course, self.figures, 3):
-            yield verdict
-
-
 NEVER = {"nudge": 10**6, "then": 10**6 + 1}
 
 
@@ -77,11 +23,6 @@ def apart(row: str, **figures: dict[str, int]) -> StuckFigures:
 
 def cycle_of(length: int) -> Callable[[int], Sequence[Event]]:
     return lambda n: [did(f"tool{part}", part, part) for part in range(length)] * n
-
-
-def refused(tool: str, reason: Callable[[int], str]) -> Callable[[int], Sequence[Event]]:
-    """Refused n times, with honest work between."""
-    return lambda n: [event for k in range(n) for event in (news(k), did(tool, k, error=reason(k)))]
 
 
 PATTERNS: dict[str, tuple[str, Callable[[int], Sequence[Event]], type | str]] = {
@@ -218,64 +159,12 @@ def test_a_narrowed_phase_takes_only_the_two_ways_out() -> None:
     assert overdue(watch.course, step=9) is None
 
 
-def polled(result: object, **more: bool) -> Happened:
-    return did("build_status", "", result, polling=True, **more)
-
-
-WAITED = did("wait", 60, "Waited 60 s.")
-
-
-def test_polling_is_no_repetition_while_its_result_changes() -> None:
-    assert Watch().play(polled(f"{k} %") for k in range(200)) == []
-    assert Watch().play(polled(f"{k % 2}") for k in range(200)) == []
-    assert Watch().play(did("read_file", "a", k % 2) for k in range(200)) != []
-
-
-def test_polling_a_result_that_does_not_change_is_one() -> None:
-    assert len(Watch().play([polled("running")] * 4)) == 1
-    assert isinstance(Watch().play([polled("running")] * 6)[-1], Narrow)
-
-
-def test_polling_between_waits_may_find_the_same() -> None:
-    assert Watch().play([polled("running"), WAITED] * 50) == []
-
-
-def test_a_polling_call_that_fails_is_one() -> None:
-    *_, last = Watch().play([did("build_status", "", error="gone", polling=True)] * 4)
-    assert isinstance(last, Narrow)
-
-
-def test_waiting_is_never_being_stuck() -> None:
-    assert Watch().play([WAITED] * 1000) == []
-    refused = Watch().play([did("wait", 9**9, error="too long")] * 4)
-    assert isinstance(refused[-1], Narrow)
-
-
-def test_reading_page_by_page_is_no_repetition() -> None:
-    assert Watch().play(map(news, range(59))) == []
-
-
-def test_different_reasons_for_a_refusal_are_steps_on_the_way() -> None:
-    assert Watch().play(refused("todo_complete", lambda k: f"reason {k}")(10)) == []
-
-
-def test_a_changed_file_is_news_whatever_the_result_says() -> None:
-    events = [did("edit_file", k, "Replaced 1 passage.", changed=True) for k in range(59)]
-    assert Watch().play(events) == []
-
-
 def test_a_completed_todo_ends_every_run() -> None:
     for _, events, _ in PATTERNS.values():
         watch = Watch()
         watch.play([*events(2), completed(1)])
         assert watch.course.deeds == []
         assert (watch.course.replies, watch.course.stale, watch.course.refusals) == (0, 0, 0)
-
-
-def test_the_same_read_for_each_todo_is_no_loop() -> None:
-    todo = [did("read_file", "instructions.md", "all"), did("write_file", "x", "w", changed=True)]
-    events = [e for n in range(20) for e in (*todo, completed(n))]
-    assert Watch().play(events) == []
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -290,39 +179,3 @@ def test_the_window_is_the_same_in_a_new_run(pattern: str) -> None:
         carried = type(job).model_validate(job.model_dump(mode="json", exclude_defaults=True))
         again.course = carried.course
     assert told == whole
-
-
-def test_the_window_is_bounded() -> None:
-    watch = Watch()
-    watch.play(event for k in range(1000) for event in (news(k), polled(k)))
-    watch.play(did("build_status", k, k, polling=True) for k in range(1000))
-    assert len(watch.course.deeds) <= window(FIGURES)
-    assert len(watch.course.seen) <= MAX_SEEN
-    assert len(watch.course.polled) <= MAX_POLLED
-    assert len(watch.course.model_dump_json()) < 8000
-
-
-fresh = count()
-HONEST: list[Callable[[], Sequence[Event]]] = [
-    lambda: [news(next(fresh))],
-    lambda: [did("edit_file", next(fresh), "Replaced 1 passage.", changed=True)],
-    lambda: [WAITED],
-    lambda: [polled(next(fresh))],
-    lambda: [polled("running"), WAITED, polled("running")],
-    lambda: [None, news(next(fresh))],
-    lambda: [did("read_file", "plan.md", "plan"), news(next(fresh))],
-    lambda: [did("edit_file", next(fresh), error="stale"), news(next(fresh))],
-    lambda: [did("todo_complete", "", error=f"reason {next(fresh)}"), news(next(fresh))],
-]
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.lists(st.sampled_from(HONEST), max_size=14), max_size=12))
-def test_honest_work_is_never_told_that_it_is_stuck(
-    todos: list[list[Callable[[], Sequence[Event]]]],
-) -> None:
-    watch = Watch()
-    for part in todos:
-        for work in part:
-            assert watch.play(work()) == []
-        assert watch.play([completed(next(fresh))]) == []
