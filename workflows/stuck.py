@@ -7,9 +7,8 @@ job waits for a person.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import ClassVar, Literal
 
 from protocol.course import Course, Deed, Figures, StuckFigures
@@ -130,7 +129,17 @@ _REMEDIES: dict[Then, str] = {
 
 def _run(deeds: list[Deed], same: Callable[[Deed, Deed], bool]) -> int:
     """How many calls at the end are the same as the last."""
-    return len(list(takewhile(lambda deed: same(deed, deeds[-1]), reversed(deeds))))
+    return _leading(same(deed, deeds[-1]) for deed in reversed(deeds))
+
+
+def _leading(values: Iterable[bool]) -> int:
+    """How many hold before the first that does not."""
+    count = 0
+    for value in values:
+        if not value:
+            break
+        count += 1
+    return count
 
 
 def _same_call(one: Deed, other: Deed) -> bool:
@@ -173,7 +182,7 @@ def _rounds(marks: list[tuple[str, str, str]], length: int) -> int:
     if len(set(marks[:length])) < 2:
         return 0
     pairs = zip(marks, marks[length:], strict=False)
-    equal = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    equal = _leading(one == earlier for one, earlier in pairs)
     rounds, part = divmod(length + equal, length)
     return 0 if part else rounds
 
