@@ -214,6 +214,7 @@ def _limits(config: AgentConfig) -> JobLimits:
     return JobLimits.model_validate(
         named
         | {
+            "stuck": config.stuck,
             "model_seconds": max(model.timeout_seconds for model in config.models),
             "output_tokens": max(model.max_output_tokens for model in config.models),
             "price": dearest(config),

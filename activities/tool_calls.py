@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from temporalio import activity
 
+from activities import fingerprints
 from activities.checkpoints import FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
 from activities.failures import typed
@@ -62,17 +63,17 @@ def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> 
         before = snapshot.files
         story = snapshot.story(entry.name)
         try:
-            text = _run(snapshot, entry, raw)
+            text = _run(snapshot, entry, raw, request.waited or 0)
         except (ToolError, FilesError, PathRefused) as problem:
             text = error = str(problem)
         else:
             changed = snapshot.note_changes(before)
             story += f" {changed[0]}" if changed else ""
-            return _record(snapshot, request, at, story, text)
+            return _record(snapshot, request, at, story, text, changed=bool(changed))
     return _record(snapshot, request, at, snapshot.story(f"{entry.name} refused"), text, error)
 
 
-def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
+def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int) -> str:
     state = snapshot.state
     if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
         raise ToolError(why)
@@ -87,6 +88,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
         conversation=snapshot.conversation,
         history=snapshot.history,
         heartbeat=no_heartbeat if local else activity.heartbeat,
+        waited=waited,
     )
     try:
         text = entry.run(context, raw_arguments)
@@ -111,6 +113,8 @@ def _record(
     story: str,
     text: str,
     error: str | None = None,
+    *,
+    changed: bool = False,
 ) -> ToolReply:
     content = cut(text, snapshot.config.limits.result_characters)
     snapshot.conversation = snapshot.conversation.append(
@@ -120,9 +124,14 @@ def _record(
             for n in range(request.skip)
         ),
     )
-    reply = ToolReply(commit=snapshot.save(story, at), at=at, ok=not error)
+    reply = ToolReply(
+        commit=snapshot.save(story, at), at=at, ok=not error, mark=fingerprints.of_text(text)
+    )
+    if changed:
+        reply.changed = True
     reply.context = context_tokens(snapshot)
     if error:
+        reply.error_mark = fingerprints.of_error(error)
         reply.error = plain(error.splitlines()[0][:200])
     return reply
 

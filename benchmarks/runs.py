@@ -77,7 +77,11 @@ async def job(
         start = {
             "agent": "generalist",
             "instructions": "Keep a log.",
-            "set": {"limits.phase.model_calls": count + 50},
+            "set": {
+                "limits.phase.model_calls": count + 50,
+                # Its todos are as long as the benchmark wants them.
+                "stuck.no_todo.then": count + 100,
+            },
         }
         handle = await temporal.start_workflow(
             "Job", start, id=queue, task_queue=queue, result_type=dict

@@ -88,6 +88,12 @@ def waits(waiting: dict[str, str] | None) -> str:
     return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
 
 
+def timer(status: Status) -> str:
+    """`the agent waits until 2026-03-01T09:00:00Z`."""
+    until = status.get("waits_until")
+    return f"the agent waits until {until}" if until else ""
+
+
 def line(status: Status, waiting: dict[str, str] | None) -> str:
     """The job in one line: printed when it differs from the line before."""
     done, total = progress(status)
@@ -132,6 +138,8 @@ def screen(
         parts.append(_row(f"{box} {text}", style))
     if waiting:
         parts.append(Text(visible(waits(waiting)), style="yellow"))
+    if timer(status):
+        parts.append(Text(visible(timer(status)), style="dim"))
     if not live:
         parts.append(Text("no worker answers: this is the last state on record", style="yellow"))
     parts += [Text(text, style="dim") for text in (usage(status), limits(status)) if text]
@@ -180,6 +188,7 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         phase(status),
         *(f"  {box} {text}" for box, text in todos(status)),
         waits(waiting),
+        timer(status),
         usage(status),
         limits(status),
     ]

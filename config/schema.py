@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from protocol.course import StuckFigures
 from protocol.limits import Budget, Price
 from protocol.state import PhaseKind
 
@@ -109,6 +110,9 @@ class Limits(Section):
     file_bytes: int = Field(50_000_000, ge=1, description="Largest file a checkpoint takes.")
     job: Budget = Field(default_factory=Budget, description="What a job may use.")
     phase: Budget = Field(default_factory=Budget, description="What each phase may use.")
+    wait_seconds: int = Field(
+        86_400, ge=1, le=31_536_000, description="Longest time that one call of wait may take."
+    )
 
     @model_validator(mode="after")
     def _some_count_passes(self) -> Self:
@@ -173,6 +177,7 @@ class AgentFile(Section):
     prices: dict[str, Price] = Field(
         default_factory=dict, description="What models charge, by the model's name."
     )
+    stuck: StuckFigures = Field(default_factory=StuckFigures)
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),

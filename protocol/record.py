@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from protocol.course import Course
 from protocol.requests import Call, JobLimits, JobResult, Outcome, Prepared, Usage
 from protocol.state import Data, JobState
 from protocol.tools import ToolRoute
@@ -36,6 +37,18 @@ class Waiting(Data):
     remedy: str
     trying: bool = False
     """Whether the job goes on trying by itself meanwhile."""
+
+
+class Timer(Data):
+    """A `wait` under way, in epoch seconds."""
+
+    begun: float
+    ends: float
+
+    @property
+    def seconds(self) -> int:
+        """How long it is, as the model is told."""
+        return round(self.ends - self.begun)
 
 
 class Letter(Data):
@@ -81,6 +94,12 @@ class JobRecord(Data):
     """Tool calls of the newest reply."""
     next_call: int = 0
     correction: str | None = None
+    course: Course = Field(default_factory=Course)
+    """What stuck detection remembers of the running phase."""
+    nudges: int = 0
+    """How often the model was told that it goes in circles."""
+    timer: Timer | None = None
+    """Of the next call, when that is a `wait` that has begun."""
     context: int = 0
     """Tokens of the next request."""
     compacted: int = 0

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from protocol.course import StuckFigures
 from protocol.limits import Budget, Price
 from protocol.payloads import Fork
 from protocol.state import Data, JobState, PhaseKind, Purpose
@@ -72,7 +73,13 @@ class Call(Data):
     """One tool call of a reply. Its arguments are in the checkpoint's conversation."""
 
     tool: str
+    mark: str = ""
+    """Fingerprint of the arguments."""
     path: str | None = None
+    seconds: int | None = None
+    """For `wait`: how long at most."""
+    until: int | None = None
+    """For `wait`: epoch seconds of its end, if a time was named."""
 
 
 class ModelReply(Moved):
@@ -111,10 +118,18 @@ class ToolRequest(At):
     """Set when a gate or phase rule refused the call: recorded as its result, not run."""
     skip: int = 0
     """How many calls after this one are answered "not run"."""
+    waited: int | None = None
+    """For `wait`: how many seconds it was."""
 
 
 class ToolReply(Moved):
     ok: bool
+    mark: str = ""
+    """Fingerprint of the result."""
+    error_mark: str = ""
+    """The same of an error without its numbers and names."""
+    changed: bool = False
+    """Whether a file changed."""
     context: int = 0
     """Tokens of the next request, by our own count."""
     error: str | None = None
@@ -263,6 +278,7 @@ class JobLimits(Data):
     """The most that one reply may have."""
     price: Price | None = None
     """The model's; None when it is not known, and then there is no limit on cost."""
+    stuck: StuckFigures = Field(default_factory=StuckFigures)
 
 
 class Prepared(Moved):

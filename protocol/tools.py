@@ -16,3 +16,5 @@ class ToolRoute(Data):
     """Time limit of one attempt."""
     ends_reply: bool = False
     """Calls that follow it in the same reply are not run."""
+    polling: bool = False
+    """Calling it again is no repetition while its result changes."""

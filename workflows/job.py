@@ -19,6 +19,7 @@ from temporalio import workflow
 from temporalio.common import RawValue, SearchAttributeKey
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
+from protocol.course import Course
 from protocol.payloads import Refused, read_start
 from protocol.record import JobRecord, Letter, Waiting
 from protocol.requests import PrepareRequest
@@ -50,7 +51,9 @@ class Job:
     async def run(self, *start: Any) -> dict[str, Any]:
         """From start to result; see the module."""
         self._job = await self._begin(start)
-        self._loop = PhaseLoop(self._job, self._steps, self._inbox.notice)
+        self._loop = PhaseLoop(
+            self._job, self._steps, self._inbox.notice, lambda: bool(self._inbox.letters)
+        )
         try:
             while (result := self._job.result) is None:
                 await self._advance()
@@ -213,6 +216,8 @@ class Job:
         elif waiting.reason == "budget" and (still := self._loop.no_room()):
             self._inbox.refuse(f"signal resume: {still.message} {still.remedy}")
             return
+        elif waiting.reason in ("stuck", "review"):
+            job.course = Course()
         job.waiting = None
 
     async def _interruptible(self, step: Coroutine[Any, Any, None]) -> None:
@@ -263,6 +268,7 @@ class Job:
         job.move_to(found.commit)
         job.at, job.state = found.at, found.state
         job.calls, job.next_call, job.correction = [], 0, None
+        job.course, job.timer = Course(), None
         job.context = job.compacted = 0
 
     async def _try_again(self, failed: StepFailed) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 from temporalio import workflow
 
+from protocol.course import Course
 from protocol.record import JobRecord, Waiting
 from protocol.requests import Call, TransitionRequest, Usage
 from protocol.state import Purpose
 from protocol.tools import ToolRoute
-from workflows import budget, gates, parking
+from workflows import budget, course, gates, parking, stuck
 from workflows.parking import StepFailed
 from workflows.steps import Steps
 
@@ -41,16 +42,25 @@ class PhaseLoop:
     activity, never before, so that a step given up half way leaves nothing behind.
     """
 
-    def __init__(self, job: JobRecord, steps: Steps, notice: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        job: JobRecord,
+        steps: Steps,
+        notice: Callable[[str], None],
+        has_letters: Callable[[], bool],
+    ) -> None:
         self.job = job
         self.steps = steps
         self.notice = notice
+        self.has_letters = has_letters
 
     async def step(self) -> None:
         """Carry out the next call of the reply at hand, or ask the model for a reply."""
         job = self.job
         if job.next_call < len(job.calls):
             await self._carry_out(job.calls[job.next_call])
+        elif issue := stuck.overdue(job.course, job.step):
+            await self._force_rewind(issue)
         elif compaction_is_due(job):
             if not self._parked(budget.compaction(job)):
                 await self._compact()
@@ -118,15 +128,20 @@ class PhaseLoop:
             job.context = reply.context
             said = CUT_SHORT if reply.finish == "length" else NO_ACTION
             job.correction = said.format(todo=todo.id if todo else "")
+        self._watch(course.after_reply(job.course, reply.calls))
 
     async def _carry_out(self, call: Call) -> None:
         job, kind = self.job, self.job.state.phase.kind
         route = job.route(call.tool)
         offered = [entry.name for entry in job.tools if kind in entry.phases]
-        if route is None:
+        if why := stuck.not_now(job.course, call.tool, self._todo):
+            await self._deny(call, why)
+        elif route is None:
             await self._deny(call, gates.unknown_tool(call.tool, offered))
         elif why := gates.phase_rule(route, kind):
             await self._deny(call, why)
+        elif call.tool == course.WAIT and call.seconds:
+            await self._wait(call, route)
         elif call.tool == "todo_complete" and job.state.phase.open_count == 1:
             await self._end_phase(call, route)
         elif call.tool == "todo_rewind":
@@ -150,8 +165,10 @@ class PhaseLoop:
         if refusal:
             job.refusals += 1
         job.next_call = len(job.calls) if route.ends_reply else job.next_call + 1
-        if reply.ok and call.tool == "todo_complete" and (todo := job.state.phase.current):
+        completed = reply.ok and call.tool == "todo_complete"
+        if completed and (todo := job.state.phase.current):
             job.state.complete_todo(todo.id)
+        self._watch_call(course.Happened(call, reply, polling=route.polling, completed=completed))
 
     async def _deny(self, call: Call, why: str) -> None:
         job = self.job
@@ -160,6 +177,17 @@ class PhaseLoop:
         job.context = reply.context
         job.refusals += 1
         job.next_call += 1
+        self._watch_call(course.Happened(call, reply, denied=True))
+
+    async def _wait(self, call: Call, route: ToolRoute) -> None:
+        """Let time pass; people's letters are attended to meanwhile, and then it goes on."""
+        job = self.job
+        if job.timer is None:
+            # A step of its own, so that people see for how long.
+            job.timer = self.steps.timer(call)
+        elif await self.steps.sleep(job, job.timer, self.has_letters):
+            await self._run(call, route)
+            job.timer = None
 
     async def _end_phase(self, call: Call, route: ToolRoute) -> None:
         job = self.job
@@ -196,6 +224,43 @@ class PhaseLoop:
             return
         await self.turn("rewind", outcome="rewound", call=job.next_call)
 
+    async def _force_rewind(self, issue: str) -> None:
+        """The turn in which the model could have gone back, or on, is over."""
+        job = self.job
+        if job.rewinds >= job.limits.rewinds:
+            job.waiting = parking.REWINDS.model_copy(
+                update={"message": f"{issue} The job has used up its rewinds."}
+            )
+            return
+        await self.turn("rewind", outcome="rewound", issue=issue)
+        self.notice(f"stuck: went back. {issue}")
+
+    @property
+    def _todo(self) -> int:
+        """Number of the current todo."""
+        current = self.job.state.phase.current
+        return current.id if current else 0
+
+    def _watch_call(self, happened: course.Happened) -> None:
+        job = self.job
+        self._watch(course.after_call(job.course, happened, job.limits.stuck))
+
+    def _watch(self, now: Course) -> None:
+        """Go on with this course, and do what stuck detection says of it."""
+        job, before = self.job, self.job.course
+        job.course = now
+        verdict = stuck.judge(before, now, job.limits.stuck, self._todo)
+        if verdict is None:
+            return
+        self.notice(f"stuck: step {job.step}, {verdict.word}. {verdict.issue}")
+        if isinstance(verdict, stuck.Wait):
+            job.waiting = verdict.waiting
+            return
+        job.nudges += 1
+        job.correction = verdict.text
+        if isinstance(verdict, stuck.Narrow):
+            job.course = stuck.narrow(now, verdict, job.step)
+
     async def turn(self, purpose: Purpose, **details: Any) -> None:
         """From the running phase to a new one, with the next number that was never used."""
         job = self.job
@@ -219,6 +284,7 @@ class PhaseLoop:
         job.spend(turned.usage)
         job.begin_phase()
         job.calls, job.next_call, job.correction = [], 0, None
+        job.course, job.timer = Course(), None
         for path in turned.moved_aside:
             self.notice(f"moved to lost+found: {path}")
 

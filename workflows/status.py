@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
-from protocol.record import JobRecord
+from protocol.record import JobRecord, Timer
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
 from workflows import budget
@@ -33,6 +34,7 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
             for todo in phase.todos
         ],
         "step": job.step,
+        "waits_until": _time(job.timer) if job.timer else None,
         "usage": job.usage.model_dump(),
         "limits": budget.standing(job),
         "scope": {
@@ -43,6 +45,7 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
             "open": sum(item.status == "open" for item in scope),
         },
         "refusals": job.refusals,
+        "nudges": job.nudges,
         "rewinds": job.rewinds,
         "notices": notices,
         "checkpoint": job.commit,
@@ -66,6 +69,8 @@ def details(job: JobRecord, notices: list[str]) -> str:
     if job.waiting:
         lines += [f"**Waiting: {job.waiting.reason}.** {job.waiting.message}", ""]
         lines += [f"What to do: {job.waiting.remedy}", ""]
+    if job.timer:
+        lines += [f"The agent waits until {_time(job.timer)}.", ""]
     done = len(phase.todos) - phase.open_count
     lines += [f"### Phase {phase.number} ({phase.kind}): {phase.name}", ""]
     lines += [f"Progress {done} of {len(phase.todos)}{place}", ""]
@@ -86,7 +91,7 @@ def details(job: JobRecord, notices: list[str]) -> str:
         "",
         f"Steps {job.step} · tool calls {usage.tool_calls} · tokens "
         f"{usage.prompt_tokens + usage.completion_tokens:,}{cost} · rewinds {job.rewinds} · "
-        f"refusals {job.refusals}",
+        f"refusals {job.refusals} · nudges {job.nudges}",
     ]
     if job.result:
         lines += ["", "### Result", "", job.result.summary[:2000], ""]
@@ -120,6 +125,10 @@ def attributes(job: JobRecord) -> dict[str, str]:
         MODEL: job.model[:100],
     }
     return {name: value for name, value in values.items() if name in job.search_attributes}
+
+
+def _time(timer: Timer) -> str:
+    return datetime.fromtimestamp(timer.ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _todo_status(job: JobRecord, todo: Todo) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityCancellationType
 
-from protocol.record import JobRecord, Waiting
+from protocol.record import JobRecord, Timer, Waiting
 from protocol.requests import (
     LOST_WORKERS,
     At,
@@ -104,6 +105,8 @@ class Steps:
         request = self._tool_request(job, refusal)
         if route.ends_reply and (rest := len(job.calls) - job.next_call - 1):
             request.skip = rest
+        if job.timer:
+            request.waited = job.timer.seconds
         what = f"{call.tool} {call.path}" if call.path else call.tool
         summary = story(job, f"{what} refused" if refusal else what)
         attempts = job.limits.tool_attempts
@@ -112,6 +115,30 @@ class Steps:
         return await self._regular(
             call.tool, request, ToolReply, summary, seconds=route.seconds, attempts=attempts
         )
+
+    def timer(self, call: Call) -> Timer:
+        """When a call of `wait` ends that begins now."""
+        now = workflow.time()
+        ends = now + (call.seconds or 0)
+        if call.until is not None:
+            ends = max(now, min(ends, call.until))
+        return Timer(begun=now, ends=ends)
+
+    async def sleep(self, job: JobRecord, timer: Timer, woken: Callable[[], bool]) -> bool:
+        """Let time pass; whether it is over, and not only interrupted."""
+        left = timer.ends - workflow.time()
+        if left <= 0:
+            return True
+        if woken():
+            return False
+        summary = story(job, f"wait {timer.seconds:,} s")
+        try:
+            await workflow.wait_condition(woken, timeout=left, timeout_summary=summary)
+            over = False
+        except TimeoutError:
+            over = True
+        self.may_continue_as_new = True
+        return over
 
     async def deny(self, job: JobRecord, call: Call, refusal: str) -> ToolReply:
         """Answer a call that no activity may be run for."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from temporalio import activity
 
+from activities import fingerprints
 from activities.checkpoints import Root
 from activities.conversation import CUT, MALFORMED, call_id
 from activities.failures import typed
@@ -20,6 +21,7 @@ from activities.model.prompt import context_tokens, request_body
 from activities.model.stream import Streamed
 from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
+from activities.tools.waiting import asked_time
 from protocol.requests import Call, ModelReply, ModelRequest
 
 MAX_NAME = 100
@@ -68,7 +70,10 @@ class ModelCalls:
             commit=snapshot.save(snapshot.story(f"reply: {names}"), at),
             at=at,
             finish=streamed.finish[:40],
-            calls=[Call(tool=name[:MAX_NAME], path=_path(raw)) for name, raw in streamed.calls],
+            calls=[
+                _call(name, raw, snapshot.config.limits.wait_seconds)
+                for name, raw in streamed.calls
+            ],
             usage=priced(streamed, snapshot.config, estimate),
         )
         if not streamed.calls:
@@ -107,6 +112,16 @@ def _sendable(raw: str, cut: bool) -> str:
     except (ValueError, RecursionError):
         return json.dumps({CUT if cut else MALFORMED: raw[:2000]}, ensure_ascii=False)
     return raw or "{}"
+
+
+def _call(name: str, raw: str, longest: int) -> Call:
+    """What workflow code knows of a call."""
+    call = Call(tool=name[:MAX_NAME], mark=fingerprints.of_arguments(raw))
+    if path := _path(raw):
+        call.path = path
+    if name == "wait" and (asked := asked_time(raw, longest)):
+        call.seconds, call.until = asked
+    return call
 
 
 def _path(raw: str) -> str | None:

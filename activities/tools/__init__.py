@@ -1,6 +1,14 @@
 """The tools. Importing this package fills the registry."""
 
-from activities.tools import discovery, documents, files, history, requirements, todos
+from activities.tools import (
+    discovery,
+    documents,
+    files,
+    history,
+    requirements,
+    todos,
+    waiting,
+)
 from activities.tools.registry import REGISTRY, Tool, select
 
 __all__ = [
@@ -13,4 +21,5 @@ __all__ = [
     "requirements",
     "select",
     "todos",
+    "waiting",
 ]

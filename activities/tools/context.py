@@ -40,6 +40,8 @@ class ToolContext:
     history: Files
     """The conversations of earlier phases, a folder each, by number."""
     heartbeat: Callable[[], None] = field(default=no_heartbeat)
+    waited: int = 0
+    """For `wait`: how many seconds it was."""
 
     def note_read(self, path: str) -> None:
         """Remember the file as it is now: an edit is refused when it changed since."""

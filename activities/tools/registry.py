@@ -46,6 +46,7 @@ class Tool:
     local: bool
     seconds: int
     ends_reply: bool
+    polling: bool
     owns: tuple[str, ...]
 
     @property
@@ -56,6 +57,7 @@ class Tool:
             local=self.local,
             seconds=self.seconds,
             ends_reply=self.ends_reply,
+            polling=self.polling,
         )
 
     @property
@@ -158,6 +160,7 @@ def tool(
     local: bool = True,
     seconds: int = 10,
     ends_reply: bool = False,
+    polling: bool = False,
     owns: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Enter a function into the registry.
@@ -170,6 +173,8 @@ def tool(
             by the size of one file; what parses, waits or reaches outside is regular.
         seconds: Time limit of one attempt.
         ends_reply: Calls that follow in the same reply are not run.
+        polling: It asks how something stands that goes on by itself, so calling it again is no
+            repetition while its result changes.
         owns: Paths that the system owns and this tool alone may write; a trailing `/` means
             everything below.
     """
@@ -190,6 +195,7 @@ def tool(
             local=local,
             seconds=seconds,
             ends_reply=ends_reply,
+            polling=polling,
             owns=owns,
         )
         return function

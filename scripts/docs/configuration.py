@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 from activities.tools import REGISTRY
 from config.loader import SHIPPED, agent_names, load_agent
 from config.schema import AgentFile
+from protocol.course import Figures
 
 LISTS = "see `config/defaults.yaml`"
 
@@ -98,6 +99,8 @@ def _named(kind: Any) -> str:
         return " or ".join(names)
     if get_origin(kind) is list:
         return f"list of {_named(get_args(kind)[0])}"
+    if kind is Figures:
+        return "nudge, then: whole numbers"
     words = {str: "text", int: "whole number", float: "number", bool: "true or false"}
     return words.get(kind, str(kind))
 
@@ -105,6 +108,8 @@ def _named(kind: Any) -> str:
 def _shown(default: Any) -> str:
     if default is PydanticUndefined:
         return "required"
+    if isinstance(default, dict) and default:
+        return ", ".join(f"{name} `{value}`" for name, value in default.items())
     if isinstance(default, list):
         return LISTS if any(" " in str(item) for item in default) else f"`{', '.join(default)}`"
     if default is None or isinstance(default, bool):

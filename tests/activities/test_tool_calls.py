@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 from pathlib import Path
@@ -250,3 +251,38 @@ def test_the_same_request_gives_the_same_commit_also_at_once(
     found.append(job.run(name, request))
     assert len(found) == 3
     assert len({reply.model_dump_json() for reply in found}) == 1
+
+
+def test_a_result_tells_what_stuck_detection_asks(job: Standing) -> None:
+    def reply(name: str, **arguments: Any) -> ToolReply:
+        job.reply((name, json.dumps(arguments)))
+        found = job.run(name, job.request())
+        job.commit = found.commit
+        return found
+
+    listed = reply("list_files", path="documents")
+    assert (listed.mark, listed.changed) == (reply("list_files", path="documents").mark, False)
+    first = reply("write_file", path="a.md", content="x")
+    again = reply("write_file", path="a.md", content="x")
+    assert (first.changed, again.changed) == (True, False)
+    assert first.mark == again.mark != listed.mark
+    one, other = reply("read_file", path="b.md"), reply("read_file", path="c.md")
+    assert one.error_mark == other.error_mark != ""
+    assert one.mark != other.mark
+    assert len(one.model_dump_json(exclude_unset=True)) < 250
+
+
+def test_a_result_that_differs_where_it_is_cut_is_another(tmp_path: Path) -> None:
+    small = Standing.begin(tmp_path, set={"limits.result_characters": 500})
+    marks = []
+    for letter in "ab":
+        small.write("a.md", "x" * 2000 + letter + "x" * 2000)
+        small.reply(("read_file", '{"path": "a.md"}'))
+        marks.append(small.run("read_file", small.request()).mark)
+    assert marks[0] != marks[1]
+
+
+def test_a_polling_tool_is_known_as_one_to_workflow_code() -> None:
+    entry = REGISTRY["read_file"]
+    assert entry.route.polling is False
+    assert dataclasses.replace(entry, polling=True).route.polling is True

@@ -98,3 +98,11 @@ def test_columns_are_as_wide_as_they_must_be():
         "creator-with-a-long-id  -",
         "x                       a b",
     ]
+
+
+def test_a_wait_shows_until_when():
+    waiting = {**STATUS, "waits_until": "2026-03-01T09:00:00Z"}
+    told = "the agent waits until 2026-03-01T09:00:00Z"
+    assert told in painted(waiting)
+    assert told in view.sheet(waiting, None)
+    assert "waits until" not in painted(STATUS)

@@ -7,10 +7,13 @@ import shlex
 from pathlib import Path
 
 import pytest
+import yaml
 
+from config.loader import load_agent
+from protocol.course import StuckFigures
 from scripts.docs.__main__ import renewed
 from scripts.docs.commands import options, registered
-from tests.docs.reading import ROOT, anchors, commands, links, pages
+from tests.docs.reading import ROOT, anchors, blocks, commands, links, page, pages
 
 CODE = ("activities", "cli", "config", "engine", "protocol", "workflows")
 VARIABLE = re.compile(r"\b(?:LONGHAUL|TEMPORAL|OPENAI)_[A-Z_]+\b")
@@ -82,3 +85,12 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert script[-1].removeprefix("exec ") == "make test"
     assert "make test" in told
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
+
+
+def test_the_figures_of_stuck_detection_are_the_defaults() -> None:
+    text = page("staying-on-course.md")
+    rows = re.findall(r"\| `(\w+)` \| (\d+)[^|]*\| [^|]*?(\d+) \|", text)
+    shipped = load_agent("generalist").stuck.model_dump()
+    assert {row: {"nudge": int(n), "then": int(t)} for row, n, t in rows} == shipped
+    (example,) = blocks(text, "yaml")
+    StuckFigures.model_validate(yaml.safe_load(example)["stuck"])

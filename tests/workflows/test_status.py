@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from protocol.record import Waiting
+from protocol.record import Timer, Waiting
 from protocol.requests import JobResult, Outcome
 from protocol.search_attributes import NAMES
 from tests.workflows.records import record, state
@@ -64,3 +64,11 @@ def test_only_registered_attributes_are_set() -> None:
     assert attributes(record()) == {}
     assert set(attributes(record(search_attributes=list(NAMES)))) == set(NAMES)
     assert set(attributes(record(search_attributes=[NAMES[0], "Other"]))) == {NAMES[0]}
+
+
+def test_a_wait_under_way_says_until_when() -> None:
+    job = record(timer=Timer(begun=1_772_355_000.0, ends=1_772_355_600.0), nudges=2)
+    assert status(job, [])["waits_until"] == "2026-03-01T09:00:00Z"
+    assert status(job, [])["nudges"] == 2
+    assert "waits until 2026-03-01T09:00:00Z" in details(job, [])
+    assert status(record(), [])["waits_until"] is None

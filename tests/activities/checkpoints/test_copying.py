@@ -83,7 +83,7 @@ def test_what_is_lost_in_the_source_is_missed(checkpoints: Checkpoints, root: Ro
     whole = journal.read_bytes()
     for lost in (blob.id, commits[0]):
         data = checkpoints.store.read(bytes.fromhex(lost))
-        journal.write_bytes(whole.replace(data, data.swapcase()))
+        journal.write_bytes(whole.replace(data, bytes(255 - byte for byte in data)))
         with pytest.raises(CheckpointMissing):
             copy_into(target, Checkpoints(checkpoints.path), commits[2])
         journal.write_bytes(whole)

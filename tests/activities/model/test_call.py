@@ -149,3 +149,23 @@ def test_the_prefix_of_a_request_stays_the_same_within_a_phase(job: Standing) ->
     assert after.startswith(head)
     assert b"Use a tool." in after[len(head) :]
     assert b"Use a tool." not in body_of(job)
+
+
+async def test_a_call_tells_its_arguments_apart_and_how_long_it_waits(job: Standing) -> None:
+    reply = Reply(
+        calls=[
+            ("list_files", '{"path": "a", "pattern": "*"}'),
+            ("list_files", '{"pattern":"*","path":"a"}'),
+            ("list_files", '{"path": "b"}'),
+            ("wait", {"seconds": 30, "until": "2026-03-01T09:00:00Z"}),
+            ("wait", {"seconds": 10**9}),
+        ]
+    )
+    with Script(reply) as script:
+        calls = (await ask(job, script)).calls
+    assert calls[0].mark == calls[1].mark != calls[2].mark
+    assert [(held.seconds, held.until) for held in calls[2:]] == [
+        (None, None),
+        (30, 1_772_355_600),
+        (None, None),
+    ]

@@ -1,0 +1,54 @@
+"""The tool that waits. The waiting itself is a timer of the workflow's; here is what it is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from activities.tools.context import ToolContext, ToolError
+from activities.tools.registry import REGISTRY, tool
+
+
+@tool("job", effect="reads", phases=("tactical",))
+def wait(
+    context: ToolContext,
+    seconds: Annotated[int, Field(ge=1, description="How long, at most.")],
+    until: Annotated[
+        str,
+        Field(
+            max_length=200,
+            description="A time at which it ends earlier, such as 2026-03-01T09:00:00Z (UTC when "
+            "no zone is given), or a few words on what is waited for.",
+        ),
+    ] = "",
+) -> str:
+    """Wait, for something that goes on by itself.
+
+    Costs nothing meanwhile, however long it is. It ends after `seconds`, or at the time `until` if
+    that comes first; words in `until` only show to people. A pause, a rewind or a cancel of the
+    job is heeded meanwhile.
+    """
+    longest = context.config.limits.wait_seconds
+    if seconds > longest:
+        raise ToolError(f"wait takes at most {longest:,} seconds; call it again after that.")
+    return f"Waited {context.waited:,} s." + (f" It was until: {until}" if until else "")
+
+
+def asked_time(raw_arguments: str, longest: int) -> tuple[int, int | None] | None:
+    """Seconds and epoch seconds that a call of `wait` asks for; None for one that is refused."""
+    try:
+        asked = REGISTRY["wait"].parse(raw_arguments)
+    except ToolError:
+        return None
+    return (asked["seconds"], _epoch(asked["until"])) if asked["seconds"] <= longest else None
+
+
+def _epoch(text: str) -> int | None:
+    """A time as epoch seconds; None for words."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        return None

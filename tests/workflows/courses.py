@@ -1,0 +1,64 @@
+"""What happens in a phase, without one: events, and a watch that tells what is said to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from protocol.course import Course, StuckFigures
+from protocol.requests import Call, ToolReply
+from workflows.course import Happened, after_call, after_reply
+from workflows.stuck import Verdict, judge
+
+Event = Happened | None
+"""A tool call, or (None) a reply without one."""
+
+
+def did(
+    tool: str, arguments: object = "", result: object = "", error: object = "", **more: bool
+) -> Happened:
+    changed = more.pop("changed", False)
+    reply = ToolReply(
+        commit="c",
+        ok=not error,
+        mark=str(result or error),
+        error_mark=str(error),
+        changed=changed,
+    )
+    return Happened(Call(tool=tool, mark=str(arguments)), reply, **more)
+
+
+def news(n: object) -> Happened:
+    """A call that brings something new."""
+    return did("read_file", f"page {n}", f"text {n}")
+
+
+def completed(n: object) -> Happened:
+    return did("todo_complete", "", f"completed {n}", completed=True)
+
+
+def refused(tool: str, reason: Callable[[int], str]) -> Callable[[int], Sequence[Event]]:
+    """Refused n times, with honest work between."""
+    return lambda n: [event for k in range(n) for event in (news(k), did(tool, k, error=reason(k)))]
+
+
+@dataclass
+class Watch:
+    """A phase that is watched; each tool call is a reply of its own."""
+
+    figures: StuckFigures = field(default_factory=StuckFigures)
+    course: Course = field(default_factory=Course)
+
+    def play(self, events: Iterable[Event]) -> list[Verdict]:
+        """What is said to these events, in order."""
+        return [verdict for event in events for verdict in self._one(event)]
+
+    def _one(self, event: Event) -> Iterator[Verdict]:
+        yield from self._move(after_reply(self.course, [event.call] if event else []))
+        if event:
+            yield from self._move(after_call(self.course, event, self.figures))
+
+    def _move(self, course: Course) -> Iterator[Verdict]:
+        before, self.course = self.course, course
+        if verdict := judge(before, course, self.figures, 3):
+            yield verdict

@@ -1,0 +1,222 @@
+"""Jobs that go in circles, on a real server: told, narrowed, sent back, or shown to a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from temporalio.client import Client, WorkflowHandle
+
+from activities.checkpoints import Root
+from activities.rehearsal import Reply, call, rehearse
+from activities.rehearsal.wire import Answer, Request
+from tests.workflows.serving import Jobs, serving
+
+TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
+PAGES = ["list_files", "read_file", "write_file", "edit_file", "todo_write", "wait", "append_file"]
+
+
+class Otherwise:
+    """Rehearses but for phase 2, in which it answers as the subclass says."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        """The last message of each request of that phase."""
+
+    def __call__(self, request: Request) -> Answer:
+        last = str(request["messages"][-1]["content"])
+        if not request.get("tools") or "tactical phase 2 " not in last:
+            return rehearse(request)
+        self.shown.append(last)
+        return self.answer(len(self.shown), request)
+
+    def answer(self, number: int, request: Request) -> Answer:
+        raise NotImplementedError
+
+
+class Looping(Otherwise):
+    """Lists the same empty folder over and over; what it says varies."""
+
+    def answer(self, number: int, request: Request) -> Answer:
+        return Reply(f"Thought {number}.", [("list_files", {"path": "documents"})])
+
+
+async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Root) -> None:
+    model = Looping()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        assert result["rewinds"] == 1
+        status = await handle.query("status")
+        page = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
+        start = jobs.snapshot(handle, status["checkpoints"][2]["id"])
+        before = start.checkpoints.log(status["checkpoints"][2]["id"], 2)[1]
+        told = jobs.snapshot(handle, before.id).conversation.messages()[-1]["content"]
+    assert len(model.shown) == 6
+    assert ["in a row" in text for text in model.shown] == [
+        False, False, False, True, False, True
+    ]  # fmt: skip
+    assert "3 times in a row" in model.shown[3]
+    assert "only todo_rewind and todo_complete are accepted" in model.shown[5]
+    assert "list_files is not accepted now" in told
+    assert page["outcome"] == "rewound"
+    assert "list_files was called 5 times in a row" in page["issue"]
+    assert start.state.phase.purpose == "rewind"
+    assert status["nudges"] == 2
+    notices = "\n".join(status["notices"])
+    for words in ("the model was told", "are accepted next", "went back"):
+        assert words in notices
+
+
+class Relenting(Looping):
+    """Completes its todo when it is narrowed, and goes on as it should."""
+
+    def answer(self, number: int, request: Request) -> Answer:
+        if number == 6:
+            assert "only todo_rewind and todo_complete" in self.shown[-1]
+            return call("todo_complete", notes="It was done all along.")
+        return super().answer(number, request) if number < 6 else rehearse(request)
+
+
+async def test_a_todo_completed_in_the_last_turn_goes_on(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Relenting()) as jobs:
+        result = await jobs.result(await jobs.start(TEA))
+        assert (result["status"], result["rewinds"]) == ("completed", 0)
+
+
+async def test_forced_rewinds_count_and_then_a_person_is_asked(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, Looping()) as jobs:
+        handle = await jobs.start({**TEA, "set": {"limits.rewinds": 0}})
+        status = await jobs.until(handle, waiting_for="rewinds")
+        assert "list_files was called 5 times" in status["waiting"]["message"]
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["rewinds"] == 1
+
+
+class Talking(Otherwise):
+    """Only ever talks."""
+
+    def answer(self, number: int, request: Request) -> Answer:
+        return Reply(f"I am at it, part {number}.")
+
+
+async def test_text_alone_is_sent_back_as_well(temporal: Client, root: Root) -> None:
+    model = Talking()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        assert (await jobs.result(handle))["rewinds"] == 1
+        page = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
+    assert "5 replies in a row called no tool" in page["issue"]
+    assert len(model.shown) == 6
+
+
+class Overconfident:
+    """Names a deliverable that is not there, until somebody looked."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+
+    def __call__(self, request: Request) -> Answer:
+        answer = rehearse(request)
+        for name, arguments in answer.calls:
+            if name == "job_complete" and self.refused < 3 and isinstance(arguments, dict):
+                self.refused += 1
+                return call(name, **{**arguments, "deliverables": [f"no{self.refused}.md"]})
+        return answer
+
+
+async def test_completion_refused_three_times_waits_for_review(
+    temporal: Client, root: Root
+) -> None:
+    model = Overconfident()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        status = await jobs.until(handle, waiting_for="review")
+        assert model.refused == 3
+        assert "job_complete was refused 3 times" in status["waiting"]["message"]
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+
+
+class Leafing(Otherwise):
+    """Reads the same seven pages round and round: too long a cycle to be seen as one."""
+
+    def answer(self, number: int, request: Request) -> Answer:
+        return call("read_file", path=f"tools/{PAGES[number % 7]}.md")
+
+
+async def test_the_window_survives_continue_as_new(temporal: Client, root: Root) -> None:
+    model = Leafing()
+    async with serving(temporal, root, model) as jobs:
+        settings = {"limits.history_events": 100, "stuck.nothing_new.then": 25}
+        handle = await jobs.start({**TEA, "set": settings})
+        await jobs.until(handle, phase=lambda phase: phase and phase["number"] == 2)
+        before = (await jobs.client.get_workflow_handle(handle.id).describe()).run_id
+        status = await jobs.until(handle, waiting_for="stuck")
+        assert (await jobs.client.get_workflow_handle(handle.id).describe()).run_id != before
+        assert "25 calls brought no new result" in status["waiting"]["message"]
+        assert len(model.shown) == 7 + 25
+        await handle.signal("resume", {})
+        await jobs.until(handle, step=lambda step: step > status["step"])
+        await handle.signal("cancel", {})
+
+
+class Patient(Otherwise):
+    """Waits before it begins."""
+
+    def __init__(self, seconds: int, until: str = "") -> None:
+        super().__init__()
+        self.seconds, self.until = seconds, until
+
+    def answer(self, number: int, request: Request) -> Answer:
+        if number > 1:
+            return rehearse(request)
+        return call("wait", seconds=self.seconds, until=self.until)
+
+
+async def timers(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> list[float]:
+    history = await handle.fetch_history()
+    return [
+        event.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta().total_seconds()
+        for event in history.events
+        if event.HasField("timer_started_event_attributes")
+    ]
+
+
+async def test_a_wait_is_a_timer_and_no_model_call(temporal: Client, root: Root) -> None:
+    model = Patient(2)
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        status = await jobs.until(handle, waits_until=lambda until: until.endswith("Z"))
+        assert status["status"] == "running"
+        calls = len(model.shown)
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        assert calls == 1
+        assert await timers(jobs, handle) == [2.0]
+        assert (await handle.query("status"))["nudges"] == 0
+
+
+async def test_a_wait_until_a_time_that_is_past_ends_at_once(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Patient(3600, "2020-01-01T00:00:00Z")) as jobs:
+        handle = await jobs.start(TEA)
+        assert (await jobs.result(handle))["status"] == "completed"
+        assert await timers(jobs, handle) == []
+
+
+async def test_a_wait_can_be_paused_and_rewound(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Patient(3600)) as jobs:
+        handle = await jobs.start(TEA)
+        waiting = await jobs.until(handle, waits_until=bool)
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        await handle.signal("resume", {})
+        status = await jobs.until(handle, waiting_for=None)
+        assert status["waits_until"] == waiting["waits_until"]
+        await handle.signal("rewind", {"issue": "No time for that."})
+        status = await jobs.until(handle, phase=lambda phase: phase["number"] == 3)
+        assert status["waits_until"] is None
+        assert (await jobs.result(handle))["status"] == "completed"

@@ -1,0 +1,181 @@
+"""Each pattern is noticed at its figures, by its own row; what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from protocol.course import Course, Figures, StuckFigures
+from tests.workflows.courses import Event, Watch, completed, did, news, refused
+from tests.workflows.records import record
+from workflows.stuck import ROWS, Narrow, Nudge, Verdict, Wait, narrow, not_now, overdue
+
+FIGURES = StuckFigures()
+NEVER = {"nudge": 10**6, "then": 10**6 + 1}
+
+
+def apart(row: str, **figures: dict[str, int]) -> StuckFigures:
+    """The figures, with the row for long stretches silent unless it is the one looked at."""
+    silent = {} if row == "nothing_new" else {"nothing_new": NEVER}
+    return StuckFigures.model_validate(silent | figures)
+
+
+def cycle_of(length: int) -> Callable[[int], Sequence[Event]]:
+    return lambda n: [did(f"tool{part}", part, part) for part in range(length)] * n
+
+
+PATTERNS: dict[str, tuple[str, Callable[[int], Sequence[Event]], type | str]] = {
+    "same call": ("same_result", lambda n: [did("list_files", "a", "r")] * n, Narrow),
+    "same failing call": (
+        "same_call_error",
+        lambda n: [did("edit_file", "a", error=f"e{k}") for k in range(n)],
+        Narrow,
+    ),
+    "same error": (
+        "same_error",
+        lambda n: [did("edit_file", k, error="e") for k in range(n)],
+        Narrow,
+    ),
+    "same error, looking again between": (
+        "same_error",
+        lambda n: [
+            news(1),
+            *(e for k in range(n) for e in (did("edit_file", k, error="e"), news(1))),
+        ][:-1],
+        Narrow,
+    ),
+    "cycle of 2": ("cycle", cycle_of(2), Narrow),
+    "cycle of 3": ("cycle", cycle_of(3), Narrow),
+    "cycle of 4": ("cycle", cycle_of(4), Narrow),
+    "cycle of 5, in which one call fails": (
+        "cycle",
+        lambda n: [*cycle_of(4)(1), did("x", error="e")] * n,
+        Narrow,
+    ),
+    "text alone": ("no_action", lambda n: [None] * n, Narrow),
+    "todo refused": ("refused_todo", refused("todo_complete", lambda k: "list too short"), Narrow),
+    "completion refused": (
+        "refused_completion",
+        refused("job_complete", lambda k: f"reason {k}"),
+        "review",
+    ),
+    "nothing new": (
+        "nothing_new",
+        lambda n: [
+            *map(news, range(3)),
+            *(did("search_files", k, f"text {k % 3}") for k in range(n)),
+        ],
+        "stuck",
+    ),
+    "denied all the time": (
+        "nothing_new",
+        lambda n: [did(f"tool{k}", k, error=f"e{k}", denied=True) for k in range(n)],
+        "stuck",
+    ),
+    "no todo completed": ("no_todo", lambda n: list(map(news, range(n))), "stuck"),
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_is_noticed_at_its_figures(pattern: str) -> None:
+    row, events, then = PATTERNS[pattern]
+    allowed: Figures = getattr(FIGURES, row)
+
+    def play(times: int) -> list[Verdict]:
+        return Watch(apart(row)).play(events(times))
+
+    assert play(allowed.nudge - 1) == []
+    (nudge,) = play(allowed.nudge)
+    assert isinstance(nudge, Nudge)
+    assert str(allowed.nudge) in nudge.issue
+    assert nudge.text.startswith(nudge.issue)
+    assert all(isinstance(told, Nudge) for told in play(allowed.then - 1))
+    *nudges, last = play(allowed.then)
+    assert len(nudges) == (allowed.then - 1) // allowed.nudge
+    if isinstance(then, str):
+        assert isinstance(last, Wait)
+        assert last.waiting.reason == then
+        assert "resume" in last.waiting.remedy.lower()
+    else:
+        assert isinstance(last, then)
+    assert str(allowed.then) in last.issue
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_it_is_its_own_row_that_notices(pattern: str) -> None:
+    row, events, _ = PATTERNS[pattern]
+    allowed: Figures = getattr(FIGURES, row)
+    assert Watch(apart(row, **{row: NEVER})).play(events(allowed.then)) == []
+
+
+def test_every_row_of_the_figures_is_watched() -> None:
+    assert {row.name for row in ROWS} == set(StuckFigures.model_fields)
+    assert {row for row, _, _ in PATTERNS.values()} == set(StuckFigures.model_fields)
+
+
+@pytest.mark.parametrize("row", StuckFigures.model_fields)
+def test_an_agent_may_set_its_own_figures(row: str) -> None:
+    figures = StuckFigures.model_validate({row: {"nudge": 2, "then": 3}})
+    events = next(events for name, events, _ in PATTERNS.values() if name == row)
+    *nudges, last = Watch(figures).play(events(3))
+    assert not isinstance(last, Nudge)
+    assert len(nudges) == 1
+
+
+def test_figures_must_be_in_order() -> None:
+    with pytest.raises(ValueError, match="nudge 5 is not under then 5"):
+        Figures(nudge=5, then=5)
+
+
+def test_what_the_model_says_between_hides_no_loop() -> None:
+    events = [event for _ in range(3) for event in (did("list_files", "a", "r"), None)]
+    assert any("3 times in a row" in told.issue for told in Watch().play(events))
+
+
+def test_the_gravest_of_several_counts() -> None:
+    figures = StuckFigures.model_validate({"nothing_new": {"nudge": 2, "then": 4}})
+    *_, last = Watch(figures).play([did("list_files", "a", "r")] * 5)
+    assert isinstance(last, Wait)
+
+
+def test_a_narrowed_phase_takes_only_the_two_ways_out() -> None:
+    watch = Watch()
+    verdict = watch.play([did("list_files", "a", "r")] * 5)[-1]
+    assert isinstance(verdict, Narrow)
+    course = narrow(watch.course, verdict, step=7)
+    assert not_now(Course(), "list_files", 3) is None
+    assert not_now(course, "todo_rewind", 3) is None
+    assert not_now(course, "todo_complete", 3) is None
+    told = str(not_now(course, "list_files", 3))
+    assert "only todo_rewind and todo_complete are accepted" in told
+    assert "todo 3" in told
+    assert overdue(course, step=7) is None
+    assert overdue(course, step=8) == verdict.issue
+    watch.course = course
+    assert watch.play([did("list_files", "a", error="no", denied=True)] * 20) == []
+    assert watch.course.narrowed
+    watch.play([completed(1)])
+    assert overdue(watch.course, step=9) is None
+
+
+def test_a_completed_todo_ends_every_run() -> None:
+    for _, events, _ in PATTERNS.values():
+        watch = Watch()
+        watch.play([*events(2), completed(1)])
+        assert watch.course.deeds == []
+        assert (watch.course.replies, watch.course.stale, watch.course.refusals) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_window_is_the_same_in_a_new_run(pattern: str) -> None:
+    row, events, _ = PATTERNS[pattern]
+    played = events(getattr(FIGURES, row).then)
+    whole = Watch().play(played)
+    again, told = Watch(), []
+    for event in played:
+        told += again.play([event])
+        job = record(course=again.course)
+        carried = type(job).model_validate(job.model_dump(mode="json", exclude_defaults=True))
+        again.course = carried.course
+    assert told == whole
