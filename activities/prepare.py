@@ -27,6 +27,7 @@ from config.schema import AgentConfig, Problem
 from protocol.requests import JobLimits, Prepared, PrepareRequest
 from protocol.search_attributes import NAMES
 from protocol.state import JobState, Phase, PhaseKind, ScopeItem
+from protocol.tools import ToolRoute
 
 TITLE_CHARACTERS = 80
 KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
@@ -84,7 +85,7 @@ class Preparation:
             title=_title(request.instructions or instructions),
             tree=checkpoints.tree_of(commit),
             state=state,
-            tools=[entry.route for entry in tools],
+            tools=_routes(config, tools),
             limits=JobLimits.model_validate(
                 {
                     name: value
@@ -135,6 +136,20 @@ def _tools(config: AgentConfig) -> list[Tool]:
             "groups todos and job"
         )
     return tools
+
+
+def _routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
+    """How each tool is called; those that the agent's `approve` names ask a person first."""
+    try:
+        asking = {entry.name for entry in select(config.approve)}
+    except KeyError as unknown:
+        raise Problem(
+            f"agent {config.name}: approve: {unknown} is neither a tool nor a group of tools"
+        ) from None
+    return [
+        entry.route.model_copy(update={"asks": True}) if entry.name in asking else entry.route
+        for entry in tools
+    ]
 
 
 def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> JobState:

@@ -77,6 +77,11 @@ def waits(waiting: dict[str, str] | None) -> str:
     return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
 
 
+def about(status: Status) -> dict[str, str]:
+    """What a waiting job asks a person, as the agent wrote it."""
+    return (status.get("waiting") or {}).get("about") or {}
+
+
 def line(status: Status, waiting: dict[str, str] | None) -> str:
     """The job in one line: printed when it differs from the line before."""
     done, total = progress(status)
@@ -169,6 +174,7 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         phase(status),
         *(f"  {box} {text}" for box, text in todos(status)),
         waits(waiting),
+        *(f"  {name}: {value}" for name, value in about(status).items()),
         usage(status),
     ]
     scope = status.get("scope") or {}

@@ -48,11 +48,29 @@ class Resume(Signal):
     pass
 
 
+class Answer(Signal):
+    id: str | None = None
+    text: str = Field(min_length=1)
+
+
+class Approve(Signal):
+    id: str | None = None
+    reason: str = ""
+
+
+class Deny(Signal):
+    id: str | None = None
+    reason: str = Field(min_length=1)
+
+
 SIGNALS: dict[str, type[Signal]] = {
     "rewind": Rewind,
     "cancel": Cancel,
     "pause": Pause,
     "resume": Resume,
+    "answer": Answer,
+    "approve": Approve,
+    "deny": Deny,
 }
 
 

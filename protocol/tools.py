@@ -16,3 +16,5 @@ class ToolRoute(Data):
     """Time limit of one attempt."""
     ends_reply: bool = False
     """Calls that follow it in the same reply are not run."""
+    asks: bool = False
+    """Each call needs a person's approval; the agent's configuration says so."""

@@ -22,7 +22,7 @@ from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_e
 from protocol.payloads import Refused, read_start
 from protocol.record import JobRecord, Letter, Waiting
 from protocol.requests import PrepareRequest
-from workflows import parking, status
+from workflows import parking, questions, status
 from workflows.inbox import Inbox
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
@@ -85,6 +85,21 @@ class Job:
     def resume(self, *payload: Any) -> None:
         """Go on; also tries again what parked the job."""
         self._inbox.put("resume", payload)
+
+    @workflow.signal(description='{"id": "…", "text": "…"}')
+    def answer(self, *payload: Any) -> None:
+        """Answer the agent's question. The id may be left out."""
+        self._inbox.put("answer", payload)
+
+    @workflow.signal(description='{"id": "…", "reason": "…"}')
+    def approve(self, *payload: Any) -> None:
+        """Let the call that waits for approval be carried out. The id may be left out."""
+        self._inbox.put("approve", payload)
+
+    @workflow.signal(description='{"id": "…", "reason": "…"}')
+    def deny(self, *payload: Any) -> None:
+        """Refuse that call; the agent is told the reason. The id may be left out."""
+        self._inbox.put("deny", payload)
 
     @workflow.signal(dynamic=True)
     def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
@@ -166,8 +181,18 @@ class Job:
                 return
             self._show(job)
             self._continue_as_new_if_due()
-            await workflow.wait_condition(lambda: bool(self._inbox.letters))
-            self._steps.may_continue_as_new = True
+            await self._wait_for_letters()
+
+    async def _wait_for_letters(self) -> None:
+        """Wait for people, but for the answer to a question only so long."""
+        job = self._job
+        left = questions.time_left(job, workflow.time())
+        try:
+            await workflow.wait_condition(lambda: bool(self._inbox.letters), timeout=left)
+        except TimeoutError:
+            if not self._inbox.letters:
+                self._inbox.notice(questions.time_out(job))
+        self._steps.may_continue_as_new = True
 
     async def _obey(self, letter: Letter) -> None:
         job = self._job
@@ -181,8 +206,13 @@ class Job:
                 await self._steps.show_folder(job)
             finally:
                 job.waiting = parking.PAUSED
+        elif letter.signal in questions.SIGNALS:
+            if why := questions.take(job, letter):
+                self._inbox.refuse(why)
         elif job.waiting is None:
             self._inbox.refuse("signal resume: the job is not waiting")
+        elif job.waiting.reason in ("clarification", "approval"):
+            self._inbox.refuse(f"signal resume: the job waits for a person. {job.waiting.remedy}")
         else:
             await self._resume(job.waiting)
 
@@ -261,6 +291,8 @@ class Job:
         job.recent = [commit for commit in job.recent if commit != job.commit]
         job.move_to(found.commit)
         job.at, job.state = found.at, found.state
+        for dropped in questions.drop(job):
+            self._inbox.notice(dropped)
         job.calls, job.next_call, job.correction = [], 0, None
         job.context = job.compacted = 0
 
@@ -285,6 +317,7 @@ class Job:
             self._job.result = closed.result
         except StepFailed as failed:
             self._inbox.notice(f"completion.json not written: {failed.message}")
+        self._job.waiting = None
         self._show(self._job)
         if by_signal:
             await workflow.wait_condition(_is_cancelled)

@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from temporalio import workflow
+
 from protocol.record import JobRecord
 from protocol.requests import Call, TransitionRequest
 from protocol.state import Purpose
 from protocol.tools import ToolRoute
-from workflows import gates, parking
+from workflows import gates, parking, questions, replies
 from workflows.parking import StepFailed
 from workflows.steps import Steps
 
 MAX_SQUEEZES = 4
 """Compactions in a row on the endpoint's word that the request is too long."""
-CUT_SHORT = (
-    "Your last reply was cut at the output limit. Say less and act: do todo {todo} with a tool, in "
-    "smaller pieces."
-)
-NO_ACTION = (
-    "Your last reply called no tool. Do todo {todo} with a tool, or call todo_complete when it is "
-    "done."
-)
 
 
 def compaction_is_due(job: JobRecord) -> bool:
@@ -40,6 +34,7 @@ class PhaseLoop:
 
     def __init__(self, job: JobRecord, steps: Steps, notice: Callable[[str], None]) -> None:
         self.job = job
+        self.job_id = workflow.info().workflow_id
         self.steps = steps
         self.notice = notice
 
@@ -69,6 +64,9 @@ class PhaseLoop:
         try:
             reply = await self.steps.model_call(job)
         except StepFailed as failed:
+            if failed.kind == "ModelRefused" and replies.must_call(job):
+                job.may_demand = False
+                return
             if failed.kind != "ContextTooLong" or job.squeezed >= MAX_SQUEEZES:
                 raise
             await self._compact(hard=True)
@@ -84,12 +82,11 @@ class PhaseLoop:
         job.calls_in_phase += 1
         job.usage.add(reply.usage)
         job.calls, job.next_call = reply.calls, 0
-        todo = job.state.phase.current
-        job.correction = None
+        job.correction = replies.correction(reply, job.state.phase.current)
+        job.wordy = 0 if reply.calls else job.wordy + 1
         if not reply.calls:
             job.context = reply.context
-            said = CUT_SHORT if reply.finish == "length" else NO_ACTION
-            job.correction = said.format(todo=todo.id if todo else "")
+            job.refusals += 1
 
     async def _carry_out(self, call: Call) -> None:
         job, kind = self.job, self.job.state.phase.kind
@@ -99,6 +96,12 @@ class PhaseLoop:
             await self._deny(call, gates.unknown_tool(call.tool, offered))
         elif why := gates.phase_rule(route, kind):
             await self._deny(call, why)
+        elif route.asks and not await self.ask_person(
+            call, route, questions.CONFIGURED, guard="approve"
+        ):
+            return
+        elif call.tool == "request_clarification":
+            await self._clarify(call, route)
         elif call.tool == "todo_complete" and job.state.phase.open_count == 1:
             await self._end_phase(call, route)
         elif call.tool == "todo_rewind":
@@ -108,10 +111,62 @@ class PhaseLoop:
         else:
             await self._run(call, route)
 
-    async def _run(self, call: Call, route: ToolRoute, refusal: str | None = None) -> None:
-        """Run a tool call, or record that a gate refused it."""
+    async def ask_person(self, call: Call, route: ToolRoute, question: str, *, guard: str) -> bool:
+        """Whether a person approves the call at hand.
+
+        Until somebody has spoken the job is parked, and the call comes up again when it goes on. A
+        denial is recorded as the call's result here.
+
+        Args:
+            question: What the person is asked, beside the call and its arguments.
+            guard: Who asks: the guard's name.
+        """
         job = self.job
-        reply = await self.steps.tool(job, call, route, refusal)
+        asked = questions.approval_at_hand(job)
+        if asked is None:
+            shown = await self.steps.show_call(job)
+            if shown.error:
+                await self._run(call, route, shown.error)
+                return False
+            questions.request_approval(job, call.tool, shown, question, guard)
+            asked = questions.approval_at_hand(job)
+        if asked and asked.approved is None:
+            job.waiting = questions.waiting_for_approval(asked, self.job_id)
+        elif asked and asked.approved is False:
+            await self._run(call, route, questions.denied(asked))
+        return bool(asked and asked.approved)
+
+    async def _clarify(self, call: Call, route: ToolRoute) -> None:
+        """Put the agent's question to people, or give it the answer they gave."""
+        job = self.job
+        asked = job.clarification
+        if asked.pending is None and asked.used < job.limits.clarifications:
+            shown = await self.steps.show_call(job)
+            if shown.error:
+                await self._run(call, route, shown.error)
+                return
+            questions.ask(job, shown, workflow.time())
+        if pending := asked.pending:
+            if pending.answer is None:
+                job.waiting = questions.waiting_for_answer(pending, self.job_id)
+                return
+            await self._run(call, route, answer=pending.answer)
+            asked.pending = None
+            asked.resolved += 1
+        else:
+            await self._run(call, route, answer=questions.ENOUGH)
+
+    async def _run(
+        self,
+        call: Call,
+        route: ToolRoute,
+        refusal: str | None = None,
+        *,
+        answer: str | None = None,
+    ) -> None:
+        """Run a tool call, or record what it was answered or why a gate refused it."""
+        job = self.job
+        reply = await self.steps.tool(job, call, route, refusal, answer)
         job.move_to(reply.commit)
         if not route.local and not refusal:
             job.at = reply.at
@@ -178,6 +233,8 @@ class PhaseLoop:
             **details,
         )
         turned = await self.steps.transition(job, request)
+        for dropped in questions.drop(job):
+            self.notice(dropped)
         job.move_to(turned.commit)
         job.at, job.state, job.rewinds = turned.at, turned.state, rewinds
         job.last_phase = request.number
@@ -185,5 +242,6 @@ class PhaseLoop:
         job.context, job.compacted, job.squeezed = turned.context, 0, 0
         job.usage.add(turned.usage)
         job.calls, job.next_call, job.calls_in_phase, job.correction = [], 0, 0, None
+        job.wordy = 0
         for path in turned.moved_aside:
             self.notice(f"moved to lost+found: {path}")
