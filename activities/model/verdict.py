@@ -82,16 +82,16 @@ def own_words(text: str) -> str:
         elif not line.lstrip().startswith(">"):
             kept.append(line)
     words = "\n".join(kept).translate(_PLAIN)
-    words = _QUOTATIONS.sub("…", words)
-    words = _STRAIGHT.sub(r"\1…", words)
-    return str(_SINGLE.sub(r"\1…\2", words))
+    words = _QUOTATIONS.sub("~", words)
+    words = _STRAIGHT.sub(r"\1~", words)
+    return str(_SINGLE.sub(r"\1~\2", words))
 
 
 def sentences(text: str) -> list[str]:
     """Sentences with their end marks, list marks removed, white space made single."""
     lines = "\n".join(_LIST_MARK.sub("", line) for line in _joined(text))
     found = (" ".join(match.group().split()) for match in _SENTENCE.finditer(lines))
-    return [sentence for sentence in found if sentence.strip(".!?…*_ ")]
+    return [sentence for sentence in found if sentence.strip(".!?…~_ ")]
 
 
 def _joined(text: str) -> list[str]:
