@@ -70,7 +70,8 @@ def resume(job: Job, json: Json = False) -> int:
 
 
 Id = Annotated[
-    str | None, typer.Option("--id", help="Id of the question; without it, the one that is open.")
+    str | None,
+    typer.Option("--id", help="Id of what is asked; without it, what is open.", metavar="ID"),
 ]
 
 

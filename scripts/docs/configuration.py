@@ -80,6 +80,8 @@ def _named(kind: Any) -> str:
 
 
 def _shown(default: Any) -> str:
+    if default in ([], {}):
+        return "none"
     if isinstance(default, list):
         return LISTS if any(" " in str(item) for item in default) else f"`{', '.join(default)}`"
     if default is None or isinstance(default, bool):

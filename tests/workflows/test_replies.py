@@ -80,8 +80,8 @@ async def test_asking_twice_is_corrected_and_then_a_call_is_demanded(
 
 
 async def test_text_beside_a_call_is_not_held_against_it(temporal: Client, root: Root) -> None:
-    call = ("list_files", {})
-    model = Deviating({3: Reply("Shall I list the files? The task is complete.", [call])})
+    said = "Shall I list the files? The task is complete."
+    model = Deviating({3: Reply(said, [("list_files", {})])})
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(TEA)
         await jobs.result(handle)
