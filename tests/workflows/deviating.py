@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from temporalio.client import WorkflowHandle
+
 from activities.rehearsal import rehearse
 from activities.rehearsal.wire import Answer, Request
+from tests.workflows.serving import Jobs
 
 TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
 
@@ -35,3 +38,10 @@ class Deviating:
         """What the tool calls before a request were answered."""
         messages: list[dict[str, Any]] = self.requests[number]["messages"]
         return [str(each["content"]) for each in messages if each["role"] == "tool"]
+
+
+async def enough(jobs: Jobs, handle: WorkflowHandle[Any, Any], steps: int) -> dict[str, Any]:
+    """The status after that many model calls; the job, of which no more is needed, is cancelled."""
+    status = await jobs.until(handle, step=lambda step: step >= steps)
+    await handle.signal("cancel", {})
+    return status

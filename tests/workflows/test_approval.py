@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.rehearsal import Reply, call
-from tests.workflows.deviating import TEA, Deviating
+from tests.workflows.deviating import TEA, Deviating, enough
 from tests.workflows.serving import Jobs, serving
 
 SETTINGS = {"approve": ["move_file"], "limits.clarifications": 0}
@@ -45,8 +45,7 @@ async def test_an_approved_call_is_carried_out_with_those_after_it(
         await handle.signal("answer", {"text": "Yes."})
         await jobs.until(handle, notices=lambda told: len(told) == 2, waiting_for="approval")
         await handle.signal("approve", {"id": asked["id"], "reason": "Mind the name."})
-        status = await jobs.until(handle, step=lambda step: step > 4)
-        await handle.signal("cancel", {})
+        status = await enough(jobs, handle, 4)
     assert status["approval"] is None
     assert "no request for approval 'another' is open" in status["notices"][0]
     assert "no question is open" in status["notices"][1]
@@ -64,8 +63,7 @@ async def test_a_denied_call_is_answered_with_the_reason(temporal: Client, root:
         await handle.signal("deny", {"id": asked["id"]})
         await jobs.until(handle, notices=lambda told: "reason: field required" in told[-1])
         await handle.signal("deny", {"reason": "Keep the name."})
-        status = await jobs.until(handle, step=lambda step: step > 4)
-        await handle.signal("cancel", {})
+        status = await enough(jobs, handle, 4)
     assert status["refusals"] >= 2
     refused, listed = model.results(4)[-2:]
     assert refused.startswith("Error: A person did not approve this call of move_file.")
@@ -93,8 +91,7 @@ async def test_a_request_outlives_continue_as_new_and_edits_while_paused(
         await handle.signal("resume", {})
         assert await waiting(jobs, handle) == asked
         await handle.signal("approve", {})
-        await jobs.until(handle, step=lambda step: step > 4)
-        await handle.signal("cancel", {})
+        await enough(jobs, handle, 4)
     assert "b.md" in model.results(4)[-1]
     assert "mine.md" in model.results(4)[-1]
 
@@ -103,8 +100,7 @@ async def test_a_call_that_cannot_be_run_bothers_nobody(temporal: Client, root: 
     model = Deviating({3: call("move_file", old="notes/a.md")})
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start({**TEA, "set": SETTINGS})
-        status = await jobs.until(handle, step=lambda step: step > 4)
-        await handle.signal("cancel", {})
+        status = await enough(jobs, handle, 4)
     assert status["waiting"] is None
     assert "new: Field required" in model.results(4)[-1]
 

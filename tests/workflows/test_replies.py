@@ -10,7 +10,7 @@ from activities.rehearsal import Failure, Reply
 from activities.rehearsal.wire import Answer, Request
 from protocol.requests import ModelReply, Usage, Verdict
 from protocol.state import Todo
-from tests.workflows.deviating import TEA, Deviating
+from tests.workflows.deviating import TEA, Deviating, enough
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from workflows.replies import correction, must_call
@@ -84,8 +84,7 @@ async def test_text_beside_a_call_is_not_held_against_it(temporal: Client, root:
     model = Deviating({3: Reply(said, [("list_files", {})])})
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(TEA)
-        await jobs.result(handle)
-        status = await handle.query("status")
+        status = await enough(jobs, handle, 4)
     assert status["refusals"] == 0
     assert "Nobody answers" not in model.told(4)
 
@@ -107,6 +106,6 @@ async def test_an_endpoint_that_refuses_the_demand_is_asked_without_it(
     model = CannotDemand({3: talk, 4: talk, 5: talk, 6: talk})
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(TEA)
-        assert (await jobs.result(handle))["status"] == "completed"
+        await enough(jobs, handle, 7)
     assert model.refused == 1
     assert "called no tool" in model.told(7)
