@@ -310,9 +310,13 @@ class Job:
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Write down that the job was cancelled; only the server can then close it so."""
         try:
-            closed = await self._steps.close(
-                self._job, "cancelled", reason=reason, request_cancel=by_signal
+            closing = asyncio.create_task(
+                self._steps.close(self._job, "cancelled", reason=reason, request_cancel=by_signal)
             )
+            # The cancellation that it asks for may arrive before it ends, and must not end it.
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(closing)
+            closed = await closing
             self._job.move_to(closed.commit)
             self._job.result = closed.result
         except StepFailed as failed:
