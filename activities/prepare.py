@@ -35,7 +35,7 @@ from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
 from activities.snapshot import Snapshot
 from activities.summary import workspace_summary
-from activities.tools import Tool
+from activities.tools import Tool, select
 from activities.tools.context import no_heartbeat
 from activities.tools.offering import tools_of
 from config.loader import amend, load_agent, render
@@ -44,6 +44,7 @@ from protocol.payloads import Fork
 from protocol.requests import JobLimits, Prepared, PrepareRequest
 from protocol.search_attributes import NAMES
 from protocol.state import JobState, Phase, PhaseKind
+from protocol.tools import ToolRoute
 
 TITLE_CHARACTERS = 80
 KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
@@ -96,7 +97,7 @@ class Preparation:
             title=_title(request.instructions or snapshot.text("instructions.md")),
             tree=snapshot.checkpoints.tree_of(commit),
             state=state,
-            tools=[entry.route for entry in begun.tools],
+            tools=_routes(config, begun.tools),
             context=context_tokens(snapshot),
             limits=_limits(config),
             search_attributes=registered,
@@ -223,6 +224,20 @@ def _limits(config: AgentConfig) -> JobLimits:
             },
         }
     )
+
+
+def _routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
+    """How each tool is called; those that the agent's `approve` names ask a person first."""
+    try:
+        asking = {entry.name for entry in select(config.approve)}
+    except KeyError as unknown:
+        raise Problem(
+            f"agent {config.name}: approve: {unknown} is neither a tool nor a group of tools"
+        ) from None
+    return [
+        entry.route.model_copy(update={"asks": True}) if entry.name in asking else entry.route
+        for entry in tools
+    ]
 
 
 def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> JobState:

@@ -55,7 +55,10 @@ def when(request: ToolRequest) -> int:
 
 
 def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> ToolReply:
-    """Run one call, or record its refusal, and save the checkpoint."""
+    """Run one call, or record its answer or refusal, and save the checkpoint."""
+    if request.answer is not None:
+        story = snapshot.story(f"{entry.name} answered")
+        return _record(snapshot, request, at, story, request.answer)
     error = request.refusal
     text = request.refusal or ""
     if error is None:

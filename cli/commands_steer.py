@@ -1,4 +1,4 @@
-"""Commands that steer a running job: rewind, pause, resume, cancel, limit."""
+"""Commands that steer a job: rewind, pause, resume, cancel, limit, answer, approve, deny."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from cli import limiting, steering, view
+from cli.jobs import look
 from cli.options import Job, Json
 from cli.output import OK, Mistake, dump, run, say
 from engine.connection import connect
@@ -89,6 +90,67 @@ def limit(
     return run(_steer(job, "limit", payload, effect, "has new limits", json=json))
 
 
+Id = Annotated[
+    str | None,
+    typer.Option("--id", help="Id of what is asked; without it, what is open.", metavar="ID"),
+]
+
+
+def answer(
+    job: Job,
+    text: Annotated[str, typer.Argument(help="The answer; the agent reads it.", metavar="TEXT")],
+    id_: Id = None,
+    json: Json = False,
+) -> int:
+    """Answer the question that a job waits with.
+
+    Signal `answer` with `{"id": "…", "text": "…"}`. `show` prints the question.
+    """
+    if not text.strip():
+        raise Mistake("TEXT: say what the agent should know")
+    return run(_respond(job, "answer", {"text": text}, id_, "answered", json=json))
+
+
+def approve(
+    job: Job,
+    id_: Id = None,
+    reason: Annotated[str, typer.Option(help="Why, or what to mind; the agent reads it.")] = "",
+    json: Json = False,
+) -> int:
+    """Let the call be carried out that a job wants approved.
+
+    Signal `approve` with `{"id": "…", "reason": "…"}`. `show` prints the call.
+    """
+    payload = {"reason": reason} if reason else {}
+    return run(_respond(job, "approve", payload, id_, "approved", json=json))
+
+
+def deny(
+    job: Job,
+    reason: Annotated[str, typer.Option(help="Why not; the agent reads it.")],
+    id_: Id = None,
+    json: Json = False,
+) -> int:
+    """Refuse the call that a job wants approved; the agent goes on without it.
+
+    Signal `deny` with `{"id": "…", "reason": "…"}`. `show` prints the call.
+    """
+    if not reason.strip():
+        raise Mistake("--reason: say why, the agent reads it")
+    return run(_respond(job, "deny", {"reason": reason}, id_, "denied", json=json))
+
+
+async def _respond(
+    job: str, signal: str, payload: dict[str, Any], id_: str | None, done: str, *, json: bool
+) -> int:
+    """Send what a person says to a question, with the id of that question."""
+    if id_ is None:
+        # With its id it can never be taken for the answer to another, whatever comes between.
+        id_ = steering.open_ids(await look(await connect(), job)).get(signal)
+    named = {"id": id_, **payload} if id_ else payload
+    return await _steer(job, signal, named, steering.answered, done, json=json)
+
+
 async def _steer(
     job: str,
     signal: str,
@@ -113,5 +175,5 @@ async def _steer(
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    for command in (rewind, pause, resume, cancel, limit):
+    for command in (rewind, pause, resume, cancel, limit, answer, approve, deny):
         app.command()(command)

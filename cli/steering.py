@@ -93,3 +93,19 @@ def rewound(before: Seen, after: Seen) -> bool:
         return int(seen.status.get("rewinds") or 0), int(phase.get("number") or 0)
 
     return after.live and count(after)[0] > count(before)[0]
+
+
+def answered(before: Seen, after: Seen) -> bool:
+    return after.live and open_ids(before) != open_ids(after)
+
+
+def open_ids(seen: Seen) -> dict[str, str]:
+    """Ids of what the job asks people, by the signals that answer it."""
+    question = (seen.status.get("clarification") or {}).get("pending") or {}
+    approval = seen.status.get("approval") or {}
+    found = {}
+    if question and question.get("answer") is None:
+        found["answer"] = str(question["id"])
+    if approval and approval.get("approved") is None:
+        found |= dict.fromkeys(("approve", "deny"), str(approval["id"]))
+    return found

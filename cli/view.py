@@ -94,6 +94,11 @@ def timer(status: Status) -> str:
     return f"the agent waits until {until}" if until else ""
 
 
+def about(status: Status) -> dict[str, str]:
+    """What a waiting job asks a person, as the agent wrote it."""
+    return (status.get("waiting") or {}).get("about") or {}
+
+
 def line(status: Status, waiting: dict[str, str] | None) -> str:
     """The job in one line: printed when it differs from the line before."""
     done, total = progress(status)
@@ -189,6 +194,7 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         *(f"  {box} {text}" for box, text in todos(status)),
         waits(waiting),
         timer(status),
+        *(f"  {name}: {value}" for name, value in about(status).items()),
         usage(status),
         limits(status),
     ]

@@ -18,6 +18,7 @@ from jinja2.meta import find_undeclared_variables
 from pydantic import ValidationError
 
 from config.schema import AgentConfig, AgentFile, Problem
+from config.wording import Wording, WordingFile, together
 
 SHIPPED = Path(__file__).parent
 PROMPT_VERSION = 2
@@ -68,6 +69,7 @@ def load_agent(
         name=name,
         templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
         instructions_template=_instructions(name, folder),
+        wording=_wording(folder / "phrases"),
     )
 
 
@@ -211,6 +213,16 @@ def _yaml(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise Problem(f"{path}: expected keys and values, found {_short(content)}")
     return content
+
+
+def _wording(folder: Path) -> Wording:
+    files = []
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            files.append(WordingFile.model_validate(_yaml(path)))
+        except ValidationError as error:
+            raise Problem(f"{path}: {explain(error)}") from None
+    return together(files)
 
 
 def _prompt(path: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from config.wording import Wording
 from protocol.course import StuckFigures
 from protocol.limits import Budget, Price
 from protocol.state import PhaseKind
@@ -90,6 +91,15 @@ class Limits(Section):
     min_todos: int = Field(5, ge=1, description="Fewest todos a strategic phase may hand over.")
     max_todos: int = Field(20, ge=1, le=100, description="Most todos a phase may have.")
     rewinds: int = Field(5, ge=0, description="Rewinds before the job waits for a person.")
+    clarifications: int = Field(
+        1, ge=0, description="Questions to a person in one job; further ones are answered at once."
+    )
+    clarification_hours: float = Field(
+        24,
+        gt=0,
+        le=8760,
+        description="Hours a job waits for an answer before it goes on with the agent's default.",
+    )
     history_events: int = Field(
         1000, ge=100, le=10_000, description="Events after which a job continues as new."
     )
@@ -171,6 +181,10 @@ class AgentFile(Section):
     context: Context = Field(default_factory=lambda: Context.model_validate({}))
     prompts: Prompts
     tools: list[str] = Field(min_length=1, description="Tool groups or single tools.")
+    approve: list[str] = Field(
+        default_factory=list,
+        description="Tools and tool groups that need a person's approval before each call.",
+    )
     folders: list[str] = Field(description="Folders made in every workspace of the agent.")
     needs_documents: bool = Field(False, description="Whether a job must bring documents.")
     limits: Limits
@@ -192,6 +206,8 @@ class AgentConfig(AgentFile):
     templates: dict[str, str]
     """Prompt texts by role (`strategic`, …), front matter removed."""
     instructions_template: str
+    wording: Wording
+    """Phrases by which replies without a tool call are told apart."""
 
     @property
     def models(self) -> list[ModelConfig]:

@@ -85,12 +85,30 @@ class Limit(PhaseLimit):
     phase: PhaseLimit = Field(default_factory=PhaseLimit.model_construct)
 
 
+class Answer(Signal):
+    id: str | None = None
+    text: str = Field(min_length=1)
+
+
+class Approve(Signal):
+    id: str | None = None
+    reason: str = ""
+
+
+class Deny(Signal):
+    id: str | None = None
+    reason: str = Field(min_length=1)
+
+
 SIGNALS: dict[str, type[Signal]] = {
     "rewind": Rewind,
     "cancel": Cancel,
     "pause": Pause,
     "resume": Resume,
     "limit": Limit,
+    "answer": Answer,
+    "approve": Approve,
+    "deny": Deny,
 }
 
 

@@ -35,6 +35,8 @@ class Waiting(Data):
     reason: WaitReason
     message: str
     remedy: str
+    about: dict[str, str] = Field(default_factory=dict)
+    """What the agent wrote that a person has to see as it stands."""
     trying: bool = False
     """Whether the job goes on trying by itself meanwhile."""
 
@@ -56,6 +58,43 @@ class Letter(Data):
 
     signal: str
     payload: dict[str, Any] = Field(default_factory=dict)
+
+
+class Question(Data):
+    """What the agent asks a person."""
+
+    id: str
+    question: str
+    default: str
+    until: int
+    """When the job goes on with the default, epoch seconds."""
+    answer: str | None = None
+    """What the call is answered, once a person has spoken or the time is over."""
+
+
+class Clarification(Data):
+    """The questions of a job."""
+
+    used: int = 0
+    pending: Question | None = None
+    """Asked, and the model has no answer yet."""
+    resolved: int = 0
+    """Answered, by a person or with the default."""
+
+
+class Approval(Data):
+    """A call that a person is to approve, and what they said."""
+
+    id: str
+    step: int
+    call: int
+    """Place of the call: of which reply, and where in it."""
+    tool: str
+    arguments: dict[str, str]
+    question: str
+    guard: str
+    approved: bool | None = None
+    reason: str = ""
 
 
 class JobRecord(Data):
@@ -100,6 +139,12 @@ class JobRecord(Data):
     """How often the model was told that it goes in circles."""
     timer: Timer | None = None
     """Of the next call, when that is a `wait` that has begun."""
+    wordy: int = 0
+    """Replies without a tool call in a row."""
+    may_demand: bool = True
+    """Whether requests may require a tool call; false once the endpoint has refused that."""
+    clarification: Clarification = Field(default_factory=Clarification)
+    approval: Approval | None = None
     context: int = 0
     """Tokens of the next request."""
     compacted: int = 0

@@ -17,6 +17,9 @@ from protocol.state import Data, JobState, PhaseKind, Purpose
 from protocol.tools import ToolRoute
 
 Outcome = Literal["completed", "cancelled", "failed"]
+Verdict = Literal["", "asks", "claims", "reports"]
+"""What a reply without a tool call amounts to: it asks a person something, says in words that work
+is complete, or only tells. Empty for a reply with calls."""
 
 
 LOST_WORKERS = 8
@@ -67,6 +70,8 @@ class Moved(Data):
 class ModelRequest(At):
     correction: str | None = None
     """What was wrong with the reply before; shown to the model once, never kept."""
+    must_call: bool = False
+    """Whether the endpoint is told that the reply has to call a tool."""
 
 
 class Call(Data):
@@ -90,6 +95,7 @@ class ModelReply(Moved):
     """Tokens of the next request, for a reply without calls; else their results say it."""
     model: str = ""
     """Name of the fallback that answered; empty for the model itself."""
+    verdict: Verdict = ""
 
 
 class CompactRequest(At):
@@ -116,6 +122,8 @@ class ToolRequest(At):
     """Place of the call in the reply, from 0."""
     refusal: str | None = None
     """Set when a gate or phase rule refused the call: recorded as its result, not run."""
+    answer: str | None = None
+    """Set when a person or the system has answered the call: recorded as its result, not run."""
     skip: int = 0
     """How many calls after this one are answered "not run"."""
     waited: int | None = None
@@ -167,6 +175,19 @@ class FactsRequest(At):
 
 class Facts(Moved):
     facts: GateFacts
+
+
+class ShowCallRequest(At):
+    call: int
+
+
+class ShownCall(Moved):
+    """What a call of the newest reply asks for, for people."""
+
+    arguments: dict[str, str] = Field(default_factory=dict)
+    """Each as text, together bounded."""
+    error: str | None = None
+    """What is wrong with the arguments, worded for the model."""
 
 
 class TransitionRequest(At):
@@ -266,6 +287,8 @@ class JobLimits(Data):
     min_todos: int = 5
     max_todos: int = 20
     rewinds: int = 5
+    clarifications: int = 1
+    clarification_hours: float = 24
     history_events: int = 1000
     tool_attempts: int = 4
     model_seconds: int = 600

@@ -18,3 +18,5 @@ class ToolRoute(Data):
     """Calls that follow it in the same reply are not run."""
     polling: bool = False
     """Calling it again is no repetition while its result changes."""
+    asks: bool = False
+    """Each call needs a person's approval; the agent's configuration says so."""

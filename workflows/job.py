@@ -23,7 +23,7 @@ from protocol.course import Course
 from protocol.payloads import Refused, read_start
 from protocol.record import JobRecord, Letter, Waiting
 from protocol.requests import PrepareRequest
-from workflows import parking, status
+from workflows import parking, questions, status
 from workflows.inbox import Inbox
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
@@ -94,6 +94,21 @@ class Job:
         """Set limits of the job and, under `phase`, of each phase; go on if there is room now."""
         self._inbox.put("limit", payload)
 
+    @workflow.signal(description='{"id": "…", "text": "…"}')
+    def answer(self, *payload: Any) -> None:
+        """Answer the agent's question. The id may be left out."""
+        self._inbox.put("answer", payload)
+
+    @workflow.signal(description='{"id": "…", "reason": "…"}')
+    def approve(self, *payload: Any) -> None:
+        """Let the call that waits for approval be carried out. The id may be left out."""
+        self._inbox.put("approve", payload)
+
+    @workflow.signal(description='{"id": "…", "reason": "…"}')
+    def deny(self, *payload: Any) -> None:
+        """Refuse that call; the agent is told the reason. The id may be left out."""
+        self._inbox.put("deny", payload)
+
     @workflow.signal(dynamic=True)
     def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
         """A signal by a name that does not exist is refused visibly."""
@@ -163,9 +178,21 @@ class Job:
                 return
             self._show(job)
             self._continue_as_new_if_due()
-            await workflow.wait_condition(lambda: bool(self._inbox.letters or self._inbox.refused))
-            job.clock = workflow.now().timestamp()
-            self._steps.may_continue_as_new = True
+            await self._wait_for_letters()
+
+    async def _wait_for_letters(self) -> None:
+        """Wait for people, but for the answer to a question only so long."""
+        job = self._job
+        left = questions.time_left(job, workflow.time())
+        try:
+            await workflow.wait_condition(
+                lambda: bool(self._inbox.letters or self._inbox.refused), timeout=left
+            )
+        except TimeoutError:
+            if not self._inbox.letters:
+                self._inbox.notice(questions.time_out(job))
+        job.clock = workflow.now().timestamp()
+        self._steps.may_continue_as_new = True
 
     async def _obey(self, letter: Letter) -> None:
         job = self._job
@@ -182,8 +209,13 @@ class Job:
         elif letter.signal == "limit":
             if refusal := self._loop.limit(letter.payload):
                 self._inbox.refuse(f"signal limit: {refusal}")
+        elif letter.signal in questions.SIGNALS:
+            if why := questions.take(job, letter):
+                self._inbox.refuse(why)
         elif job.waiting is None:
             self._inbox.refuse("signal resume: the job is not waiting")
+        elif job.waiting.reason in ("clarification", "approval"):
+            self._inbox.refuse(f"signal resume: the job waits for a person. {job.waiting.remedy}")
         else:
             await self._resume(job.waiting)
 
@@ -267,6 +299,8 @@ class Job:
         job.recent = [commit for commit in job.recent if commit != job.commit]
         job.move_to(found.commit)
         job.at, job.state = found.at, found.state
+        for dropped in questions.drop(job):
+            self._inbox.notice(dropped)
         job.calls, job.next_call, job.correction = [], 0, None
         job.course, job.timer = Course(), None
         job.context = job.compacted = 0
@@ -285,13 +319,18 @@ class Job:
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Write down that the job was cancelled; only the server can then close it so."""
         try:
-            closed = await self._steps.close(
-                self._job, "cancelled", reason=reason, request_cancel=by_signal
+            closing = asyncio.create_task(
+                self._steps.close(self._job, "cancelled", reason=reason, request_cancel=by_signal)
             )
+            # The cancellation that it asks for may arrive before it ends, and must not end it.
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(closing)
+            closed = await closing
             self._job.move_to(closed.commit)
             self._job.result = closed.result
         except StepFailed as failed:
             self._inbox.notice(f"completion.json not written: {failed.message}")
+        self._job.waiting = None
         self._show(self._job)
         if by_signal:
             await workflow.wait_condition(_is_cancelled)

@@ -12,20 +12,12 @@ from protocol.record import JobRecord, Waiting
 from protocol.requests import Call, TransitionRequest, Usage
 from protocol.state import Purpose
 from protocol.tools import ToolRoute
-from workflows import budget, course, gates, parking, stuck
+from workflows import budget, course, gates, parking, questions, replies, stuck
 from workflows.parking import StepFailed
 from workflows.steps import Steps
 
 MAX_SQUEEZES = 4
 """Compactions in a row on the endpoint's word that the request is too long."""
-CUT_SHORT = (
-    "Your last reply was cut at the output limit. Say less and act: do todo {todo} with a tool, in "
-    "smaller pieces."
-)
-NO_ACTION = (
-    "Your last reply called no tool. Do todo {todo} with a tool, or call todo_complete when it is "
-    "done."
-)
 NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
 
 
@@ -50,6 +42,7 @@ class PhaseLoop:
         has_letters: Callable[[], bool],
     ) -> None:
         self.job = job
+        self.job_id = workflow.info().workflow_id
         self.steps = steps
         self.notice = notice
         self.has_letters = has_letters
@@ -108,6 +101,9 @@ class PhaseLoop:
         try:
             reply = await self.steps.model_call(job)
         except StepFailed as failed:
+            if failed.kind == "ModelRefused" and replies.must_call(job):
+                job.may_demand = False
+                return
             if failed.kind != "ContextTooLong" or job.squeezed >= MAX_SQUEEZES:
                 raise
             await self._compact(hard=True)
@@ -122,12 +118,11 @@ class PhaseLoop:
         job.state.step = job.step
         job.spend(reply.usage)
         job.calls, job.next_call = reply.calls, 0
-        todo = job.state.phase.current
-        job.correction = None
+        job.correction = replies.correction(reply, job.state.phase.current)
+        job.wordy = 0 if reply.calls else job.wordy + 1
         if not reply.calls:
             job.context = reply.context
-            said = CUT_SHORT if reply.finish == "length" else NO_ACTION
-            job.correction = said.format(todo=todo.id if todo else "")
+            job.refusals += 1
         self._watch(course.after_reply(job.course, reply.calls))
 
     async def _carry_out(self, call: Call) -> None:
@@ -140,8 +135,14 @@ class PhaseLoop:
             await self._deny(call, gates.unknown_tool(call.tool, offered))
         elif why := gates.phase_rule(route, kind):
             await self._deny(call, why)
+        elif route.asks and not await self.ask_person(
+            call, route, questions.CONFIGURED, guard="approve"
+        ):
+            return
         elif call.tool == course.WAIT and call.seconds:
             await self._wait(call, route)
+        elif call.tool == "request_clarification":
+            await self._clarify(call, route)
         elif call.tool == "todo_complete" and job.state.phase.open_count == 1:
             await self._end_phase(call, route)
         elif call.tool == "todo_rewind":
@@ -151,12 +152,68 @@ class PhaseLoop:
         else:
             await self._run(call, route)
 
-    async def _run(self, call: Call, route: ToolRoute, refusal: str | None = None) -> None:
-        """Run a tool call, or record that a gate refused it."""
+    async def ask_person(self, call: Call, route: ToolRoute, question: str, *, guard: str) -> bool:
+        """Whether a person approves the call at hand.
+
+        Until somebody has spoken the job is parked, and the call comes up again when it goes on. A
+        denial is recorded as the call's result here.
+
+        Args:
+            question: What the person is asked, beside the call and its arguments.
+            guard: Who asks: the guard's name.
+        """
+        job = self.job
+        asked = questions.approval_at_hand(job)
+        if asked is None:
+            shown = await self.steps.show_call(job)
+            if shown.error:
+                await self._run(call, route, shown.error)
+                return False
+            questions.request_approval(job, call.tool, shown, question, guard)
+            asked = questions.approval_at_hand(job)
+        if asked and asked.approved is None:
+            job.waiting = questions.waiting_for_approval(asked, self.job_id)
+        elif asked and asked.approved is False:
+            await self._run(call, route, questions.denied(asked))
+        return bool(asked and asked.approved)
+
+    async def _clarify(self, call: Call, route: ToolRoute) -> None:
+        """Put the agent's question to people, or give it the answer they gave."""
+        job = self.job
+        asked = job.clarification
+        if asked.pending is None and asked.used < job.limits.clarifications:
+            shown = await self.steps.show_call(job)
+            if shown.error:
+                await self._run(call, route, shown.error)
+                return
+            questions.ask(job, shown, workflow.time())
+        if pending := asked.pending:
+            if pending.answer is None:
+                job.waiting = questions.waiting_for_answer(pending, self.job_id)
+                return
+            if await self._run(call, route, answer=pending.answer):
+                asked.pending = None
+                asked.resolved += 1
+        else:
+            await self._run(call, route, answer=questions.ENOUGH)
+
+    async def _run(
+        self,
+        call: Call,
+        route: ToolRoute,
+        refusal: str | None = None,
+        *,
+        answer: str | None = None,
+    ) -> bool:
+        """Run a tool call, or record what it was answered or why a gate refused it.
+
+        Returns:
+            False when the limits leave no room for it: the job waits, and the call comes up again.
+        """
         job = self.job
         if self._parked(budget.TOOL_CALL):
-            return
-        reply = await self.steps.tool(job, call, route, refusal)
+            return False
+        reply = await self.steps.tool(job, call, route, refusal, answer)
         job.move_to(reply.commit)
         if not route.local and not refusal:
             job.at = reply.at
@@ -169,6 +226,7 @@ class PhaseLoop:
         if completed and (todo := job.state.phase.current):
             job.state.complete_todo(todo.id)
         self._watch_call(course.Happened(call, reply, polling=route.polling, completed=completed))
+        return True
 
     async def _deny(self, call: Call, why: str) -> None:
         job = self.job
@@ -186,8 +244,8 @@ class PhaseLoop:
             # A step of its own, so that people see for how long.
             job.timer = self.steps.timer(call)
         elif await self.steps.sleep(job, job.timer, self.has_letters):
-            await self._run(call, route)
-            job.timer = None
+            if await self._run(call, route):
+                job.timer = None
 
     async def _end_phase(self, call: Call, route: ToolRoute) -> None:
         job = self.job
@@ -257,7 +315,9 @@ class PhaseLoop:
             job.waiting = verdict.waiting
             return
         job.nudges += 1
-        job.correction = verdict.text
+        if isinstance(verdict, stuck.Narrow) or job.correction is None:
+            # What is said of a reply without a call says more than that there were several.
+            job.correction = verdict.text
         if isinstance(verdict, stuck.Narrow):
             job.course = stuck.narrow(now, verdict, job.step)
 
@@ -276,6 +336,8 @@ class PhaseLoop:
             request.summary = False
             self.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
         turned = await self.steps.transition(job, request)
+        for dropped in questions.drop(job):
+            self.notice(dropped)
         job.move_to(turned.commit)
         job.at, job.state, job.rewinds = turned.at, turned.state, rewinds
         job.last_phase = request.number
@@ -284,7 +346,7 @@ class PhaseLoop:
         job.spend(turned.usage)
         job.begin_phase()
         job.calls, job.next_call, job.correction = [], 0, None
-        job.course, job.timer = Course(), None
+        job.course, job.timer, job.wordy = Course(), None, 0
         for path in turned.moved_aside:
             self.notice(f"moved to lost+found: {path}")
 

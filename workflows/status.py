@@ -8,12 +8,13 @@ from typing import Any
 from protocol.record import JobRecord, Timer
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
-from workflows import budget
+from workflows import budget, questions
 
 
 def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
     """What `starter.py show --json` prints."""
     phase, scope = job.state.phase, job.state.scope
+    approval = questions.approval_at_hand(job)
     return {
         "agent": job.agent,
         "model": job.model,
@@ -44,6 +45,9 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
             "dropped": sum(item.status == "dropped" for item in scope),
             "open": sum(item.status == "open" for item in scope),
         },
+        "clarification": job.clarification.model_dump(),
+        "approval": approval.model_dump() if approval else None,
+        "correction": job.correction,
         "refusals": job.refusals,
         "nudges": job.nudges,
         "rewinds": job.rewinds,
@@ -69,6 +73,7 @@ def details(job: JobRecord, notices: list[str]) -> str:
     if job.waiting:
         lines += [f"**Waiting: {job.waiting.reason}.** {job.waiting.message}", ""]
         lines += [f"What to do: {job.waiting.remedy}", ""]
+        lines += [*_verbatim(job.waiting.about), ""] if job.waiting.about else []
     if job.timer:
         lines += [f"The agent waits until {_time(job.timer)}.", ""]
     done = len(phase.todos) - phase.open_count
@@ -129,6 +134,12 @@ def attributes(job: JobRecord) -> dict[str, str]:
 
 def _time(timer: Timer) -> str:
     return datetime.fromtimestamp(timer.ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _verbatim(about: dict[str, str]) -> list[str]:
+    """What an agent wrote, as a block of code, which it cannot leave: indented, not fenced."""
+    text = "\n".join(f"{name}: {value}" for name, value in about.items())
+    return [f"    {line}" for line in text.splitlines()]
 
 
 def _todo_status(job: JobRecord, todo: Todo) -> str:

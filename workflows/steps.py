@@ -32,6 +32,8 @@ from protocol.requests import (
     PrepareRequest,
     Recovered,
     RecoverRequest,
+    ShowCallRequest,
+    ShownCall,
     ToolReply,
     ToolRequest,
     Transitioned,
@@ -39,6 +41,7 @@ from protocol.requests import (
 )
 from protocol.state import Data
 from protocol.tools import ToolRoute
+from workflows import replies
 from workflows.parking import StepFailed
 
 HEARTBEAT = timedelta(seconds=5)
@@ -74,6 +77,8 @@ class Steps:
         request = ModelRequest(**{**self.at(job), "step": job.step + 1})
         if job.correction:
             request.correction = job.correction
+        if replies.must_call(job):
+            request.must_call = True
         return await self._regular(
             "model_call",
             request,
@@ -99,10 +104,17 @@ class Steps:
         )
 
     async def tool(
-        self, job: JobRecord, call: Call, route: ToolRoute, refusal: str | None = None
+        self,
+        job: JobRecord,
+        call: Call,
+        route: ToolRoute,
+        refusal: str | None = None,
+        answer: str | None = None,
     ) -> ToolReply:
-        """One tool call, or the record of its refusal."""
+        """One tool call, or the record of its refusal or answer."""
         request = self._tool_request(job, refusal)
+        if answer is not None:
+            request.answer = answer
         if route.ends_reply and (rest := len(job.calls) - job.next_call - 1):
             request.skip = rest
         if job.timer:
@@ -150,6 +162,12 @@ class Steps:
         request = FactsRequest(**self.at(job), call=job.next_call)
         return await self._regular(
             "gate_facts", request, Facts, story(job, "gate"), seconds=60, attempts=4
+        )
+
+    async def show_call(self, job: JobRecord) -> ShownCall:
+        request = ShowCallRequest(**self.at(job), call=job.next_call)
+        return await self._regular(
+            "show_call", request, ShownCall, story(job, "ask a person"), seconds=60, attempts=4
         )
 
     async def transition(self, job: JobRecord, request: TransitionRequest) -> Transitioned:

@@ -19,6 +19,7 @@ from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import context_tokens, request_body
 from activities.model.stream import Streamed
+from activities.model.verdict import judge
 from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
 from activities.tools.waiting import asked_time
@@ -52,7 +53,9 @@ class ModelCalls:
         snapshot = open_snapshot(self._root, request)
         return Question(
             snapshot.config.chain(snapshot.state.phase.kind),
-            lambda model: request_body(snapshot, model, request.correction),
+            lambda model: request_body(
+                snapshot, model, request.correction, must_call=request.must_call
+            ),
         )
 
     def _after(self, request: ModelRequest, streamed: Streamed) -> ModelReply:
@@ -78,6 +81,7 @@ class ModelCalls:
         )
         if not streamed.calls:
             reply.context = context_tokens(snapshot)
+            reply.verdict = judge(streamed.text, snapshot.config.wording)
         if streamed.is_fallback:
             reply.model = streamed.model
         return reply

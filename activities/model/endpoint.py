@@ -136,7 +136,8 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
             f"The model endpoint refused the key in {model.api_key_variable} ({status}: {said}). "
             "Set a valid one in the worker's environment, restart the worker and resume the job.",
         )
-    if status == 404:
+    # One router says so when none of its servers can be made to call a tool.
+    if status == 404 and "tool_choice" not in said:
         return failure(
             "Credentials",
             f"The model endpoint does not offer {model.name} ({status}: {said}). Check model.name "

@@ -18,15 +18,19 @@ from protocol.state import Phase, PhaseKind
 RULE = "═" * 8
 
 
-def request_body(snapshot: Snapshot, model: ModelConfig, correction: str | None) -> bytes:
+def request_body(
+    snapshot: Snapshot, model: ModelConfig, correction: str | None, *, must_call: bool = False
+) -> bytes:
     """The body of the model call, put together from stored message bytes.
 
     Nothing of the conversation is parsed again, so the cost of a call does not grow with it
-    beyond copying bytes.
+    beyond copying bytes. What is demanded of this one reply comes last, where it disturbs no
+    cached prefix.
     """
     last = {"role": "user", "content": render_todos(snapshot, correction)}
     messages = b",".join([*snapshot.view.wire(), _json(last)])
-    return b'%b,"messages":[%b]}' % (_fixed(snapshot, model).text, messages)
+    demand = b',"tool_choice":"required"' if must_call else b""
+    return b'%b,"messages":[%b]%b}' % (_fixed(snapshot, model).text, messages, demand)
 
 
 def context_tokens(snapshot: Snapshot) -> int:

@@ -78,6 +78,27 @@ def todo_write(
     return f"Wrote {len(todos)} todos for {phase!r} to todos.yaml."
 
 
+@tool("job", effect="reads", ends_reply=True)
+def request_clarification(
+    context: ToolContext,
+    question: Annotated[
+        str, Field(min_length=1, max_length=2000, description="What only a person can know.")
+    ],
+    default: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=2000, description="What you do when nobody answers in time."
+        ),
+    ],
+) -> str:
+    """Ask a person, once in a job; the job waits for the answer.
+
+    When nobody answers in time, the result is your default. A further question is answered at
+    once: use your best judgement.
+    """
+    raise ToolError("request_clarification was not accepted.")
+
+
 @tool("job", effect="writes", phases=("strategic",), ends_reply=True, local=False, seconds=120)
 def job_complete(
     context: ToolContext,

@@ -108,7 +108,9 @@ def _named(kind: Any) -> str:
 def _shown(default: Any) -> str:
     if default is PydanticUndefined:
         return "required"
-    if isinstance(default, dict) and default:
+    if default in ([], {}):
+        return "none"
+    if isinstance(default, dict):
         return ", ".join(f"{name} `{value}`" for name, value in default.items())
     if isinstance(default, list):
         return LISTS if any(" " in str(item) for item in default) else f"`{', '.join(default)}`"

@@ -13,8 +13,10 @@ class StandIn:
         self.data: dict[str, Any] = {}
         self.signals: list[list[Any]] = []
         self.notices: list[str] = []
-        self.waiting: dict[str, str] | None = None
+        self.waiting: dict[str, Any] | None = None
         self.limits: dict[str, dict[str, Any]] = {"job": {}, "phase": {}}
+        self.question: dict[str, Any] | None = None
+        self.approval: dict[str, Any] | None = None
         self.rewinds = 0
         self.done = 0
         self.end = ""
@@ -61,6 +63,8 @@ class StandIn:
             "usage": {"model_calls": 12, "tool_calls": 30, "prompt_tokens": 45_000,
                       "completion_tokens": 678, "cost": 0.5},
             "limits": self.limits,
+            "clarification": {"used": 1, "pending": self.question, "resolved": 0},
+            "approval": self.approval,
             "rewinds": self.rewinds,
             "notices": self.notices,
             "checkpoint": settings.get("checkpoint"),
@@ -102,6 +106,34 @@ class StandIn:
     def cancel(self, *payload: Any) -> None:
         self.signals.append(["cancel", *payload])
         self.end = "cancelled"
+
+    @workflow.signal
+    def ask(self, *payload: Any) -> None:
+        self.question = {"id": "q1", "question": "Which?", "default": "Any.", "answer": None}
+        self.approval = {"id": "a1", "tool": "move_file", "approved": None}
+        about = {"question": "Which?", "default": "[red]Any."}
+        self.waiting = {
+            "reason": "clarification", "message": "The agent asks.", "remedy": "Answer.",
+            "about": about,
+        }  # fmt: skip
+
+    @workflow.signal
+    def answer(self, *payload: Any) -> None:
+        self.signals.append(["answer", *payload])
+        if payload[0].get("id") == "q1":
+            self.question = self.waiting = None
+        else:
+            self.notices.append("refused: signal answer: no question is open")
+
+    @workflow.signal
+    def approve(self, *payload: Any) -> None:
+        self.signals.append(["approve", *payload])
+        self.approval = self.waiting = None
+
+    @workflow.signal
+    def deny(self, *payload: Any) -> None:
+        self.signals.append(["deny", *payload])
+        self.approval = self.waiting = None
 
     @workflow.signal
     def finish(self, *payload: Any) -> None:

@@ -61,6 +61,47 @@ def test_a_refusal_of_the_job_is_shown(engine, starter):
     assert error == "job refusing refused: signal rewind: there is no phase 9"
 
 
+@pytest.mark.parametrize(
+    ("words", "payload", "done"),
+    [
+        (["answer", "Black tea."], {"id": "q1", "text": "Black tea."}, "answered"),
+        (["approve"], {"id": "a1"}, "approved"),
+        (["approve", "--reason", "once"], {"id": "a1", "reason": "once"}, "approved"),
+        (["deny", "--reason", "no"], {"id": "a1", "reason": "no"}, "denied"),
+        (["deny", "--reason", "no", "--id", "a2"], {"id": "a2", "reason": "no"}, "denied"),
+    ],
+)
+def test_an_answer_carries_the_id_of_what_is_open(engine, starter, words, payload, done):
+    command, *options = words
+    job = engine.job(f"asking-{'-'.join(words)}".replace(" ", "-").replace(".", ""))
+    engine.signal(job, "ask")
+    ran = starter(command, job, *options)
+    assert ran.code == 0
+    assert f"{job} {done}" in ran.out
+    assert engine.status(job)["signals"] == [[command, payload]]
+
+
+def test_an_answer_can_be_read_by_programs(engine, starter):
+    engine.job("read")
+    engine.signal("read", "ask")
+    told = json.loads(starter("answer", "read", "Black.", "--json").out)
+    assert (told["signal"], told["applied"], told["waiting"]) == ("answer", True, None)
+
+
+def test_what_the_agent_asks_is_shown_as_it_stands(engine, starter):
+    engine.job("asking-aloud")
+    engine.signal("asking-aloud", "ask")
+    assert "  default: [red]Any." in starter("show", "asking-aloud").out
+
+
+def test_an_answer_to_nothing_is_refused(engine, starter):
+    engine.job("unasked")
+    error = starter("answer", "unasked", "Black.").error
+    assert error == "job unasked refused: signal answer: no question is open"
+    assert starter("answer", "unasked", " ").error.startswith("TEXT: ")
+    assert starter("deny", "unasked", "--reason", " ").error.startswith("--reason: ")
+
+
 def test_cancel_ends_the_job(engine, starter):
     engine.job("ended")
     ran = starter("cancel", "ended", "--reason", "not needed")

@@ -183,6 +183,32 @@ def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch
         assert problem(folder, "creator").startswith("LONGHAUL_MAX_MODEL_CALLS: limits.phase")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("version: 2\n", "version: input should be 1, found 2"),
+        ("version: 1\nasking: {phrases: ['(']}\nclaiming: {phrases: []}\n", "asking.phrases.0"),
+        ("version: 1\nasking: {phrases: []}\n", "claiming: field required"),
+        ("version: 1\nbegging: []\n", "begging: extra inputs"),
+        ("a: [", "not valid YAML"),
+    ],
+)
+def test_a_bad_phrase_file_fails_the_start(folder: Path, text: str, expected: str) -> None:
+    path = folder / "phrases" / "fr.yaml"
+    path.write_text(text)
+    told = problem(folder, "generalist")
+    assert str(path) in told
+    assert expected in told
+
+
+def test_phrases_of_another_language_are_added_by_a_file(folder: Path) -> None:
+    text = "version: 1\nasking: {phrases: [dois-je]}\nclaiming: {phrases: [fini]}\n"
+    (folder / "phrases" / "fr.yaml").write_text(text)
+    wording = load_agent("generalist", folder=folder).wording
+    assert [one.phrases[:1] for one in wording.claiming][-1] == ("fini",)
+    assert len(wording.asking) == 3
+
+
 def test_templates_are_strict() -> None:
     assert render("{{ a }} {{ b }}", a=1, b="{{ c }}") == "1 {{ c }}"
     with pytest.raises(Problem, match="template: 'a' is undefined"):

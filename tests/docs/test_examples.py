@@ -107,6 +107,9 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
         "resume": {"waiting_for": None},
         "rewind": {"rewinds": 1},
         "limit": {"limits": lambda limits: limits["phase"]["model_calls"]["limit"] == 800},
+        # Nothing is asked here, which the job says.
+        "answer": {"notices": lambda told: "no question is open" in str(told)},
+        "deny": {"notices": lambda told: "no request for approval" in str(told)},
         "cancel": {"status": "cancelled"},
         "reset": {"rewinds": 0, "status": "running"},
     }

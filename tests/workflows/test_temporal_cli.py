@@ -12,8 +12,10 @@ from temporalio.api.query.v1 import WorkflowQuery
 from temporalio.api.workflowservice.v1 import QueryWorkflowRequest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
+from activities.rehearsal import call
 from engine.development import find_binary
-from tests.workflows.serving import Jobs
+from tests.workflows.deviating import TEA, Deviating
+from tests.workflows.serving import Jobs, serving
 
 
 async def temporal(jobs: Jobs, *words: str) -> str:
@@ -94,6 +96,29 @@ async def test_what_a_person_sees_without_decoding_anything(jobs: Jobs) -> None:
     await handle.signal("cancel", {})
 
 
+async def test_a_question_is_read_and_answered_with_plain_json(jobs: Jobs) -> None:
+    question = "Which *tea* is meant?\nGreen or black?"
+    ask = call("request_clarification", question=question, default="Green.")
+    move = call("move_file", old="workspace.md", new="notes/here.md")
+    async with serving(jobs.client, jobs.root, Deviating({2: ask, 3: move})) as asking:
+        handle = await asking.start({**TEA, "set": {"approve": ["move_file"]}})
+        await asking.until(handle, waiting_for="clarification")
+        details = await _current_details(asking, handle.id)
+        for part in ("Waiting: clarification", f"answer {handle.id}", "    Green or black?"):
+            assert part in details
+        assert "    default: Green." in details
+        text = json.dumps({"text": "Black tea."})
+        await temporal(asking, "signal", "-w", handle.id, "--name", "answer", "--input", text)
+        status = await asking.until(handle, waiting_for="approval")
+        details = await _current_details(asking, handle.id)
+        for part in ("Waiting: approval", f"approve {handle.id}", "      new: notes/here.md"):
+            assert part in details
+        approval = json.dumps({"id": status["approval"]["id"]})
+        await temporal(asking, "signal", "-w", handle.id, "--name", "approve", "--input", approval)
+        await asking.until(handle, step=lambda step: step > 3)
+        await handle.signal("cancel", {})
+
+
 async def _current_details(jobs: Jobs, job_id: str) -> str:
     """What Temporal Web asks the worker for."""
     answer: Any = await jobs.client.workflow_service.query_workflow(
@@ -105,5 +130,6 @@ async def _current_details(jobs: Jobs, job_id: str) -> str:
     )
     metadata = json.loads(answer.query_result.payloads[0].data)
     names = {entry.get("name") for entry in metadata["definition"]["signalDefinitions"]}
-    assert {"rewind", "cancel", "pause", "resume", "limit"} <= names
+    steering = {"rewind", "cancel", "pause", "resume", "limit", "answer", "approve", "deny"}
+    assert steering <= names
     return str(metadata["currentDetails"])

@@ -133,9 +133,27 @@ async def test_a_reply_of_text_alone_has_no_calls(job: Standing) -> None:
     assert job.open(reply.commit).conversation.messages()[-1]["content"] == "I am done."
 
 
+async def test_a_reply_is_told_apart_by_what_it_says(job: Standing) -> None:
+    with Script(
+        Reply("Shall I go on?"), Reply("Shall I?", [("list_files", {})]), Reply("")
+    ) as script:
+        verdicts = [(await ask(job, script, id_=id_)).verdict for id_ in "789"]
+    assert verdicts == ["asks", "", "reports"]
+
+
 def body_of(job: Standing, commit: str | None = None, correction: str | None = None) -> bytes:
     snapshot = job.open(commit)
     return request_body(snapshot, snapshot.config.model, correction)
+
+
+def test_a_demand_for_a_call_disturbs_no_byte_of_the_prefix(job: Standing) -> None:
+    snapshot = job.open()
+    plain, demanding = (
+        request_body(snapshot, snapshot.config.model, None, must_call=must)
+        for must in (False, True)
+    )
+    assert demanding.startswith(plain[:-1])
+    assert json.loads(demanding) == json.loads(plain) | {"tool_choice": "required"}
 
 
 def test_the_prefix_of_a_request_stays_the_same_within_a_phase(job: Standing) -> None:

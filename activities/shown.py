@@ -1,0 +1,59 @@
+"""A call of the newest reply, shown to the person who is asked about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.failures import typed
+from activities.heartbeats import heartbeats_from_thread
+from activities.opening import open_snapshot, scheduled_at
+from activities.plain import plain
+from activities.tools import REGISTRY
+from activities.tools.context import ToolError
+from protocol.requests import ShowCallRequest, ShownCall
+
+MAX_CHARACTERS = 16_000
+"""Of all arguments together: they go into history, and onto a person's screen."""
+
+
+def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShownCall]:
+    """The `show_call` activity."""
+
+    @activity.defn(name="show_call")
+    def show_call(request: ShowCallRequest) -> ShownCall:
+        """What the call asks for, or why it cannot be run as it is."""
+        with typed(), heartbeats_from_thread():
+            called = open_snapshot(root, request).call(request.call)["function"]
+            shown = ShownCall(commit=request.commit, at=scheduled_at())
+            try:
+                arguments = REGISTRY[called["name"]].parse(called["arguments"])
+            except ToolError as problem:
+                shown.error = str(problem)[:500]
+            else:
+                shown.arguments = bounded(arguments)
+            return shown
+
+    return show_call
+
+
+def bounded(arguments: dict[str, Any]) -> dict[str, str]:
+    """Each argument as text; long ones are cut and say how much is missing."""
+    most = MAX_CHARACTERS // max(1, len(arguments))
+    return {name: _cut(_text(value), most) for name, value in arguments.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return plain(value)
+    return plain(json.dumps(value, ensure_ascii=False, default=lambda model: model.model_dump()))
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} [{len(text) - most:,} more characters are not shown]"

@@ -1,0 +1,72 @@
+"""The form of `phrases/*.yaml`: wording by which replies that call no tool are told apart."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import re2
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+def expression(pattern: str, *, at_start: bool = False) -> re2._Regexp:
+    """A phrase, ready to be sought in a sentence: whole words, in any case, in linear time.
+
+    Raises:
+        re2.error: it is no regular expression.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = False
+    # The engine's \b knows ASCII letters only.
+    begin = "^" if at_start else r"(?:^|[^\pL\pN_])"
+    return re2.compile(rf"{begin}(?:{pattern})(?:$|[^\pL\pN_])", options=options)
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        expression(pattern)
+    except re2.error as error:
+        told = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        raise ValueError(f"not a regular expression of RE2: {told}") from None
+    return pattern
+
+
+Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PhraseClass(_Strict):
+    """Phrases of one kind, and what takes a sentence out."""
+
+    phrases: tuple[Pattern, ...]
+    exceptions: tuple[Pattern, ...] = ()
+
+
+class Wording(_Strict):
+    """The phrases of all languages together, as a job pins them."""
+
+    asking: tuple[PhraseClass, ...]
+    claiming: tuple[PhraseClass, ...]
+    answers: tuple[Pattern, ...]
+    """How a sentence begins that answers the question before it."""
+
+
+class WordingFile(_Strict):
+    """`config/phrases/<language>.yaml`."""
+
+    version: Literal[1]
+    asking: PhraseClass
+    claiming: PhraseClass
+    answers: tuple[Pattern, ...] = ()
+
+
+def together(files: list[WordingFile]) -> Wording:
+    """All languages as one: nobody says which one a model answers in."""
+    return Wording(
+        asking=tuple(file.asking for file in files),
+        claiming=tuple(file.claiming for file in files),
+        answers=tuple(pattern for file in files for pattern in file.answers),
+    )

@@ -1,0 +1,44 @@
+"""A call as a person is shown it: every argument, bounded, or why it cannot be run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from activities.shown import MAX_CHARACTERS, bounded, show_call_activity
+from protocol.requests import ShowCallRequest, ShownCall
+from tests.activities.standing import AT, Standing, environment
+
+
+def shown(job: Standing, name: str, raw: str) -> ShownCall:
+    job.reply(("list_files", "{}"), (name, raw))
+    request = ShowCallRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=1)
+    found: ShownCall = environment(local=False).run(show_call_activity(job.root), request)
+    return found
+
+
+def test_arguments_are_shown_as_they_would_be_used(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    todos = [{"id": 1, "content": "Grüßen"}]
+    raw = json.dumps({"phase": "One", "description": "a\nb", "todos": todos})
+    found = shown(job, "todo_write", raw)
+    assert found.error is None
+    assert found.arguments["description"] == "a\nb"
+    assert json.loads(found.arguments["todos"]) == [{**todos[0], "items": []}]
+    # Those that were left out have effect too.
+    assert shown(job, "read_file", '{"path": "a.md"}').arguments["limit"] == "500"
+
+
+def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    assert "valid JSON" in (shown(job, "move_file", "{").error or "")
+    found = shown(job, "move_file", '{"old": "a"}')
+    assert "new: Field required" in (found.error or "")
+    assert found.arguments == {}
+
+
+def test_long_arguments_are_cut_and_say_so() -> None:
+    cut = bounded({"path": "a.md", "content": "x" * 100_000})
+    assert cut["path"] == "a.md"
+    assert cut["content"].endswith("x [92,000 more characters are not shown]")
+    assert sum(map(len, cut.values())) < MAX_CHARACTERS

@@ -1,0 +1,47 @@
+"""A model that rehearses, but answers some calls otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from temporalio.client import WorkflowHandle
+
+from activities.rehearsal import rehearse
+from activities.rehearsal.wire import Answer, Request
+from tests.workflows.serving import Jobs
+
+TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
+
+
+class Deviating:
+    """Rehearses, but the calls of these numbers get these answers: `Deviating({4: Reply("…")})`.
+
+    What it was asked is in `requests`, from 1; summaries are not counted.
+    """
+
+    def __init__(self, answers: dict[int, Answer]) -> None:
+        self.answers = answers
+        self.requests: dict[int, Request] = {}
+
+    def __call__(self, request: Request) -> Answer:
+        if not request.get("tools"):
+            return rehearse(request)
+        number = len(self.requests) + 1
+        self.requests[number] = request
+        return self.answers.get(number) or rehearse(request)
+
+    def told(self, number: int) -> str:
+        """The last message of a request: the todo list and what may stand below it."""
+        return str(self.requests[number]["messages"][-1]["content"])
+
+    def results(self, number: int) -> list[str]:
+        """What the tool calls before a request were answered."""
+        messages: list[dict[str, Any]] = self.requests[number]["messages"]
+        return [str(each["content"]) for each in messages if each["role"] == "tool"]
+
+
+async def enough(jobs: Jobs, handle: WorkflowHandle[Any, Any], steps: int) -> dict[str, Any]:
+    """The status after that many model calls; the job, of which no more is needed, is cancelled."""
+    status = await jobs.until(handle, step=lambda step: step >= steps)
+    await handle.signal("cancel", {})
+    return status

@@ -1,0 +1,124 @@
+"""A call that needs approval: the job waits, shows exactly what it would do, and is told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+
+from activities.checkpoints import Root
+from activities.rehearsal import Reply, call
+from tests.workflows.deviating import TEA, Deviating, enough
+from tests.workflows.serving import Jobs, serving
+
+SETTINGS = {"approve": ["move_file"], "limits.clarifications": 0}
+WRITE = ("write_file", {"path": "notes/a.md", "content": "A."})
+MOVE = ("move_file", {"old": "notes/a.md", "new": "notes/b.md"})
+
+
+def moving() -> Deviating:
+    return Deviating({3: Reply(None, [WRITE, MOVE, ("list_files", {"path": "notes"})])})
+
+
+async def waiting(jobs: Jobs, handle: Any) -> dict[str, Any]:
+    status = await jobs.until(handle, waiting_for="approval")
+    asked: dict[str, Any] = status["approval"]
+    assert status["waiting"]["about"]["  new"] == "notes/b.md"
+    assert asked["tool"] == "move_file"
+    assert asked["arguments"] == MOVE[1]
+    assert f"approve {handle.id} --id {asked['id']}" in status["waiting"]["remedy"]
+    assert f"deny {handle.id} --id {asked['id']}" in status["waiting"]["remedy"]
+    return asked
+
+
+async def test_an_approved_call_is_carried_out_with_those_after_it(
+    temporal: Client, root: Root
+) -> None:
+    model = moving()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**TEA, "set": SETTINGS})
+        asked = await waiting(jobs, handle)
+        assert not (jobs.folder(handle) / "notes/b.md").exists()
+        await handle.signal("approve", {"id": "another"})
+        await handle.signal("answer", {"text": "Yes."})
+        await jobs.until(handle, notices=lambda told: len(told) == 2, waiting_for="approval")
+        await handle.signal("approve", {"id": asked["id"], "reason": "Mind the name."})
+        status = await enough(jobs, handle, 4)
+    assert status["approval"] is None
+    assert "no request for approval 'another' is open" in status["notices"][0]
+    assert "no question is open" in status["notices"][1]
+    moved, listed = model.results(4)[-2:]
+    assert not moved.startswith("Error")
+    assert "b.md" in listed
+    assert "A person approved move_file: Mind the name." in model.told(4)
+
+
+async def test_a_denied_call_is_answered_with_the_reason(temporal: Client, root: Root) -> None:
+    model = moving()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**TEA, "set": SETTINGS})
+        asked = await waiting(jobs, handle)
+        await handle.signal("deny", {"id": asked["id"]})
+        await jobs.until(handle, notices=lambda told: "reason: field required" in told[-1])
+        await handle.signal("deny", {"reason": "Keep the name."})
+        status = await enough(jobs, handle, 4)
+    assert status["refusals"] >= 2
+    refused, listed = model.results(4)[-2:]
+    assert refused.startswith("Error: A person did not approve this call of move_file.")
+    assert "Keep the name." in refused
+    assert "b.md" not in listed
+
+
+async def test_a_request_outlives_continue_as_new_and_edits_while_paused(
+    temporal: Client, root: Root
+) -> None:
+    model = moving()
+    async with serving(temporal, root, model) as jobs:
+        settings = SETTINGS | {"limits.history_events": 100}
+        first = await jobs.start({**TEA, "set": settings})
+        asked = await waiting(jobs, first)
+        handle = jobs.client.get_workflow_handle(first.id, result_type=dict)
+        run = (await handle.describe()).run_id
+        while (await handle.describe()).run_id == run:
+            await handle.signal("resume", {})
+            await asyncio.sleep(0.02)
+        assert await waiting(jobs, handle) == asked
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        (jobs.folder(handle) / "notes/mine.md").write_text("Mine.")
+        await handle.signal("resume", {})
+        assert await waiting(jobs, handle) == asked
+        await handle.signal("approve", {})
+        await enough(jobs, handle, 4)
+    assert "b.md" in model.results(4)[-1]
+    assert "mine.md" in model.results(4)[-1]
+
+
+async def test_a_call_that_cannot_be_run_bothers_nobody(temporal: Client, root: Root) -> None:
+    model = Deviating({3: call("move_file", old="notes/a.md")})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**TEA, "set": SETTINGS})
+        status = await enough(jobs, handle, 4)
+    assert status["waiting"] is None
+    assert "new: Field required" in model.results(4)[-1]
+
+
+async def test_a_rewind_drops_the_request_visibly(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, moving()) as jobs:
+        handle = await jobs.start({**TEA, "set": SETTINGS})
+        asked = await waiting(jobs, handle)
+        await handle.signal("rewind", {"issue": "Leave the names alone."})
+        status = await jobs.until(handle, rewinds=1)
+        await handle.signal("cancel", {})
+    assert status["approval"] is None
+    dropped = f"the request {asked['id']} to approve move_file was dropped"
+    assert dropped in status["notices"]
+
+
+async def test_approve_names_tools_that_exist(jobs: Jobs) -> None:
+    handle = await jobs.start({**TEA, "set": {"approve": ["crystal_ball"]}})
+    with pytest.raises(WorkflowFailureError) as failed:
+        await jobs.result(handle)
+    assert "approve: 'crystal_ball' is neither a tool" in str(failed.value.__cause__)

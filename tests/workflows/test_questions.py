@@ -1,0 +1,141 @@
+"""Questions to people, from the job's record alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from protocol.record import JobRecord, Letter
+from protocol.requests import ShownCall
+from tests.workflows.records import record
+from workflows import questions
+
+NOW = 1_800_000_000.0
+ASKED = ShownCall(commit="c", arguments={"question": "Which?", "default": "Any."})
+MOVE = ShownCall(commit="c", arguments={"old": "a.md", "new": "b.md"})
+
+
+def asking(**details: object) -> JobRecord:
+    job = record(commit="0123456789abcdef", **details)
+    questions.ask(job, ASKED, NOW)
+    assert job.clarification.pending
+    job.waiting = questions.waiting_for_answer(job.clarification.pending, "tea")
+    return job
+
+
+def approving() -> JobRecord:
+    job = record(commit="0123456789abcdef", step=4, next_call=1)
+    questions.request_approval(job, "move_file", MOVE, "Really?", "approve")
+    assert job.approval
+    job.waiting = questions.waiting_for_approval(job.approval, "tea")
+    return job
+
+
+def letter(signal: str, **payload: object) -> Letter:
+    return Letter(signal=signal, payload=payload)
+
+
+def test_a_question_says_until_when_and_how_to_answer() -> None:
+    waiting = asking().waiting
+    assert waiting
+    assert "2027-01-16 08:00 UTC" in waiting.message
+    assert 'starter.py answer tea "your answer"' in waiting.remedy
+    assert '{"id": "01234567", "text": "your answer"}' in waiting.remedy
+    assert waiting.about == {"id": "01234567", "question": "Which?", "default": "Any."}
+
+
+@pytest.mark.parametrize(
+    ("job_id", "shown"),
+    [
+        ("tea-1.b_c", "answer tea-1.b_c "),
+        ("my tea", "answer 'my tea' "),
+        ("a'b", r"answer 'a'\''b' "),
+    ],
+)
+def test_the_command_names_the_job_as_a_shell_takes_it(job_id: str, shown: str) -> None:
+    pending = asking().clarification.pending
+    assert pending
+    assert shown in questions.waiting_for_answer(pending, job_id).remedy
+
+
+def test_a_long_question_is_short_in_the_message_and_whole_beside_it() -> None:
+    long = ShownCall(commit="c", arguments={"question": "why " * 400, "default": "x"})
+    job = record(commit="0" * 40)
+    questions.ask(job, long, NOW)
+    assert job.clarification.pending
+    waiting = questions.waiting_for_answer(job.clarification.pending, "tea")
+    assert len(waiting.message) < 450
+    assert waiting.about["question"] == "why " * 400
+
+
+def test_an_answer_fits_its_question_alone() -> None:
+    job = asking()
+    wrong = questions.take(job, letter("answer", id="76543210", text="x"))
+    assert wrong == ("signal answer: no question '76543210' is open; the open one is '01234567'")
+    assert questions.take(job, letter("approve", id="01234567"))
+    assert job.waiting
+    assert questions.take(job, letter("answer", text="Green.")) is None
+    assert job.waiting is None
+    assert job.clarification.pending
+    assert job.clarification.pending.answer == "A person answers: Green."
+    assert questions.take(job, letter("answer", text="Black.")) == (
+        "signal answer: no question is open"
+    )
+
+
+def test_an_approval_is_for_one_call_of_one_reply() -> None:
+    job = approving()
+    assert questions.take(job, letter("deny", id="7", reason="no"))
+    assert questions.take(job, letter("approve", id="01234567", reason="Mind.")) is None
+    asked = questions.approval_at_hand(job)
+    assert asked
+    assert asked.approved is True
+    assert job.correction == "A person approved move_file: Mind."
+    assert questions.take(job, letter("deny", reason="no"))
+    job.next_call = 2
+    assert questions.approval_at_hand(job) is None
+    job.next_call, job.step = 1, 5
+    assert questions.approval_at_hand(job) is None
+
+
+def test_a_denial_tells_the_model_why() -> None:
+    job = approving()
+    assert questions.take(job, letter("deny", reason="x" * 20_000)) is None
+    assert job.approval
+    told = questions.denied(job.approval)
+    assert "did not approve this call of move_file. Reason: x" in told
+    assert len(told) < 2000
+
+
+def test_an_answer_to_a_paused_job_leaves_it_paused() -> None:
+    job = asking()
+    assert job.waiting
+    job.waiting = job.waiting.model_copy(update={"reason": "paused"})
+    assert questions.take(job, letter("answer", text="Green.")) is None
+    assert job.waiting
+
+
+def test_time_runs_only_while_the_job_waits_for_an_answer() -> None:
+    job = asking()
+    assert questions.time_left(job, NOW + 60) == 24 * 3600 - 60
+    assert questions.time_left(job, NOW + 10**6) == 1.0
+    assert "the agent's default holds" in questions.time_out(job)
+    assert job.waiting is None
+    assert questions.time_left(job, NOW) is None
+    assert questions.time_left(approving(), NOW) is None
+
+
+def test_what_is_dropped_is_told() -> None:
+    job = asking()
+    assert questions.drop(job) == ["the question 01234567 was dropped: Which?"]
+    assert questions.drop(job) == []
+    job = approving()
+    assert questions.drop(job) == ["the request 01234567 to approve move_file was dropped"]
+    assert job.approval is None
+
+
+def test_what_is_open_is_carried_over_whole() -> None:
+    for job in (asking(), approving()):
+        carried = json.loads(json.dumps(job.model_dump(mode="json", exclude_defaults=True)))
+        assert JobRecord.model_validate(carried) == job

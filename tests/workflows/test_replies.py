@@ -1,0 +1,111 @@
+"""A reply that only talks is not accepted: it is corrected, and then a call is demanded."""
+
+from __future__ import annotations
+
+import pytest
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.rehearsal import Failure, Reply
+from activities.rehearsal.wire import Answer, Request
+from protocol.requests import ModelReply, Usage, Verdict
+from protocol.state import Todo
+from tests.workflows.deviating import TEA, Deviating, enough
+from tests.workflows.records import record
+from tests.workflows.serving import serving
+from workflows.replies import correction, must_call
+
+TODO = Todo(id=3, content="Write   the guide.\nIn English.")
+
+
+def reply(verdict: Verdict = "", finish: str = "stop", **details: object) -> ModelReply:
+    base = {"commit": "c", "finish": finish, "usage": Usage(), "verdict": verdict}
+    return ModelReply.model_validate(base | details)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "finish", "words"),
+    [
+        ("asks", "stop", "need no permission"),
+        ("claims", "stop", "only calls count"),
+        ("reports", "stop", "called no tool"),
+        ("reports", "length", "output limit"),
+        ("asks", "length", "output limit"),
+    ],
+)
+def test_a_correction_names_the_todo_and_what_to_do(
+    verdict: Verdict, finish: str, words: str
+) -> None:
+    told = correction(reply(verdict, finish), TODO)
+    assert told is not None
+    assert words in told
+    assert "do todo 3 (Write the guide. In English) with a tool" in told
+    assert len(told) < 300
+
+
+def test_a_reply_with_calls_is_work_whatever_it_says() -> None:
+    assert correction(reply(calls=[{"tool": "read_file"}]), TODO) is None
+
+
+def test_a_correction_is_short_however_long_the_todo() -> None:
+    told = correction(reply("asks"), Todo(id=1, content="word " * 1000))
+    assert told is not None
+    assert len(told) < 300
+    assert correction(reply("asks"), None)
+
+
+def test_a_call_is_demanded_after_two_replies_unless_the_endpoint_cannot() -> None:
+    assert [must_call(record(wordy=n)) for n in (0, 1, 2, 3)] == [False, False, True, True]
+    assert not must_call(record(wordy=5, may_demand=False))
+
+
+async def test_asking_twice_is_corrected_and_then_a_call_is_demanded(
+    temporal: Client, root: Root
+) -> None:
+    model = Deviating({3: Reply("Shall I go on?"), 4: Reply("The task is complete.")})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        status = await handle.query("status")
+    assert status["refusals"] == 2
+    assert "need no permission" in model.told(4)
+    # The newest correction takes the place of the one before, and none is kept.
+    assert "only calls count" in model.told(5)
+    assert "need no permission" not in str(model.requests[5]["messages"])
+    assert "only calls count" not in str(model.requests[6]["messages"])
+    demanded = [number for number, asked in model.requests.items() if "tool_choice" in asked]
+    assert demanded == [5]
+    assert model.requests[5]["tool_choice"] == "required"
+
+
+async def test_text_beside_a_call_is_not_held_against_it(temporal: Client, root: Root) -> None:
+    said = "Shall I list the files? The task is complete."
+    model = Deviating({3: Reply(said, [("list_files", {})])})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        status = await enough(jobs, handle, 4)
+    assert status["refusals"] == 0
+    assert "Nobody answers" not in model.told(4)
+
+
+class CannotDemand(Deviating):
+    """Its endpoint knows no `tool_choice`."""
+
+    def __call__(self, request: Request) -> Answer:
+        if "tool_choice" in request:
+            self.refused = getattr(self, "refused", 0) + 1
+            return Failure(400, "tool_choice 'required' is not supported")
+        return super().__call__(request)
+
+
+async def test_an_endpoint_that_refuses_the_demand_is_asked_without_it(
+    temporal: Client, root: Root
+) -> None:
+    talk = Reply("I will read the file now.")
+    model = CannotDemand({3: talk, 4: talk, 5: talk, 6: talk})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        await enough(jobs, handle, 7)
+    assert model.refused == 1
+    assert "called no tool" in model.told(7)
