@@ -243,9 +243,10 @@ class PhaseLoop:
         if job.timer is None:
             # A step of its own, so that people see for how long.
             job.timer = self.steps.timer(call)
-        elif await self.steps.sleep(job, job.timer, self.has_letters):
-            if await self._run(call, route):
-                job.timer = None
+            return
+        over = await self.steps.sleep(job, job.timer, self.has_letters)
+        if over and await self._run(call, route):
+            job.timer = None
 
     async def _end_phase(self, call: Call, route: ToolRoute) -> None:
         job = self.job

@@ -73,7 +73,8 @@ class Drifting:
         if not request.get("tools"):
             return Reply("The phase went as its todos say.")
         messages = request["messages"]
-        found = _SEED.search(str(messages[1]["content"])) or _SEED.search(str(messages[0]))
+        # Of a job it stands in the first message of a phase or, later on, in a part of it.
+        found = _SEED.search(str(messages[:2]))
         seed = int(found.group(1)) if found else 0
         with self._lock:
             self.calls[seed] = self.calls.get(seed, 0) + 1

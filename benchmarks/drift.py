@@ -1,0 +1,164 @@
+"""`python -m benchmarks.drift`: how much of its work a drifting model completes, here and alone.
+
+The same seeded model (`activities.rehearsal.drifting`) as a job, and in the plain loop that most
+agents are: ask, run the calls, stop at the first reply without one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import httpx2
+from openai import AsyncOpenAI
+from rich.console import Console
+from rich.table import Table
+from temporalio.client import Client
+
+from activities.catalogue import all_activities
+from activities.checkpoints import Root, open_checkpoints
+from activities.rehearsal import RehearsalTransport
+from activities.rehearsal.drifting import ITEMS, Drifting, content, even, path
+from activities.snapshot import Snapshot
+from engine.development import server
+from engine.service import build_worker
+
+AT_ONCE = 10
+MOST_TURNS = 500
+"""Of the plain loop, where a model could go round for ever."""
+PATIENCE = 1800.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How one run ended."""
+
+    status: str
+    waiting: str | None
+    made: int
+    """Items whose file holds what it should."""
+    calls: int
+
+
+async def as_job(temporal: Client, root: Root, queue: str, model: Drifting, seed: int) -> Ended:
+    """One job of this model, until it is done or waits for a person."""
+    start = {
+        "agent": "generalist",
+        "instructions": f"Make every item. Seed {seed}.",
+        "items": [f"Item {number}" for number in range(1, ITEMS + 1)],
+    }
+    name = f"{queue}-{seed}"
+    handle = await temporal.start_workflow(
+        "Job", start, id=name, task_queue=queue, result_type=dict
+    )
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            status: dict[str, Any] = await handle.query("status")
+            if status["status"] != "running":
+                break
+            await asyncio.sleep(0.5)
+    if status["status"] == "waiting":
+        await handle.terminate()
+    files = Snapshot.load(open_checkpoints(root, name), status["checkpoint"]).files
+    made = sum(
+        files.entry(path(number)) is not None
+        and files.read(path(number)) == content(number).encode()
+        for number in range(1, ITEMS + 1)
+    )
+    return Ended(status["status"], status["waiting_for"], made, model.calls[seed])
+
+
+def alone(model: Drifting, seed: int) -> Ended:
+    """The same model in a plain tool-calling loop."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": f"Make all items. Seed {seed}."}]
+    files: dict[str, str] = {}
+    for _ in range(MOST_TURNS):
+        reply = model({"messages": messages, "tools": [{}]})
+        if not reply.calls:
+            break
+        calls = [
+            {"id": str(place), "function": {"name": name, "arguments": arguments}}
+            for place, (name, arguments) in enumerate(reply.calls)
+        ]
+        messages.append({"role": "assistant", "content": reply.content, "tool_calls": calls})
+        for name, arguments in reply.calls:
+            told = f"Error: there is no {name}"
+            if name == "write_file" and isinstance(arguments, dict):
+                files[arguments["path"]] = arguments["content"]
+                told = f"Wrote {arguments['path']}"
+            messages.append({"role": "tool", "content": told})
+    made = sum(files.get(path(n)) == content(n) for n in range(1, ITEMS + 1))
+    return Ended("stopped", None, made, model.calls[seed])
+
+
+@asynccontextmanager
+async def serving(temporal: Client, root: Root, model: Drifting, queue: str) -> AsyncIterator[None]:
+    """A worker whose jobs ask this model."""
+    client = AsyncOpenAI(
+        base_url="http://model/v1",
+        api_key="none",
+        max_retries=0,
+        http_client=httpx2.AsyncClient(transport=RehearsalTransport(model)),
+    )
+    activities = all_activities(root, connect=lambda _: client)
+    async with build_worker(temporal, root=root, task_queue=queue, activities=activities):
+        yield
+
+
+async def measure(rates: list[float], seeds: int) -> Table:
+    """Jobs and plain loops at each rate."""
+    table = Table(title=f"A drifting model and {ITEMS} items, {seeds} seeds")
+    columns = ("drift", "completed", "waiting", "items made", "calls", "alone: items made")
+    for column in columns:
+        table.add_column(column, justify="right")
+    undrifted = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        root = Root.open(Path(folder) / "root", create=True)
+        async with server(ui=False) as running:
+            for rate in [0.0, *rates]:
+                model, queue = Drifting(even(rate)), f"drift-{rate}"
+                gate = asyncio.Semaphore(AT_ONCE)
+
+                async def one(
+                    seed: int, model: Drifting = model, queue: str = queue, gate: Any = gate
+                ) -> Ended:
+                    async with gate:
+                        return await as_job(running.client, root, queue, model, seed)
+
+                count = seeds if rate else 1
+                async with serving(running.client, root, model, queue):
+                    ends = await asyncio.gather(*(one(seed) for seed in range(1, count + 1)))
+                left = Drifting(even(rate))
+                loops = [alone(left, seed) for seed in range(1, count + 1)]
+                calls = mean(end.calls for end in ends)
+                undrifted = undrifted or calls
+                waits = Counter(end.waiting for end in ends if end.waiting)
+                table.add_row(
+                    f"{rate:.0%}",
+                    f"{sum(end.status == 'completed' for end in ends)} of {count}",
+                    ", ".join(f"{reason} {n}" for reason, n in waits.items()) or "none",
+                    f"{mean(end.made for end in ends):.1f}",
+                    f"{calls / undrifted:.2f} x",
+                    f"{mean(loop.made for loop in loops):.1f}",
+                )
+    return table
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.drift", description=__doc__)
+    options.add_argument("--seeds", type=int, default=50)
+    options.add_argument("--rates", type=float, nargs="+", default=[0.1, 0.2, 0.4])
+    asked = options.parse_args()
+    Console().print(asyncio.run(measure(asked.rates, asked.seeds)))
+
+
+if __name__ == "__main__":
+    main()
