@@ -22,14 +22,16 @@ from activities.opening import attempt_key, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
+from activities.review import reviewer_tools
 from activities.snapshot import Snapshot
 from activities.tools import Tool
 from activities.tools.offering import tools_of
 from config.loader import load_agent, render
 from config.schema import AgentConfig, Problem
-from protocol.requests import JobLimits, Prepared, PrepareRequest
+from protocol.requests import JobLimits, Prepared, PrepareRequest, ReviewLimits
+from protocol.scope import given_items
 from protocol.search_attributes import NAMES
-from protocol.state import JobState, Phase, PhaseKind, ScopeItem
+from protocol.state import MAX_ITEMS, JobState, Phase, PhaseKind
 
 TITLE_CHARACTERS = 80
 KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
@@ -56,6 +58,8 @@ class Preparation:
             model.name = chosen_name(model)
         check_prices(config)
         tools = _tools(config)
+        if config.reviewer:
+            reviewer_tools(config.reviewer)
         instructions = render(config.instructions_template, instructions=request.instructions)
         if not instructions.strip():
             raise Problem(
@@ -98,6 +102,11 @@ class Preparation:
                 }
                 | {
                     "model_seconds": max(model.timeout_seconds for model in config.models),
+                    "review": ReviewLimits(
+                        attempts=config.review.attempts, calls=config.review.calls
+                    )
+                    if config.review
+                    else None,
                     "output_tokens": max(model.max_output_tokens for model in config.models),
                     "price": dearest(config),
                     "context_tokens": {
@@ -144,6 +153,10 @@ def _tools(config: AgentConfig) -> list[Tool]:
 
 def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> JobState:
     scope = items or listed_under(instructions, "Scope")
+    if len(scope) > MAX_ITEMS:
+        raise Problem(
+            f"the instructions list {len(scope):,} items under Scope; a job takes {MAX_ITEMS:,}"
+        )
     return JobState(
         phase=Phase(
             number=1,
@@ -152,7 +165,7 @@ def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> Jo
             name=STRATEGIC_NAMES["bootstrap"],
             todos=predefined_todos(config, "bootstrap", instructions),
         ),
-        scope=[ScopeItem(id=f"S{n}", text=text[:500]) for n, text in enumerate(scope, 1)],
+        scope=given_items([text for text in scope if text.strip()]),
     )
 
 

@@ -30,7 +30,7 @@ OFFERED = frozenset(
     {
         *("agent", "description", "number", "kind", "name", "bootstrap", "issue", "instructions"),
         *("min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
-        *("archive_name", "archive", "deferred"),
+        *("archive_name", "archive", "deferred", "scope"),
     }
 )
 """Names that templates may use (`activities.orientation`)."""
@@ -44,7 +44,11 @@ def agent_names(folder: Path = SHIPPED) -> list[str]:
 
 
 def load_agent(
-    name: str, overrides: dict[str, object] | None = None, folder: Path = SHIPPED
+    name: str,
+    overrides: dict[str, object] | None = None,
+    folder: Path = SHIPPED,
+    *,
+    reviews: bool = False,
 ) -> AgentConfig:
     """The agent's configuration with everything resolved.
 
@@ -52,6 +56,7 @@ def load_agent(
         name: The agent.
         overrides: Dotted keys to values, from `--set`; merged last.
         folder: Where `defaults.yaml`, `agents/` and `prompts/` are.
+        reviews: Whether it is to review another agent's work; its own is then not reviewed.
 
     Raises:
         Problem: unknown agent, broken YAML, wrong key or value, missing or outdated template.
@@ -73,12 +78,17 @@ def load_agent(
             name for key, (name, _) in given.items() if _above(key, wrong) or _above(wrong, key)
         ]
         raise Problem(f"{origins[0] if origins else source}: {explain(error)}") from None
+    if reviews and checked.review:
+        raise Problem(f"{source}: review: {name} reviews other agents and has no reviewer itself")
     roles = checked.prompts.model_dump()
     return AgentConfig(
         **checked.model_dump(),
         name=name,
         templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
         instructions_template=_instructions(name, folder),
+        reviewer=load_agent(checked.review.agent, folder=folder, reviews=True)
+        if checked.review
+        else None,
     )
 
 

@@ -146,6 +146,14 @@ class Settings(Section):
         return self
 
 
+class Review(Section):
+    agent: str = Field(description="Agent that reviews; its tools only read.")
+    attempts: int = Field(
+        2, ge=1, le=20, description="Times a job may be sent back before it waits for a person."
+    )
+    calls: int = Field(12, ge=1, le=100, description="Replies that one review may take.")
+
+
 class AgentFile(Section):
     """`config/agents/<name>/agent.yaml` merged over what it extends."""
 
@@ -169,6 +177,9 @@ class AgentFile(Section):
     prices: dict[str, Price] = Field(
         default_factory=dict, description="What models charge, by the model's name."
     )
+    review: Review | None = Field(
+        None, description="Who verifies a completion, in a fresh context; null: nobody."
+    )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
@@ -183,11 +194,14 @@ class AgentConfig(AgentFile):
     templates: dict[str, str]
     """Prompt texts by role (`strategic`, …), front matter removed."""
     instructions_template: str
+    reviewer: AgentConfig | None = None
+    """The agent named under `review`."""
 
     @property
     def models(self) -> list[ModelConfig]:
         """Every model that may be asked."""
-        return [self.model, *self.phase_models.values(), *self.fallbacks]
+        reviewers = self.reviewer.models if self.reviewer else []
+        return [self.model, *self.phase_models.values(), *self.fallbacks, *reviewers]
 
     def model_for(self, kind: PhaseKind) -> ModelConfig:
         """The model of this kind of phase."""

@@ -204,10 +204,15 @@ class Job:
             taken = await self._steps.take_folder(job)
             job.move_to(taken.commit)
             job.at = taken.at
+            job.state.take_items(taken.scope)
+            # The files may be others now: the call of job_complete goes through its gate again.
+            job.review = None
             for note in taken.notes:
                 self._inbox.notice(note)
         elif waiting.reason == "rewinds":
             job.limits.rewinds += 1
+        elif waiting.reason == "review":
+            job.sent_back = job.refused_completions = 0
         elif waiting.reason == "budget" and (still := self._loop.no_room()):
             self._inbox.refuse(f"signal resume: {still.message} {still.remedy}")
             return
@@ -260,7 +265,7 @@ class Job:
         job.recent = [commit for commit in job.recent if commit != job.commit]
         job.move_to(found.commit)
         job.at, job.state = found.at, found.state
-        job.calls, job.next_call, job.correction = [], 0, None
+        job.calls, job.next_call, job.correction, job.review = [], 0, None, None
         job.context = job.compacted = 0
 
     async def _try_again(self, failed: StepFailed) -> None:

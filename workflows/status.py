@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from protocol import scope
 from protocol.record import JobRecord
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
 from workflows import budget
 
+MOST_ITEMS = 200
+
 
 def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
     """What `starter.py show --json` prints."""
-    phase, scope = job.state.phase, job.state.scope
+    phase = job.state.phase
     return {
         "agent": job.agent,
         "model": job.model,
@@ -35,14 +38,14 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
         "step": job.step,
         "usage": job.usage.model_dump(),
         "limits": budget.standing(job),
-        "scope": {
-            "original": sum(item.original for item in scope),
-            "completed": sum(item.status == "completed" for item in scope),
-            "added": sum(not item.original for item in scope),
-            "dropped": sum(item.status == "dropped" for item in scope),
-            "open": sum(item.status == "open" for item in scope),
-        },
+        "scope": scope.standing(job.state.scope),
+        "items": [
+            {"id": item.id, "text": item.text[:200], "status": item.status}
+            for item in job.state.scope[:MOST_ITEMS]
+        ],
         "refusals": job.refusals,
+        "refused_completions": job.refused_completions,
+        "reviewing": job.review is not None,
         "rewinds": job.rewinds,
         "notices": notices,
         "checkpoint": job.commit,
@@ -88,9 +91,19 @@ def details(job: JobRecord, notices: list[str]) -> str:
         f"{usage.prompt_tokens + usage.completion_tokens:,}{cost} · rewinds {job.rewinds} · "
         f"refusals {job.refusals}",
     ]
+    if items := job.state.scope:
+        lines += ["", f"Scope: {scope.line(items)}"]
+    if job.review:
+        lines += ["", f"The completion is under review, call {job.review.calls + 1}."]
     if job.result:
         lines += ["", "### Result", "", job.result.summary[:2000], ""]
         lines += [f"- `{path}`" for path in job.result.deliverables[:50]]
+        for heading, listed in (
+            ("Unresolved", job.result.unresolved),
+            ("Dropped", job.result.dropped),
+        ):
+            if listed:
+                lines += ["", f"### {heading}", "", *(f"- {text[:300]}" for text in listed[:50])]
     if notices:
         lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]
     return "\n".join(lines)

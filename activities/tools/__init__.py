@@ -1,6 +1,15 @@
 """The tools. Importing this package fills the registry."""
 
-from activities.tools import discovery, documents, files, history, requirements, todos
+from activities.tools import (
+    discovery,
+    documents,
+    files,
+    history,
+    requirements,
+    scope,
+    todos,
+    verdict,
+)
 from activities.tools.registry import REGISTRY, Tool, select
 
 __all__ = [
@@ -11,6 +20,8 @@ __all__ = [
     "files",
     "history",
     "requirements",
+    "scope",
     "select",
     "todos",
+    "verdict",
 ]
