@@ -121,8 +121,8 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     if not rewinds:
         return Refusal(f"{_left(facts, open_items)} {DO_THE_WORK} {GIVING_UP}")
     if facts.unexplained_phases or facts.unexplained_items:
-        unexplained = [item for item in open_items if item.id in facts.unexplained_items]
-        named = [*facts.unexplained_phases, *_named(unexplained)]
+        named = [label[:60] for label in facts.unexplained_phases[:MOST_OPEN]]
+        named += facts.unexplained_items
         return Refusal(
             f"{_left(facts, open_items)} {DO_THE_WORK} What cannot be done needs an entry of its "
             f"own in `unresolved`, with its id and the reason: {'; '.join(named)}."
@@ -143,7 +143,7 @@ def _left(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
 
 def _named(items: Sequence[ScopeItem]) -> list[str]:
     """`S2 Cover water`, of the first few."""
-    named = [f"{item.id} {item.text[:100]}" for item in items[:MOST_OPEN]]
+    named = [f"{item.id} {item.text[:80]}" for item in items[:MOST_OPEN]]
     more = len(items) - MOST_OPEN
     return [*named, f"and {more} more"] if more > 0 else named
 
