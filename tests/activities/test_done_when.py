@@ -112,4 +112,5 @@ def test_a_condition_is_handed_over_with_its_todo(tmp_path: Path) -> None:
     job.call("todo_write", phase="p", description="", todos=todos)
     first, second = parse_todos(job.text("todos.yaml").encode()).todos
     assert first.done_when == read_done_when(wanted)
-    assert second.done_when is second.done_when_error is None
+    assert second.done_when is None
+    assert second.done_when_error is None

@@ -56,7 +56,8 @@ def test_open_items_and_phases_are_unexplained_until_an_entry_names_them(job: St
 
 
 @pytest.mark.parametrize(
-    "entry", ["S1", "S1 tea", "S1: open", "S12 could not be found", "tea is out of stock", "xS1 y z"]
+    "entry",
+    ["S1", "S1 tea", "S1: open", "S12 could not be found", "tea is out of stock", "xS1 y z"],
 )
 def test_an_entry_without_the_id_or_without_a_reason_explains_nothing(entry: str) -> None:
     assert not explained("S1", "tea", [entry])

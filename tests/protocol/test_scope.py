@@ -11,7 +11,7 @@ from protocol.state import JobState, Phase, ScopeItem, Todo
 def state(*todos: Todo, items: list[ScopeItem], purpose: str = "work") -> JobState:
     kind = "tactical" if purpose == "work" else "strategic"
     return JobState(
-        phase=Phase(number=2, kind=kind, purpose=purpose, name="Look", todos=list(todos)),  # type: ignore[arg-type]
+        phase=Phase(number=2, kind=kind, purpose=purpose, name="Look", todos=list(todos)),
         scope=items,
     )
 

@@ -100,7 +100,9 @@ async def test_items_are_added_and_dropped_in_strategic_phases(
         ] * (not view.made) or [DONE]
 
     work = [("add_item", {"text": "smuggled"}), DONE]
-    async with serving(temporal, root, Short({"Mark": mark, "Work": work})) as jobs:
+    async with serving(
+        temporal, root, Short({"Mark": mark, "Work": work, "Close": [close()]})
+    ) as jobs:
         handle = await jobs.start(job())
         await jobs.until(handle, phase=lambda phase: phase and phase["number"] == 4)
         result = await jobs.result(handle)
@@ -119,7 +121,9 @@ async def test_a_rewind_with_files_restores_the_ledger_and_one_without_does_not(
     async with serving(temporal, root, model) as jobs:
         # Two lists, so that the job stands still in a phase with a completed item.
         handle = await jobs.start(
-            job(items=["tea"], set={"limits.phase.model_calls": 5, "todos.transition": ["Work"] * 4})
+            job(
+                items=["tea"], set={"limits.phase.model_calls": 5, "todos.transition": ["Work"] * 4}
+            )
         )
         await jobs.until(handle, waiting_for="budget")
         assert await ledger(jobs, handle) == {"S1": "completed"}
