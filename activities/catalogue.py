@@ -14,6 +14,7 @@ from activities.model.endpoint import Connect, connect
 from activities.phases import Phases
 from activities.prepare import Preparation
 from activities.recovery import recovery_activities
+from activities.review import Reviewing
 from activities.shown import show_call_activity
 from activities.tool_calls import tool_activities
 
@@ -33,6 +34,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         facts_activity(root),
         show_call_activity(root),
         Phases(root, connect).transition,
+        Reviewing(root, connect).review_job,
         Closing(root).close_job,
         *recovery_activities(root),
     ]

@@ -19,6 +19,8 @@ from activities.tools import REGISTRY
 from activities.tools.context import no_heartbeat
 from protocol.requests import Closed, CloseRequest, JobResult
 
+MAX_LISTED = 200
+
 
 class Closing:
     """The `close_job` activity."""
@@ -68,8 +70,15 @@ def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
         called = snapshot.call(request.call)["function"]
         arguments = REGISTRY["job_complete"].parse(called["arguments"])
         arguments["unresolved"] = arguments["unresolved"] or []
+    elif open_items := snapshot.state.open_items:
+        arguments["unresolved"] = [item.told for item in open_items[:MAX_LISTED]]
     return JobResult(
         status=request.status,
+        dropped=[
+            f"{item.id}: {item.text} Reason: {item.reason}"
+            for item in snapshot.state.scope
+            if item.status == "dropped"
+        ][:MAX_LISTED],
         phases=request.phases,
         rewinds=request.rewinds,
         # How much of a prompt was cached depends on when a call was repeated, not on the job.

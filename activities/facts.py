@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from temporalio import activity
 
 from activities import tokens
 from activities.checkpoints import FilesError, PathRefused, Root
+from activities.done_when import unmet
 from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
 from activities.opening import open_snapshot, scheduled_at
-from activities.plan import MAX_FOUND, parse_plan, parse_todos
+from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY
 from activities.tools.context import ToolError
 from protocol.requests import Facts, FactsRequest, GateFacts
+
+MAX_NAMED = 30
+MIN_WORDS = 2
+"""Words, beside what it names, that an entry of `unresolved` must have to count as a reason."""
 
 
 def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
@@ -39,6 +45,8 @@ def read_facts(snapshot: Snapshot, call: int) -> GateFacts:
     arguments, error = _arguments(called["name"], called["arguments"])
     handed = parse_todos(snapshot.bytes("todos.yaml"))
     plan = parse_plan(snapshot.text("plan.md"))
+    current = snapshot.state.phase.current
+    entries: list[str] = arguments.get("unresolved") or []
     return GateFacts(
         todos_file=handed.status,
         todos_error=handed.error,
@@ -48,6 +56,18 @@ def read_facts(snapshot: Snapshot, call: int) -> GateFacts:
         plan_phases=len(plan),
         plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
         plan_open=sum(phase.open for phase in plan),
+        plan_steps=len(boxes(plan)),
+        unmet=unmet(snapshot.files, current.done_when if current else None),
+        unexplained_phases=[
+            phase.label
+            for phase in plan
+            if phase.open and not explained(f"Phase {phase.number}", phase.name, entries)
+        ][:MAX_NAMED],
+        unexplained_items=[
+            item.id
+            for item in snapshot.state.open_items
+            if not explained(item.id, item.text, entries)
+        ][:MAX_NAMED],
         workspace_tokens=tokens.count(snapshot.text("workspace.md")),
         missing_deliverables=_missing(snapshot, arguments.get("deliverables") or []),
         arguments_error=error,
@@ -59,6 +79,16 @@ def _arguments(name: str, raw: str) -> tuple[dict[str, Any], str | None]:
         return REGISTRY[name].parse(raw), None
     except ToolError as problem:
         return {}, str(problem)[:500]
+
+
+def explained(name: str, text: str, entries: Sequence[str]) -> bool:
+    """Whether one of the entries names this, and says more of it than its own text."""
+    wanted = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+    return any(
+        wanted.search(entry)
+        and len(re.findall(r"\w{2,}", wanted.sub(" ", entry.replace(text, " ")))) >= MIN_WORDS
+        for entry in entries
+    )
 
 
 def _missing(snapshot: Snapshot, paths: list[str]) -> list[str]:

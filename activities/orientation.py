@@ -47,6 +47,11 @@ def first_messages(snapshot: Snapshot, issue: str, last_page: str) -> list[dict[
         name=phase.name,
         description=phase.description,
         issue=issue,
+        scope=clip(
+            "\n".join(f"- {item.told}" for item in snapshot.state.scope),
+            PART_TOKENS,
+            "workspace_summary.md lists what is open",
+        ),
         instructions=_part(snapshot, "instructions.md"),
         summary=_part(snapshot, "workspace_summary.md"),
         plan=_part(snapshot, "plan.md"),

@@ -27,12 +27,13 @@ from activities.model.prompt import context_tokens, plain_body
 from activities.model.stream import Streamed
 from activities.opening import attempt_key, open_snapshot, scheduled_at
 from activities.orientation import first_messages
-from activities.plan import listed_under, parse_plan, parse_todos
+from activities.plan import boxes, listed_under, parse_plan, parse_todos
 from activities.snapshot import Snapshot
 from activities.summary import workspace_summary
 from activities.tools.context import no_heartbeat
 from config.schema import AgentConfig
 from protocol.requests import Transitioned, TransitionRequest, Usage
+from protocol.scope import plan_items
 from protocol.state import Phase, Purpose, Todo
 
 SUMMARY_SECONDS = 60
@@ -97,6 +98,8 @@ class Phases:
         last_page = page.text
         if request.restore is not None:
             _restore(snapshot, request.restore, with_files=request.restore_files)
+        if request.purpose == "work":
+            _take_scope(snapshot)
         snapshot.state.rewinds = request.rewinds
         finished = snapshot.state.model_copy(deep=True)
         snapshot.state.phase = self._next_phase(snapshot, request)
@@ -138,7 +141,12 @@ class Phases:
                 name=handed.phase or f"Phase {request.number}",
                 description=handed.description,
                 todos=[
-                    Todo(id=todo.id or 0, content=todo.content or "", items=todo.items)
+                    Todo(
+                        id=todo.id or 0,
+                        content=todo.content or "",
+                        items=todo.items,
+                        done_when=todo.done_when,
+                    )
                     for todo in handed.todos
                 ],
                 **common,
@@ -161,6 +169,13 @@ def predefined_todos(config: AgentConfig, purpose: Purpose, instructions: str) -
         closing = contents[-1]
         contents = own if "job_complete" in own[-1] else [*own, closing]
     return [Todo(id=number, content=content) for number, content in enumerate(contents, 1)]
+
+
+def _take_scope(snapshot: Snapshot) -> None:
+    """The boxes of the first plan are the scope of a job that was given none."""
+    state = snapshot.state
+    if not any(item.original for item in state.scope):
+        state.scope = [*plan_items(boxes(parse_plan(snapshot.text("plan.md")))), *state.scope]
 
 
 def _restore(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:

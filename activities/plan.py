@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import yaml
 
+from activities.done_when import read_done_when
 from activities.plain import plain
 from protocol.requests import FoundTodo
+from protocol.scope import Box
+from protocol.state import DoneWhen, one_line
 
 _HEADING = re.compile(
     r"^##\s+\**Phase\s+(\d{1,6})\s*(?:\([^)]*\)\s*)?(?:\**\s*[:.)\-–—]\s*(.*?))?[\s*#]*$",  # noqa: RUF001
@@ -30,7 +34,12 @@ class PlanPhase:
 
     number: int
     name: str
-    boxes: list[tuple[bool, str]] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """`Phase 2: Brew`."""
+        return f"Phase {self.number}: {self.name}"[:120]
 
     @property
     def open(self) -> bool:
@@ -53,8 +62,13 @@ def parse_plan(text: str) -> list[PlanPhase]:
         elif _OTHER_HEADING.match(line):
             inside = False
         elif inside and (box := _BOX.match(line)):
-            phases[-1].boxes.append((box.group(1).strip() != "", box.group(2)))
+            phases[-1].boxes.append((box.group(1).strip() != "", plain(box.group(2))))
     return phases
+
+
+def boxes(phases: Iterable[PlanPhase]) -> list[Box]:
+    """All boxes of a plan, in its order."""
+    return [box for phase in phases for box in phase.boxes]
 
 
 def listed_under(text: str, heading: str) -> list[str]:
@@ -120,11 +134,23 @@ def _todo(entry: Any) -> FoundTodo:
     items = entry.get("items") or []
     if not isinstance(items, list):
         items = [items]
+    condition, problem = _done_when(entry.get("done_when"))
     return FoundTodo(
+        done_when=condition,
+        done_when_error=problem,
         id=number if type(number) is int and abs(number) < 1_000_000 else None,
         content=_text(entry.get("content"), MAX_CONTENT),
         items=[_one_line(str(item), 100) for item in items[:50]],
     )
+
+
+def _done_when(value: Any) -> tuple[DoneWhen | None, str | None]:
+    if value is None:
+        return None, None
+    try:
+        return read_done_when(value), None
+    except ValueError as problem:
+        return None, _one_line(str(problem), 300)
 
 
 def _text(value: Any, limit: int) -> str | None:
@@ -135,5 +161,4 @@ def _text(value: Any, limit: int) -> str | None:
 
 def _one_line(text: str, limit: int) -> str:
     """Bounded, and on one line: a todo of several could pass for several todos."""
-    folded = " ".join(plain(text).split())
-    return folded if len(folded) <= limit else f"{folded[: limit - 1]}…"
+    return one_line(plain(text), limit)

@@ -33,6 +33,7 @@ from activities.opening import attempt_key, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
+from activities.review import reviewer_tools
 from activities.snapshot import Snapshot
 from activities.summary import workspace_summary
 from activities.tools import Tool, select
@@ -41,9 +42,9 @@ from activities.tools.offering import tools_of
 from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
 from protocol.payloads import Fork
-from protocol.requests import JobLimits, Prepared, PrepareRequest
+from protocol.requests import JobLimits, Prepared, PrepareRequest, ReviewLimits
 from protocol.search_attributes import NAMES
-from protocol.state import JobState, Phase, PhaseKind
+from protocol.state import MAX_ITEMS, JobState, Phase, PhaseKind
 from protocol.tools import ToolRoute
 
 TITLE_CHARACTERS = 80
@@ -108,6 +109,8 @@ class Preparation:
         config = load_agent(request.agent, request.set)
         _choose_models(config)
         tools = _tools(config)
+        if config.reviewer:
+            reviewer_tools(config.reviewer)
         instructions = render(config.instructions_template, instructions=request.instructions)
         if not instructions.strip():
             raise Problem(
@@ -216,6 +219,9 @@ def _limits(config: AgentConfig) -> JobLimits:
         named
         | {
             "stuck": config.stuck,
+            "review": ReviewLimits(attempts=config.review.attempts, calls=config.review.calls)
+            if config.review
+            else None,
             "model_seconds": max(model.timeout_seconds for model in config.models),
             "output_tokens": max(model.max_output_tokens for model in config.models),
             "price": dearest(config),
@@ -241,6 +247,11 @@ def _routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
 
 
 def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> JobState:
+    scope = items or listed_under(instructions, "Scope")
+    if len(scope) > MAX_ITEMS:
+        raise Problem(
+            f"the instructions list {len(scope):,} items under Scope; a job takes {MAX_ITEMS:,}"
+        )
     return JobState(
         phase=Phase(
             number=1,
@@ -249,7 +260,7 @@ def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> Jo
             name=STRATEGIC_NAMES["bootstrap"],
             todos=predefined_todos(config, "bootstrap", instructions),
         ),
-        scope=with_items([], items or listed_under(instructions, "Scope")),
+        scope=with_items([], [text for text in scope if text.strip()]),
     )
 
 

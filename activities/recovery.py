@@ -13,9 +13,11 @@ from activities.folder import project_folder
 from activities.heartbeats import heartbeats_from_thread
 from activities.opening import check_root, job_id, open_snapshot, order, scheduled_at
 from activities.plain import plain
+from activities.plan import boxes, parse_plan
 from activities.snapshot import Snapshot, with_entry
 from activities.tools.ownership import is_system
 from protocol.requests import At, ErrorNote, Imported, Recovered, RecoverRequest
+from protocol.scope import follow_boxes
 
 
 def recovery_activities(root: Root) -> list[Callable[..., object]]:
@@ -58,11 +60,19 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
                 return Imported(commit=request.commit, at=scheduled_at(), notes=notes[:20])
             snapshot.files = taken
             changed = snapshot.note_changes(before)
+            ledger = snapshot.state.model_copy(deep=True)
+            follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
             at = scheduled_at()
             commit = snapshot.save(
                 snapshot.story(f"taken from the folder: {len(changed)} paths"), at
             )
-            return Imported(commit=commit, at=at, changed=len(changed), notes=notes[:20])
+            return Imported(
+                commit=commit,
+                at=at,
+                changed=len(changed),
+                notes=notes[:20],
+                scope=snapshot.state.items_changed_since(ledger.scope),
+            )
 
     @activity.defn(name="show_folder")
     def show_folder(request: At) -> Imported:

@@ -12,6 +12,7 @@ and, where there are any,
     context.json    what of the conversation is cleared and summarised (`activities.context.view`)
     reasoning/      what the model returned of its reasoning, by step
     history/        the conversations of earlier phases, by number
+    review/         the conversation of the last review of a completion
 
 Opening and saving cost what changed, not what is there: parts nobody touched keep their ids.
 """
@@ -81,6 +82,7 @@ class Snapshot:
     compaction: Compaction
     reasoning: Files
     history: Files
+    review: Files
 
     @classmethod
     def start(cls, checkpoints: Checkpoints, config: AgentConfig, state: JobState) -> Snapshot:
@@ -99,6 +101,7 @@ class Snapshot:
             compaction=Compaction(),
             reasoning=empty,
             history=empty,
+            review=empty,
         )
         snapshot.pin(config)
         return snapshot
@@ -132,6 +135,7 @@ class Snapshot:
             _compaction(store, parts.get(b"context.json")),
             files(b"reasoning"),
             files(b"history"),
+            files(b"review"),
         )
 
     def save(self, message: str, at: int) -> str:
@@ -144,7 +148,11 @@ class Snapshot:
             b"reads": self.reads,
             b"changes": self.changes,
         }
-        extra = {b"reasoning": self.reasoning, b"history": self.history}
+        extra = {
+            b"reasoning": self.reasoning,
+            b"history": self.history,
+            b"review": self.review,
+        }
         empty = EMPTY_TREE.hex()
         folders |= {name: part for name, part in extra.items() if part.id != empty}
         parts = {name: Raw(FOLDER, bytes.fromhex(part.id)) for name, part in folders.items()}

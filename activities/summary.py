@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from activities.checkpoints import Entry, Files
 from activities.plain import plain
+from protocol import scope
 from protocol.state import JobState
 
 MAX_FILES = 500
@@ -43,11 +44,10 @@ def workspace_summary(
     if phase.current:
         lines += ["", "## Open", ""]
         lines += [f"- {todo.content}" for todo in phase.todos if not todo.done]
-    open_items = [item for item in state.scope if item.status == "open"]
     if state.scope:
         lines += ["", "## Scope", ""]
-        lines += [f"{len(state.scope) - len(open_items)} of {len(state.scope)} items closed."]
-        lines += [f"- open: {item.id} {item.text}" for item in open_items[:50]]
+        lines += [f"{scope.line(state.scope)}."]
+        lines += [f"- open: {item.id} {item.text}" for item in state.open_items[:50]]
     return plain("\n".join(lines) + "\n")
 
 

@@ -14,12 +14,14 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.model.prompt import context_tokens
 from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
+from activities.plan import boxes, parse_plan
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY, Tool
 from activities.tools.context import ToolContext, ToolError, no_heartbeat
 from activities.tools.offering import not_found_yet
 from activities.tools.ownership import in_the_way, refusal
 from protocol.requests import ToolReply, ToolRequest
+from protocol.scope import follow_boxes
 
 NOT_RUN = "Not run: the call before it ended the reply."
 
@@ -63,7 +65,7 @@ def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> 
     text = request.refusal or ""
     if error is None:
         raw = snapshot.call(request.call)["function"]["arguments"]
-        before = snapshot.files
+        before, ledger = snapshot.files, snapshot.state.model_copy(deep=True).scope
         story = snapshot.story(entry.name)
         try:
             text = _run(snapshot, entry, raw, request.waited or 0)
@@ -72,7 +74,12 @@ def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> 
         else:
             changed = snapshot.note_changes(before)
             story += f" {changed[0]}" if changed else ""
-            return _record(snapshot, request, at, story, text, changed=bool(changed))
+            if "plan.md" in changed:
+                follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
+            reply = _record(snapshot, request, at, story, text, changed=bool(changed))
+            if news := snapshot.state.items_changed_since(ledger):
+                reply.scope = news
+            return reply
     return _record(snapshot, request, at, snapshot.story(f"{entry.name} refused"), text, error)
 
 

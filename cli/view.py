@@ -176,6 +176,8 @@ def outcome(status: Status) -> list[str]:
         lines += ["deliverables:", *(f"  {item}" for item in result["deliverables"])]
     if result.get("unresolved"):
         lines += ["unresolved:", *(f"  {item}" for item in result["unresolved"])]
+    if result.get("dropped"):
+        lines += ["dropped:", *(f"  {item}" for item in result["dropped"])]
     if result.get("notes"):
         lines.append(str(result["notes"]))
     spent = {**status, "usage": result.get("usage") or status.get("usage")}

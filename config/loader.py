@@ -31,7 +31,7 @@ OFFERED = frozenset(
     {
         *("agent", "description", "number", "kind", "name", "bootstrap", "issue", "instructions"),
         *("forked", "min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
-        *("archive_name", "archive", "deferred"),
+        *("archive_name", "archive", "deferred", "scope"),
     }
 )
 """Names that templates may use (`activities.orientation`)."""
@@ -45,7 +45,11 @@ def agent_names(folder: Path = SHIPPED) -> list[str]:
 
 
 def load_agent(
-    name: str, overrides: dict[str, object] | None = None, folder: Path = SHIPPED
+    name: str,
+    overrides: dict[str, object] | None = None,
+    folder: Path = SHIPPED,
+    *,
+    reviews: bool = False,
 ) -> AgentConfig:
     """The agent's configuration with everything resolved.
 
@@ -53,6 +57,7 @@ def load_agent(
         name: The agent.
         overrides: Dotted keys to values, from `--set`; merged last.
         folder: Where `defaults.yaml`, `agents/` and `prompts/` are.
+        reviews: Whether it is to review another agent's work; its own is then not reviewed.
 
     Raises:
         Problem: unknown agent, broken YAML, wrong key or value, missing or outdated template.
@@ -63,6 +68,8 @@ def load_agent(
         if found := os.environ.get(variable):
             given[key] = (variable, _number(found) if key.startswith("limits.") else found)
     checked = _validated(merged, given, source)
+    if reviews and checked.review:
+        raise Problem(f"{source}: review: {name} reviews other agents and has no reviewer itself")
     roles = checked.prompts.model_dump()
     return AgentConfig(
         **checked.model_dump(),
@@ -70,6 +77,9 @@ def load_agent(
         templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
         instructions_template=_instructions(name, folder),
         wording=_wording(folder / "phrases"),
+        reviewer=load_agent(checked.review.agent, folder=folder, reviews=True)
+        if checked.review
+        else None,
     )
 
 

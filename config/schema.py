@@ -164,6 +164,14 @@ class Settings(Section):
         return self
 
 
+class Review(Section):
+    agent: str = Field(description="Agent that reviews; its tools only read.")
+    attempts: int = Field(
+        2, ge=1, le=20, description="Times a job may be sent back before it waits for a person."
+    )
+    calls: int = Field(12, ge=1, le=100, description="Replies that one review may take.")
+
+
 class AgentFile(Section):
     """`config/agents/<name>/agent.yaml` merged over what it extends."""
 
@@ -192,6 +200,9 @@ class AgentFile(Section):
         default_factory=dict, description="What models charge, by the model's name."
     )
     stuck: StuckFigures = Field(default_factory=StuckFigures)
+    review: Review | None = Field(
+        None, description="Who verifies a completion, in a fresh context; null: nobody."
+    )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
@@ -208,11 +219,14 @@ class AgentConfig(AgentFile):
     instructions_template: str
     wording: Wording
     """Phrases by which replies without a tool call are told apart."""
+    reviewer: AgentConfig | None = None
+    """The agent named under `review`."""
 
     @property
     def models(self) -> list[ModelConfig]:
         """Every model that may be asked."""
-        return [self.model, *self.phase_models.values(), *self.fallbacks]
+        reviewers = self.reviewer.models if self.reviewer else []
+        return [self.model, *self.phase_models.values(), *self.fallbacks, *reviewers]
 
     def model_for(self, kind: PhaseKind) -> ModelConfig:
         """The model of this kind of phase."""

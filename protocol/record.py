@@ -97,6 +97,16 @@ class Approval(Data):
     reason: str = ""
 
 
+class Review(Data):
+    """How far the review of a completion has come."""
+
+    calls: int = 0
+    context: int = 0
+    """Tokens of the reviewer's next request, where they are known."""
+    verdict: Literal["accepted", "sent back"] | None = None
+    findings: str = ""
+
+
 class JobRecord(Data):
     """Everything that survives continue-as-new, beside what checkpoints hold."""
 
@@ -114,6 +124,12 @@ class JobRecord(Data):
     """Highest phase number given; no number is used twice."""
     rewinds: int = 0
     refusals: int = 0
+    refused_completions: int = 0
+    """Calls of `job_complete` in a row that were refused in this phase."""
+    review: Review | None = None
+    """The review under way."""
+    sent_back: int = 0
+    """Reviews that did not accept the job, since a person last said to go on."""
     tools: list[ToolRoute]
     limits: JobLimits
     search_attributes: list[str] = Field(default_factory=list)

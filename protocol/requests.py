@@ -13,7 +13,7 @@ from pydantic import Field
 from protocol.course import StuckFigures
 from protocol.limits import Budget, Price
 from protocol.payloads import Fork
-from protocol.state import Data, JobState, PhaseKind, Purpose
+from protocol.state import Data, DoneWhen, JobState, PhaseKind, Purpose, ScopeItem
 from protocol.tools import ToolRoute
 
 Outcome = Literal["completed", "cancelled", "failed"]
@@ -142,6 +142,8 @@ class ToolReply(Moved):
     """Tokens of the next request, by our own count."""
     error: str | None = None
     """First line of what went wrong, bounded."""
+    scope: list[ScopeItem] = Field(default_factory=list)
+    """Scope items that the call added or changed."""
 
 
 class FoundTodo(Data):
@@ -150,6 +152,9 @@ class FoundTodo(Data):
     id: int | None = None
     content: str | None = None
     items: list[str] = Field(default_factory=list)
+    done_when: DoneWhen | None = None
+    done_when_error: str | None = None
+    """What is wrong with its `done_when`."""
 
 
 class GateFacts(Data):
@@ -164,6 +169,13 @@ class GateFacts(Data):
     plan_unboxed: list[str] = Field(default_factory=list)
     """Phases of the plan without a single box: nobody could tell whether they are done."""
     plan_open: int = 0
+    plan_steps: int = 0
+    unmet: str | None = None
+    """Why the current todo is not done by its own `done_when`; None when it is."""
+    unexplained_phases: list[str] = Field(default_factory=list)
+    """Open phases of the plan for which no entry of `unresolved` gives a reason; the first few."""
+    unexplained_items: list[str] = Field(default_factory=list)
+    """Ids of the open scope items of which the same is true; the first few."""
     workspace_tokens: int = 0
     missing_deliverables: list[str] = Field(default_factory=list)
     arguments_error: str | None = None
@@ -235,6 +247,8 @@ class JobResult(Data):
     confidence: float | None = None
     notes: str = ""
     unresolved: list[str] = Field(default_factory=list)
+    dropped: list[str] = Field(default_factory=list)
+    """Scope items that were left out, each with the reason."""
     phases: int = 0
     rewinds: int = 0
     usage: Usage = Field(default_factory=Usage)
@@ -267,6 +281,27 @@ class Imported(Moved):
 
     changed: int = 0
     notes: list[str] = Field(default_factory=list)
+    scope: list[ScopeItem] = Field(default_factory=list)
+    """Scope items that the edits completed."""
+
+
+class ReviewRequest(At):
+    """One reply of the reviewer to the call of `job_complete` that passed its gate."""
+
+    call: int
+    number: int
+    """How many replies it has given before; at 0 its conversation begins."""
+    last: bool = False
+    """No further reply will be asked for."""
+
+
+class ReviewReply(Moved):
+    usage: Usage
+    context: int = 0
+    """Tokens of its next request."""
+    verdict: Literal["accepted", "sent back"] | None = None
+    findings: str = ""
+    """What is to be done before the job may end."""
 
 
 class PrepareRequest(Data):
@@ -279,6 +314,15 @@ class PrepareRequest(Data):
     fork: Fork | None = None
     chain: str = ""
     """First run id of the workflow: tells a retry or a reset from another job of the same id."""
+
+
+class ReviewLimits(Data):
+    """How a completion is reviewed."""
+
+    attempts: int
+    """Times a job may be sent back before it waits for a person."""
+    calls: int
+    """Replies that one review may take."""
 
 
 class JobLimits(Data):
@@ -299,6 +343,7 @@ class JobLimits(Data):
     phase: Budget = Field(default_factory=lambda: Budget(model_calls=500))
     output_tokens: int = 8000
     """The most that one reply may have."""
+    review: ReviewLimits | None = None
     price: Price | None = None
     """The model's; None when it is not known, and then there is no limit on cost."""
     stuck: StuckFigures = Field(default_factory=StuckFigures)

@@ -7,19 +7,59 @@ not here: a rewind does not give them back (see `protocol.record`).
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 PhaseKind = Literal["strategic", "tactical"]
 Purpose = Literal["bootstrap", "work", "transition", "rewind", "fork", "final"]
 """Why a phase exists. Every purpose but `work` is strategic and has a predefined todo list."""
+
+MAX_ITEMS = 2000
+TEXT_CHARACTERS = 500
 
 
 class Data(BaseModel):
     """Base of everything that crosses between workflow, activities and checkpoints."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class Match(Data):
+    """A passage that a file must have."""
+
+    path: str = Field(min_length=1, max_length=300)
+    pattern: str = Field(min_length=1, max_length=500, description="RE2 syntax.")
+
+
+class DoneWhen(Data):
+    """What must hold before a todo counts as done; the system looks for itself."""
+
+    file_exists: str | None = Field(
+        None, min_length=1, max_length=300, description="A path, or a pattern like output/*.md."
+    )
+    matches: Match | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_command(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "command" in value:
+            raise ValueError("no command can be run here; use file_exists or matches")
+        return value
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if (self.file_exists is None) == (self.matches is None):
+            raise ValueError("give either file_exists or matches: {path, pattern}")
+        return self
+
+    @property
+    def told(self) -> str:
+        """`output/a.md exists`."""
+        if self.matches:
+            return f"{self.matches.path} has a match for {self.matches.pattern}"
+        return f"{self.file_exists} exists"
 
 
 class Todo(Data):
@@ -30,6 +70,8 @@ class Todo(Data):
     done: bool = False
     items: list[str] = Field(default_factory=list)
     """Ids of the scope items this todo covers."""
+    done_when: DoneWhen | None = None
+    """Kept in checkpoints, not in workflow memory."""
     notes: str = ""
     """What the agent said on completing it. Kept in checkpoints, not in workflow memory."""
 
@@ -65,7 +107,20 @@ class ScopeItem(Data):
     id: str
     text: str
     status: Literal["open", "completed", "dropped"] = "open"
-    original: bool = True
+    source: Literal["given", "plan", "added"] = "given"
+    """From the start input or the instructions; from the first plan's boxes; or added later."""
+    reason: str = ""
+    """Why it was dropped."""
+
+    @property
+    def original(self) -> bool:
+        """Whether it was there from the start. The original items never change."""
+        return self.source != "added"
+
+    @property
+    def told(self) -> str:
+        """`S2 (open): Cover water`."""
+        return f"{self.id} ({self.status}): {self.text}"
 
 
 class JobState(Data):
@@ -84,20 +139,85 @@ class JobState(Data):
         """Close a todo, and the scope items that no open todo covers any more."""
         for todo in self.phase.todos:
             if todo.id == todo_id:
+                covered = self.covered_by(todo)
                 todo.done = True
                 todo.notes = notes
-                self._complete_items(todo.items)
+                self._complete_items(covered)
 
-    def _complete_items(self, ids: list[str]) -> None:
+    def covered_by(self, todo: Todo) -> list[str]:
+        """The scope items that a todo covers: those it names, else the next open one.
+
+        Only todos that a plan brought cover what they do not name, and only items that were given:
+        what came from the plan has its box to show for it.
+        """
+        if todo.items or self.phase.purpose != "work":
+            return todo.items
+        named = {item for other in self.phase.todos if not other.done for item in other.items}
+        following = (
+            item.id
+            for item in self.scope
+            if item.status == "open" and item.source == "given" and item.id not in named
+        )
+        return list(following)[:1]
+
+    def _complete_items(self, ids: Sequence[str]) -> None:
         pending = {item for todo in self.phase.todos if not todo.done for item in todo.items}
         for item in self.scope:
             if item.id in ids and item.id not in pending and item.status == "open":
                 item.status = "completed"
 
+    @property
+    def open_items(self) -> list[ScopeItem]:
+        return [item for item in self.scope if item.status == "open"]
+
+    def add_item(self, text: str) -> ScopeItem:
+        """Take on one more thing.
+
+        Raises:
+            ValueError: the ledger is full; says so to the model.
+        """
+        if len(self.scope) >= MAX_ITEMS:
+            raise ValueError(f"The scope has {MAX_ITEMS:,} items, more cannot be added.")
+        number = 1 + sum(not item.original for item in self.scope)
+        item = ScopeItem(id=f"A{number}", text=one_line(text, TEXT_CHARACTERS), source="added")
+        self.scope = [*self.scope, item]
+        return item
+
+    def drop_item(self, item_id: str, reason: str) -> ScopeItem:
+        """Leave an open item out, for a reason.
+
+        Raises:
+            ValueError: there is no such open item; says to the model which there are.
+        """
+        for item in self.open_items:
+            if item.id == item_id:
+                item.status = "dropped"
+                item.reason = one_line(reason, TEXT_CHARACTERS)
+                return item
+        named = ", ".join(item.id for item in self.open_items[:30])
+        raise ValueError(f"There is no open item {item_id}. The open items are: {named or 'none'}.")
+
+    def take_items(self, changed: Sequence[ScopeItem]) -> None:
+        """Take over what an activity reports that it added to the ledger or changed in it."""
+        news = {item.id: item for item in changed}
+        kept = [news.pop(item.id, item) for item in self.scope]
+        self.scope = [*kept, *news.values()]
+
+    def items_changed_since(self, before: Sequence[ScopeItem]) -> list[ScopeItem]:
+        """The items that differ from the ledger before, for such a report."""
+        return [item for item in self.scope if item not in before]
+
     def without_notes(self) -> JobState:
-        """A copy for workflow memory, where what the agent noted and found is not needed."""
+        """A copy for workflow memory, where notes, conditions and finds are not needed."""
         slim = self.model_copy(deep=True)
         for todo in slim.phase.todos:
             todo.notes = ""
+            todo.done_when = None
         slim.found = []
         return slim
+
+
+def one_line(text: str, limit: int) -> str:
+    """White space folded, and no longer than `limit`."""
+    folded = " ".join(text.split())
+    return folded if len(folded) <= limit else f"{folded[: limit - 1]}…"

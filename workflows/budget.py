@@ -17,6 +17,8 @@ Scope = Literal["job", "phase"]
 KEYS = tuple(Budget.model_fields)
 SUMMARY_TOKENS = 20_000
 """The most that is sent for a phase's archive summary, about."""
+REVIEW_TOKENS = 30_000
+"""The most that a review begins with, about."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,20 @@ def model_call(prompt: int, completion: int, price: Price | None) -> Reservation
 def next_model_call(job: JobRecord) -> Reservation:
     """For the next reply of the running phase."""
     return model_call(job.context, job.limits.output_tokens, job.limits.price)
+
+
+def next_call(job: JobRecord) -> Reservation:
+    """For whatever the job does next."""
+    if job.review and not job.review.verdict:
+        return review_call(job)
+    calls = job.review or job.next_call < len(job.calls)
+    return TOOL_CALL if calls else next_model_call(job)
+
+
+def review_call(job: JobRecord) -> Reservation:
+    """For the next reply of the reviewer."""
+    prompt = max(job.review.context if job.review else 0, REVIEW_TOKENS)
+    return model_call(prompt, job.limits.output_tokens, job.limits.price)
 
 
 def summary_call(job: JobRecord) -> Reservation:

@@ -5,13 +5,25 @@ A gate answers with a `Refusal`, whose reason says what to fix, or with what com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protocol.requests import GateFacts, JobLimits
-from protocol.state import JobState, PhaseKind, Purpose
+from protocol.scope import MAX_STEPS
+from protocol.state import JobState, PhaseKind, Purpose, ScopeItem
 from protocol.tools import ToolRoute
 
 MOST_NAMED = 30
+MOST_OPEN = 10
+"""Open scope items that a refusal names."""
+DO_THE_WORK = (
+    "Do the work, or tick the boxes of what is done in plan.md; complete an item by a todo that "
+    "names it, or leave it out with drop_item(id, reason). Then call job_complete again."
+)
+GIVING_UP = (
+    "If it cannot be done, call todo_rewind(issue) to try another approach: only after that may "
+    "what is open be listed in `unresolved` with reasons."
+)
 PLAN_FORM = """\
 ## Phase 1: name
 Objective in a sentence.
@@ -54,6 +66,8 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
     phase = state.phase
     if facts.arguments_error:
         return Refusal(facts.arguments_error)
+    if facts.unmet:
+        return Refusal(facts.unmet)
     if phase.kind == "tactical":
         return Next("transition")
     if phase.purpose == "final":
@@ -73,13 +87,27 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
             f"plan.md has phases without a checkbox step: {', '.join(facts.plan_unboxed)}. Give "
             "each its steps, ticked where they are done. The form of a phase:\n" + PLAN_FORM
         )
+    known = {item.id for item in state.scope}
+    if not any(item.original for item in state.scope):
+        if facts.plan_steps > MAX_STEPS:
+            return Refusal(
+                f"plan.md has {facts.plan_steps:,} boxes, at most {MAX_STEPS} can be kept account "
+                "of. Make the steps larger; the todos of a phase divide them."
+            )
+        known |= {f"P{number}" for number in range(1, facts.plan_steps + 1)}
     if facts.todos_file == "missing" and facts.plan_open == 0 and phase.purpose != "bootstrap":
         return Next("final")
-    return _todos(facts, limits, {item.id for item in state.scope}) or Next("work")
+    return _todos(facts, limits, known) or Next("work")
 
 
-def completion_gate(facts: GateFacts) -> Refusal | None:
-    """Whether the job may end."""
+def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
+    """Whether the job may end: with nothing open, or with a reason for whatever is.
+
+    Args:
+        state: With the scope ledger.
+        facts: What the workspace and the call hold.
+        rewinds: How often the job has gone back; without that nothing is given up.
+    """
     if facts.arguments_error:
         return Refusal(facts.arguments_error)
     if facts.missing_deliverables:
@@ -87,12 +115,37 @@ def completion_gate(facts: GateFacts) -> Refusal | None:
         return Refusal(
             f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
         )
-    if facts.plan_open:
+    open_items = state.open_items
+    if not facts.plan_open and not open_items:
+        return None
+    if not rewinds:
+        return Refusal(f"{_left(facts, open_items)} {DO_THE_WORK} {GIVING_UP}")
+    if facts.unexplained_phases or facts.unexplained_items:
+        named = [label[:60] for label in facts.unexplained_phases[:MOST_OPEN]]
+        named += facts.unexplained_items
         return Refusal(
-            f"plan.md has {facts.plan_open} open phase{'s' if facts.plan_open > 1 else ''}. Do the "
-            "work, or tick the boxes of what is done, then call job_complete again."
+            f"{_left(facts, open_items)} {DO_THE_WORK} What cannot be done needs an entry of its "
+            f"own in `unresolved`, with its id and the reason: {'; '.join(named)}."
         )
     return None
+
+
+def _left(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
+    """What is open, in a sentence or two."""
+    told = []
+    if facts.plan_open:
+        told.append(f"plan.md has {facts.plan_open} open phase{'s' if facts.plan_open > 1 else ''}")
+    if items:
+        named = "; ".join(_named(items))
+        told.append(f"{len(items)} scope item{'s are' if len(items) > 1 else ' is'} open: {named}")
+    return f"{', and '.join(told)}."
+
+
+def _named(items: Sequence[ScopeItem]) -> list[str]:
+    """`S2 Cover water`, of the first few."""
+    named = [f"{item.id} {item.text[:80]}" for item in items[:MOST_OPEN]]
+    more = len(items) - MOST_OPEN
+    return [*named, f"and {more} more"] if more > 0 else named
 
 
 def _todos(facts: GateFacts, limits: JobLimits, items: set[str]) -> Refusal | None:
@@ -125,9 +178,21 @@ def _todos(facts: GateFacts, limits: JobLimits, items: set[str]) -> Refusal | No
         seen.add(todo.id)
         if todo.content is None:
             return Refusal(f"todos.yaml: the content of todo {todo.id} is not a text with words.")
+        if todo.done_when_error:
+            return Refusal(
+                f"todos.yaml: done_when of todo {todo.id} cannot be used: {todo.done_when_error}."
+            )
         if unknown := [item for item in todo.items if item not in items]:
             return Refusal(
                 f"todos.yaml: todo {todo.id} names items that do not exist: {', '.join(unknown)}. "
-                f"The items are: {', '.join(sorted(items)) or 'none'}."
+                f"The items are: {_ids(items)}."
             )
     return None
+
+
+def _ids(items: set[str]) -> str:
+    """In their order, the first of them."""
+    ordered = sorted(items, key=lambda item: (item[:1], len(item), item))
+    named = ", ".join(ordered[:MOST_NAMED]) or "none"
+    more = len(ordered) - MOST_NAMED
+    return f"{named} and {more} more" if more > 0 else named

@@ -240,6 +240,9 @@ class Job:
             taken = await self._steps.take_folder(job)
             job.move_to(taken.commit)
             job.at = taken.at
+            job.state.take_items(taken.scope)
+            # The files may be others now: the call of job_complete goes through its gate again.
+            job.review = None
             for note in taken.notes:
                 self._inbox.notice(note)
         elif waiting.reason == "rewinds":
@@ -250,6 +253,7 @@ class Job:
             return
         elif waiting.reason in ("stuck", "review"):
             job.course = Course()
+            job.sent_back = job.refused_completions = 0
         job.waiting = None
 
     async def _interruptible(self, step: Coroutine[Any, Any, None]) -> None:
@@ -301,7 +305,7 @@ class Job:
         job.at, job.state = found.at, found.state
         for dropped in questions.drop(job):
             self._inbox.notice(dropped)
-        job.calls, job.next_call, job.correction = [], 0, None
+        job.calls, job.next_call, job.correction, job.review = [], 0, None, None
         job.course, job.timer = Course(), None
         job.context = job.compacted = 0
 

@@ -34,6 +34,12 @@ REWINDS = Waiting(
     message="The agent wants to rewind once more and has used up its rewinds.",
     remedy="Resume grants one more; rewind with an issue of your own; or cancel.",
 )
+REVIEW = Waiting(
+    reason="review",
+    message="The review has not accepted the job.",
+    remedy="Read its findings with starter.py log; resume lets the agent go on, rewind with an "
+    "issue of your own tells it how, or cancel.",
+)
 
 
 TRY_AGAIN = timedelta(seconds=30)

@@ -8,9 +8,9 @@ from typing import Any
 from temporalio import workflow
 
 from protocol.course import Course
-from protocol.record import JobRecord, Waiting
-from protocol.requests import Call, TransitionRequest, Usage
-from protocol.state import Purpose
+from protocol.record import JobRecord, Review, Waiting
+from protocol.requests import Call, ReviewLimits, TransitionRequest, Usage
+from protocol.state import Purpose, Todo
 from protocol.tools import ToolRoute
 from workflows import budget, course, gates, parking, questions, replies, stuck
 from workflows.parking import StepFailed
@@ -18,6 +18,11 @@ from workflows.steps import Steps
 
 MAX_SQUEEZES = 4
 """Compactions in a row on the endpoint's word that the request is too long."""
+SENT_BACK = "The review sent the job back: {findings}\nMend this, then call job_complete again."
+UNDECIDED = (
+    "the reviewer gave no verdict in {calls} replies, which counts as no. Make it plain in the "
+    "summary and notes of job_complete where each thing that was asked for can be found."
+)
 NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
 
 
@@ -50,7 +55,9 @@ class PhaseLoop:
     async def step(self) -> None:
         """Carry out the next call of the reply at hand, or ask the model for a reply."""
         job = self.job
-        if job.next_call < len(job.calls):
+        if job.review:
+            await self._go_on_reviewing(job.review)
+        elif job.next_call < len(job.calls):
             await self._carry_out(job.calls[job.next_call])
         elif issue := stuck.overdue(job.course, job.step):
             await self._force_rewind(issue)
@@ -86,9 +93,7 @@ class PhaseLoop:
 
     def no_room(self) -> Waiting | None:
         """How the job waits if the limits leave no room for its next call, else None."""
-        job = self.job
-        calls = job.next_call < len(job.calls)
-        return _no_room(job, budget.TOOL_CALL if calls else budget.next_model_call(job))
+        return _no_room(self.job, budget.next_call(self.job))
 
     def _parked(self, reservation: budget.Reservation) -> bool:
         """Park the job if the limits leave no room for a call."""
@@ -224,9 +229,17 @@ class PhaseLoop:
         job.next_call = len(job.calls) if route.ends_reply else job.next_call + 1
         completed = reply.ok and call.tool == "todo_complete"
         if completed and (todo := job.state.phase.current):
+            self._tell_what_counts(todo)
             job.state.complete_todo(todo.id)
+        job.state.take_items(reply.scope)
         self._watch_call(course.Happened(call, reply, polling=route.polling, completed=completed))
         return True
+
+    def _tell_what_counts(self, todo: Todo) -> None:
+        """A todo that names no scope item counts for the next one: people should see that."""
+        covered = self.job.state.covered_by(todo)
+        if covered and not todo.items:
+            self.notice(f"todo {todo.id} names no scope item; it counts for {covered[0]}")
 
     async def _deny(self, call: Call, why: str) -> None:
         job = self.job
@@ -256,6 +269,8 @@ class PhaseLoop:
             await self._run(call, route, outcome.reason)
             return
         current = job.state.phase.current
+        if current:
+            self._tell_what_counts(current)
         await self.turn(
             outcome.purpose, call=job.next_call, completes=current.id if current else None
         )
@@ -263,9 +278,48 @@ class PhaseLoop:
     async def _complete(self, call: Call, route: ToolRoute) -> None:
         job = self.job
         facts = (await self.steps.facts(job)).facts
-        if refusal := gates.completion_gate(facts):
+        if refusal := gates.completion_gate(job.state, facts, job.rewinds):
+            job.refused_completions += 1
             await self._run(call, route, refusal.reason)
-            return
+        elif job.limits.review:
+            job.review = Review()
+        else:
+            await self._close()
+
+    async def _go_on_reviewing(self, review: Review) -> None:
+        """Ask the reviewer for a reply, or act on its verdict."""
+        job, limits = self.job, self.job.limits.review
+        call = job.calls[job.next_call]
+        route = job.route(call.tool)
+        if review.verdict is None and limits:
+            if not self._parked(budget.review_call(job)):
+                await self._ask_reviewer(review, limits)
+        elif review.verdict == "accepted":
+            await self._close()
+            job.review = None
+        elif route and not self._parked(budget.TOOL_CALL):
+            await self._run(call, route, SENT_BACK.format(findings=review.findings))
+            job.review = None
+            job.refused_completions += 1
+            job.sent_back += 1
+            if limits and job.sent_back >= limits.attempts:
+                job.waiting = parking.REVIEW
+
+    async def _ask_reviewer(self, review: Review, limits: ReviewLimits) -> None:
+        job, number = self.job, review.calls + 1
+        reply = await self.steps.review(job, review.calls, last=number >= limits.calls)
+        job.move_to(reply.commit)
+        job.at = reply.at
+        job.spend(reply.usage)
+        job.review = Review(calls=number, context=reply.context)
+        if reply.verdict:
+            job.review.verdict, job.review.findings = reply.verdict, reply.findings
+        elif number >= limits.calls:
+            job.review.verdict = "sent back"
+            job.review.findings = UNDECIDED.format(calls=number)
+
+    async def _close(self) -> None:
+        job = self.job
         closed = await self.steps.close(job, "completed", call=job.next_call)
         job.move_to(closed.commit)
         for todo in job.state.phase.todos:
@@ -346,6 +400,7 @@ class PhaseLoop:
         job.context, job.compacted, job.squeezed = turned.context, 0, 0
         job.spend(turned.usage)
         job.begin_phase()
+        job.review, job.refused_completions = None, 0
         job.calls, job.next_call, job.correction = [], 0, None
         job.course, job.timer, job.wordy = Course(), None, 0
         for path in turned.moved_aside:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from protocol import scope
 from protocol.record import JobRecord, Timer
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
 from workflows import budget, questions
 
+MOST_ITEMS = 200
+
 
 def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
     """What `starter.py show --json` prints."""
-    phase, scope = job.state.phase, job.state.scope
+    phase = job.state.phase
     approval = questions.approval_at_hand(job)
     return {
         "agent": job.agent,
@@ -38,13 +41,13 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
         "waits_until": _time(job.timer) if job.timer else None,
         "usage": job.usage.model_dump(),
         "limits": budget.standing(job),
-        "scope": {
-            "original": sum(item.original for item in scope),
-            "completed": sum(item.status == "completed" for item in scope),
-            "added": sum(not item.original for item in scope),
-            "dropped": sum(item.status == "dropped" for item in scope),
-            "open": sum(item.status == "open" for item in scope),
-        },
+        "scope": scope.standing(job.state.scope),
+        "items": [
+            {"id": item.id, "text": item.text[:200], "status": item.status}
+            for item in job.state.scope[:MOST_ITEMS]
+        ],
+        "refused_completions": job.refused_completions,
+        "reviewing": job.review is not None,
         "clarification": job.clarification.model_dump(),
         "approval": approval.model_dump() if approval else None,
         "correction": job.correction,
@@ -98,9 +101,19 @@ def details(job: JobRecord, notices: list[str]) -> str:
         f"{usage.prompt_tokens + usage.completion_tokens:,}{cost} · rewinds {job.rewinds} · "
         f"refusals {job.refusals} · nudges {job.nudges}",
     ]
+    if items := job.state.scope:
+        lines += ["", f"Scope: {scope.line(items)}"]
+    if job.review:
+        lines += ["", f"The completion is under review, call {job.review.calls + 1}."]
     if job.result:
         lines += ["", "### Result", "", job.result.summary[:2000], ""]
         lines += [f"- `{path}`" for path in job.result.deliverables[:50]]
+        for heading, listed in (
+            ("Unresolved", job.result.unresolved),
+            ("Dropped", job.result.dropped),
+        ):
+            if listed:
+                lines += ["", f"### {heading}", "", *(f"- {text[:300]}" for text in listed[:50])]
     if notices:
         lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]
     return "\n".join(lines)

@@ -32,6 +32,8 @@ from protocol.requests import (
     PrepareRequest,
     Recovered,
     RecoverRequest,
+    ReviewReply,
+    ReviewRequest,
     ShowCallRequest,
     ShownCall,
     ToolReply,
@@ -189,6 +191,20 @@ class Steps:
         )
         return await self._regular(
             "close_job", request, Closed, story(job, f"job {outcome}"), TEN_MINUTES, 4
+        )
+
+    async def review(self, job: JobRecord, number: int, *, last: bool) -> ReviewReply:
+        """One reply of the reviewer."""
+        request = ReviewRequest(**self.at(job), call=job.next_call, number=number)
+        if last:
+            request.last = True
+        return await self._regular(
+            "review_job",
+            request,
+            ReviewReply,
+            story(job, f"review call {number + 1}"),
+            seconds=job.limits.model_seconds + 30,
+            attempts=0,
         )
 
     async def find_checkpoint(self, job: JobRecord) -> Recovered:

@@ -63,7 +63,7 @@ class ModelCalls:
         snapshot.state.step = request.step
         estimate = context_tokens(snapshot)
         model = snapshot.config.model_for(snapshot.state.phase.kind)
-        message = _message(request.step, streamed, reasoning=model.send_reasoning)
+        message = assistant_message(request.step, streamed, reasoning=model.send_reasoning)
         snapshot.conversation = snapshot.conversation.append(message)
         if streamed.reasoning:
             snapshot.keep_reasoning(streamed.reasoning)
@@ -87,7 +87,8 @@ class ModelCalls:
         return reply
 
 
-def _message(step: int, streamed: Streamed, *, reasoning: bool) -> dict[str, Any]:
+def assistant_message(step: int, streamed: Streamed, *, reasoning: bool) -> dict[str, Any]:
+    """A reply as the message that the next request holds of it."""
     message: dict[str, Any] = {"role": "assistant", "content": streamed.text or None}
     if reasoning and streamed.reasoning:
         message["reasoning_content"] = streamed.reasoning

@@ -7,15 +7,20 @@ changes, is the last message and is stored nowhere.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from activities.snapshot import Snapshot
 from activities.tokens import MESSAGE_TOKENS, count, encoding_of
+from activities.tools import Tool
 from activities.tools.offering import offer
 from config.schema import ModelConfig
-from protocol.state import Phase, PhaseKind
+from protocol import scope
+from protocol.state import JobState, Phase, PhaseKind
 
 RULE = "═" * 8
+MOST_OPEN = 20
+"""Open scope items that the list names by their ids."""
 
 
 def request_body(
@@ -46,6 +51,14 @@ def fixed_tokens(snapshot: Snapshot) -> int:
     return _fixed(snapshot, snapshot.config.model_for(snapshot.state.phase.kind)).tokens
 
 
+def conversation_body(
+    model: ModelConfig, tools: Sequence[Tool], messages: Sequence[bytes]
+) -> bytes:
+    """A request with tools and stored messages, for a conversation beside the job's own."""
+    text = _json({**_settings(model), "tools": [entry.schema for entry in tools]})[:-1]
+    return b'%b,"messages":[%b]}' % (text, b",".join(messages))
+
+
 def plain_body(model: ModelConfig, system: str, asked: str) -> bytes:
     """A request with a prompt of its own and no tools, for summaries."""
     body = _settings(model)
@@ -65,15 +78,25 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
         *todo_lines(phase),
         f"Progress: {len(phase.todos) - phase.open_count}/{len(phase.todos)}",
     ]
-    if scope := snapshot.state.scope:
-        closed = sum(item.status != "open" for item in scope)
-        lines.append(f"Scope: {closed} of {len(scope)} items closed")
-    if phase.current:
-        lines.append(f"Do todo {phase.current.id}, then call `todo_complete`.")
+    if items := snapshot.state.scope:
+        lines.append(f"Scope: {scope.line(items)}{_open(snapshot.state)}")
+    if todo := phase.current:
+        lines.append(f"Do todo {todo.id}, then call `todo_complete`.")
+        if todo.done_when:
+            lines.append(f"It is done when {todo.done_when.told}.")
     lines.append(RULE)
     if correction:
         lines.append(correction)
     return "\n".join(lines)
+
+
+def _open(state: JobState) -> str:
+    """The items that a strategic phase has to plan for."""
+    found = state.open_items
+    if state.phase.kind == "tactical" or not found:
+        return ""
+    more = f" and {len(found) - MOST_OPEN} more" if len(found) > MOST_OPEN else ""
+    return f"; open: {', '.join(item.id for item in found[:MOST_OPEN])}{more}"
 
 
 def todo_lines(phase: Phase) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 from activities.rehearsal.plans import Plan, PlanPhase, counted, slug_of
 from activities.rehearsal.reading import list_paths, read_all
@@ -23,8 +24,13 @@ _ORDER = re.compile(r"^(?:Note in|Write) `[^`]+`:? *(?:what is known about: )?")
 _BORING = {"write", "notes", "check", "should", "which", "about", "their", "there", "these"}
 
 
-def steps_of(instructions: str) -> list[str]:
-    """What the instructions ask for: their list items if there are any, else their sentences."""
+def steps_of(instructions: str, others: Sequence[str] = ()) -> list[str]:
+    """What the instructions ask for: their list items if there are any, else their sentences.
+
+    Args:
+        instructions: Of the job.
+        others: What is asked for beside them.
+    """
     lines = [line for line in instructions.splitlines() if not line.startswith("#")]
     items = [found.group(1) for line in lines if (found := _ITEM.match(line))]
     if not items:
@@ -35,6 +41,7 @@ def steps_of(instructions: str) -> list[str]:
                 items[-1] += f" {part}"
             elif re.search(r"\w{3}", part):
                 items.append(part)
+    items += others
     steps = [" ".join(item.replace("`", "").split())[:MAX_STEP] for item in items]
     while len(steps) > MAX_STEPS:
         # Neighbours belong together more than what stands far apart.
@@ -43,9 +50,12 @@ def steps_of(instructions: str) -> list[str]:
     return steps or ["Do what the instructions ask"]
 
 
-def plan(instructions: str, documents: dict[str, str]) -> Plan:
-    """Gather, produce, review: one todo for each step of the instructions in each phase."""
-    steps = steps_of(instructions)
+def plan(instructions: str, documents: dict[str, str], items: dict[str, str]) -> Plan:
+    """Gather, produce, review: one todo for each step of the instructions in each phase.
+
+    Scope items that the instructions do not speak of are steps as well.
+    """
+    steps = steps_of(instructions, [text for text in items.values() if text not in instructions])
     targets = [_target(number, step) for number, step in enumerate(steps, 1)]
     reads = [
         f"Read `{text}` and note in `notes/source_{n}.md` what it says about the task"

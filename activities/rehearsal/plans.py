@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 _HEADING = re.compile(r"^##\s+Phase\s+\d+\s*[:.-]\s*(.+?)\s*$", re.IGNORECASE)
 _BOX = re.compile(r"^- \[([ xX])\] (.+)$")
@@ -84,6 +85,28 @@ def fit(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
         f"Note in `notes/{slug}_{n}.md` what else was seen" for n in range(missing - len(fillers))
     ]
     return todos
+
+
+def cover(todos: list[dict[str, Any]], items: dict[str, str], *, last: bool) -> None:
+    """Let todos name the scope items they carry out.
+
+    Args:
+        todos: Of the list that is handed over.
+        items: Text by id.
+        last: No other list follows: what no todo speaks of is shared out as well.
+    """
+    texts = [_letters(todo["content"]) for todo in todos]
+    for number, (item, text) in enumerate(items.items()):
+        wanted = _letters(text)[:60]
+        named = [place for place, content in enumerate(texts) if wanted and wanted in content]
+        if not named and last:
+            named = [number % len(todos)]
+        for place in named:
+            todos[place].setdefault("items", []).append(item)
+
+
+def _letters(text: str) -> str:
+    return "".join(char for char in text.lower() if char.isalnum())
 
 
 def slug_of(text: str, words: int = 5) -> str:

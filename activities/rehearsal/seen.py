@@ -12,6 +12,7 @@ from activities.rehearsal.wire import Request
 _HEADER = re.compile(r'Todo list · (strategic|tactical) phase (\d+)(?: "(.*?)")?(?: · | ═|$)')
 _TODO = re.compile(r"^([☑▶☐]) (-?\d+)\. (.*)$")
 _LIMITS = re.compile(r"(\d+) to\s+(\d+) todos")
+_SCOPE = re.compile(r"^- ([SPA]\d+) \(open\): (.*)$", re.MULTILINE)
 _WORKSPACE = "## workspace.md as this phase began"
 _DEFERRED = "## Tools on demand"
 
@@ -74,6 +75,11 @@ class View:
         """Tools that have to be found before they can be called."""
         listed = self.system.partition(_WORKSPACE)[0].partition(_DEFERRED)[2]
         return frozenset(re.findall(r"^- `(\S+)`: ", listed, re.MULTILINE)) - self.tools
+
+    @property
+    def open_items(self) -> dict[str, str]:
+        """The scope items that were open when the phase began: text by id."""
+        return dict(_SCOPE.findall(self.opening))
 
     @property
     def issue(self) -> str:

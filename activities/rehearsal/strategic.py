@@ -7,6 +7,7 @@ every agent may word its predefined todos differently.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from activities.rehearsal import extraction, generalist, plans
 from activities.rehearsal.plans import counted
@@ -14,6 +15,7 @@ from activities.rehearsal.reading import documents_of, list_paths, parse_listing
 from activities.rehearsal.replay import Steps, insist, once
 from activities.rehearsal.seen import View, failed
 
+_OPEN_ITEM = re.compile(r"(?:open:|;) ([SPA]\d+) ")
 MAX_SHOWN = 40
 MAX_PROGRESS = 20
 MAX_LIST = 100
@@ -86,7 +88,11 @@ def write_plan(view: View) -> Steps:
     instructions = yield from read_all("instructions.md")
     documents = documents_of((yield from list_paths("documents")))
     text = "\n".join(instructions) or view.opening
-    plan = extraction.plan(list(documents)) if extracts(view) else generalist.plan(text, documents)
+    plan = (
+        extraction.plan(list(documents))
+        if extracts(view)
+        else generalist.plan(text, documents, view.open_items)
+    )
     yield from insist("write_file", path="plan.md", content=plan.text)
     return f"Wrote plan.md with {counted(len(plan.phases), 'phase')}."
 
@@ -109,6 +115,10 @@ def mark_progress(view: View) -> Steps:
     grown = False
     if extraction.may_grow(plan):
         grown = yield from extraction.grow(plan)
+        for item, text in view.open_items.items():
+            if text == extraction.LATER:
+                reason = "The candidates are counted; the batches take the place of this step."
+                yield from once("drop_item", id=item, reason=reason)
     result = "Error"
     if not grown:
         result = yield from once("edit_file", path="plan.md", old=before, new=finished.boxes)
@@ -138,7 +148,10 @@ def hand_over(view: View) -> Steps:
     fewest, most = view.todo_limits
     steps = plans.fit(phase.steps, fewest, most, phase.name)
     again = extraction.AGAIN if view.issue else ""
-    todos = [{"id": n, "content": step[:450] + again} for n, step in enumerate(steps, 1)]
+    todos: list[dict[str, Any]] = [
+        {"id": n, "content": step[:450] + again} for n, step in enumerate(steps, 1)
+    ]
+    plans.cover(todos, view.open_items, last=sum(not other.done for other in plan.phases) == 1)
     yield from insist(
         "todo_write", phase=phase.name, description=phase.objective[:1000], todos=todos
     )
@@ -205,6 +218,8 @@ def finish(view: View) -> Steps:
         if not failed(result):
             break
         refusals += 1
+        for item in _OPEN_ITEM.findall(result):
+            yield from once("drop_item", id=item, reason="No step of the plan came to it.")
         # What the refusal names cannot be delivered: it is listed as unresolved instead.
         named = [path for path in deliverables if path in result]
         deliverables = [path for path in deliverables if path not in named]

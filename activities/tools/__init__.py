@@ -6,7 +6,9 @@ from activities.tools import (
     files,
     history,
     requirements,
+    scope,
     todos,
+    verdict,
     waiting,
 )
 from activities.tools.registry import REGISTRY, Tool, select
@@ -19,7 +21,9 @@ __all__ = [
     "files",
     "history",
     "requirements",
+    "scope",
     "select",
     "todos",
+    "verdict",
     "waiting",
 ]

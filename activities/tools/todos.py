@@ -9,10 +9,16 @@ from __future__ import annotations
 from typing import Annotated
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from activities.done_when import checked, unmet
 from activities.tools.context import ToolContext, ToolError
 from activities.tools.registry import tool
+from protocol.state import DoneWhen
+
+
+def _usable(condition: DoneWhen | None) -> DoneWhen | None:
+    return condition and checked(condition)
 
 
 class NewTodo(BaseModel):
@@ -25,6 +31,11 @@ class NewTodo(BaseModel):
     items: list[str] = Field(
         default_factory=list, description="Ids of the scope items it covers, if any."
     )
+    done_when: Annotated[DoneWhen | None, AfterValidator(_usable)] = Field(
+        None,
+        description="What the system checks before the todo counts as done: file_exists (a path "
+        "or pattern), or matches with a path and an RE2 pattern.",
+    )
 
 
 @tool("todos", effect="writes", ends_reply=True)
@@ -34,15 +45,21 @@ def todo_complete(
 ) -> str:
     """Complete the current todo and go on to the next.
 
-    Completing the last todo ends the phase, if its gates agree.
+    Refused while its `done_when` does not hold. Completing the last todo ends the phase, if its
+    gates agree.
     """
     todo = context.state.phase.current
     if todo is None:
         raise ToolError("There is no open todo.")
+    if why := unmet(context.files, todo.done_when):
+        raise ToolError(why)
+    unnamed = [] if todo.items else context.state.covered_by(todo)
     context.state.complete_todo(todo.id, notes)
     following = context.state.phase.current
     remain = context.state.phase.open_count
     done = f"Completed todo {todo.id}: {todo.content} {remain} remain{'s' if remain == 1 else ''}."
+    if unnamed:
+        done += f" It names no scope item and counts for {unnamed[0]}."
     return done + (f" Next is todo {following.id}: {following.content}" if following else "")
 
 
@@ -108,11 +125,16 @@ def job_complete(
     notes: Annotated[str, Field(max_length=20_000)] = "",
     unresolved: Annotated[
         list[Annotated[str, Field(max_length=2000)]] | None,
-        Field(max_length=200, description="What is left open, with reasons."),
+        Field(
+            max_length=200,
+            description="What is left open: an entry for each open scope item (by id) and each "
+            'open phase ("Phase 2"), with the reason.',
+        ),
     ] = None,
 ) -> str:
     """End the job with its result.
 
-    Refused while a deliverable is missing or the plan has an open phase.
+    Refused while a deliverable is missing or empty, a phase of the plan is open, or a scope item
+    is. After a rewind was tried, what is open may be listed in `unresolved` with the reason.
     """
     raise ToolError("job_complete was not accepted.")

@@ -58,8 +58,11 @@ def _tables(name: str, section: type[BaseModel], defaults: dict[str, Any]) -> li
 
 
 def _section(field: FieldInfo) -> type[BaseModel] | None:
-    kind = field.annotation
-    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+    """The section that a key holds, also where it may be null."""
+    for kind in (field.annotation, *get_args(field.annotation)):
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            return None if get_origin(field.annotation) in (dict, list) else kind
+    return None
 
 
 def _table(title: str, fields: dict[str, FieldInfo], defaults: dict[str, Any]) -> str:

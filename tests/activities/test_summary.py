@@ -50,7 +50,7 @@ def test_progress_and_scope(tmp_path: Path) -> None:
         "Step 1. Notes: found it",
         "## Open",
         "- Step 2.",
-        "1 of 2 items",
+        "0 of 2 items completed; dropped 1",
     ):
         assert words in text
     assert "- open: S1 tea" in text

@@ -9,7 +9,7 @@ import pytest
 
 from activities.plan import parse_todos
 from protocol.requests import GateFacts, JobLimits
-from protocol.state import Purpose
+from protocol.state import JobState, Purpose
 from protocol.tools import ToolRoute
 from tests.workflows.records import state
 from workflows.gates import Next, Refusal, completion_gate, phase_gate, phase_rule, unknown_tool
@@ -73,6 +73,11 @@ REFUSALS: dict[str, tuple[GateFacts, list[str]]] = {
         ["todo 1", "do not exist: S9", "S1, S2"],
     ),
     "items no list": (facts(with_first(items="S9")), ["do not exist: S9"]),
+    "done_when wrong": (
+        facts(with_first(done_when={"command": "make"})),
+        ["done_when of todo 1", "no command"],
+    ),
+    "not done": (facts(unmet="There is no a.md."), ["There is no a.md."]),
     "phase without a box": (facts(plan_unboxed=["Harvest"]), ["Harvest", "- [ ] first step"]),
     "plan without phases": (facts(plan_phases=0, plan_open=0), ["no phase", "## Phase 1: name"]),
     "workspace.md too long": (facts(workspace_tokens=4001), ["4,001", "4,000", "notes/"]),
@@ -125,27 +130,104 @@ def test_the_final_phase_ends_only_by_job_complete() -> None:
     assert "job_complete" in outcome.reason
 
 
-def test_a_tactical_phase_ends_without_a_gate() -> None:
+def test_a_tactical_phase_ends_when_its_last_todo_is_done() -> None:
     assert phase_gate(state("work"), GateFacts(), LIMITS) == Next("transition")
+    undone = GateFacts(unmet="There is no a.md.")
+    assert phase_gate(state("work"), undone, LIMITS) == Refusal("There is no a.md.")
+
+
+def without_scope() -> JobState:
+    return state("bootstrap").model_copy(update={"scope": []})
+
+
+def test_the_first_list_may_name_the_boxes_that_become_the_scope() -> None:
+    found = facts(with_first(items=["P1", "P2"]), plan_steps=2)
+    assert phase_gate(without_scope(), found, LIMITS) == Next("work")
+    outcome = phase_gate(without_scope(), facts(with_first(items=["P3"]), plan_steps=2), LIMITS)
+    assert isinstance(outcome, Refusal)
+    assert "do not exist: P3. The items are: P1, P2." in outcome.reason
+
+
+def test_a_first_plan_has_no_more_boxes_than_can_be_kept_account_of() -> None:
+    outcome = phase_gate(without_scope(), facts(plan_steps=501), LIMITS)
+    assert isinstance(outcome, Refusal)
+    assert "501 boxes, at most 500" in outcome.reason
+    assert phase_gate(state(), facts(plan_steps=501), LIMITS) == Next("work")
+
+
+def covered(*open_ids: str) -> JobState:
+    """A job whose scope is completed but for these items."""
+    job = state("final")
+    for item in job.scope:
+        item.status = "open" if item.id in open_ids else "completed"
+    return job
+
+
+DONE = GateFacts(plan_phases=2)
+OPEN = GateFacts(plan_phases=2, plan_open=1)
+
+
+def refused(job: JobState, found: GateFacts, rewinds: int = 0) -> str:
+    refusal = completion_gate(job, found, rewinds)
+    assert isinstance(refusal, Refusal)
+    assert len(refusal.reason) < 2000
+    return refusal.reason
 
 
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
         (GateFacts(missing_deliverables=["a.md: does not exist"]), ["a.md: does not exist"]),
-        (GateFacts(plan_open=1), ["1 open phase.", "job_complete again"]),
+        (GateFacts(plan_open=1), ["1 open phase.", "job_complete again", "todo_rewind"]),
         (GateFacts(plan_open=3), ["3 open phases"]),
         (GateFacts(arguments_error="confidence: at most 1"), ["confidence: at most 1"]),
     ],
 )
 def test_completion_is_refused(found: GateFacts, expected: list[str]) -> None:
-    refusal = completion_gate(found)
-    assert refusal is not None
-    assert all(words in refusal.reason for words in expected)
+    for rewinds in (0, 1):
+        found.unexplained_phases = ["Phase 2: Brew"] if found.plan_open else []
+        reason = refused(covered(), found, rewinds)
+        assert all(words in reason for words in expected if rewinds == 0 or words != "todo_rewind")
 
 
 def test_completion_passes() -> None:
-    assert completion_gate(GateFacts(plan_phases=2)) is None
+    assert completion_gate(covered(), DONE, 0) is None
+
+
+def test_an_open_item_keeps_the_job_from_ending() -> None:
+    reason = refused(covered("S2"), DONE)
+    assert "1 scope item is open: S2 water" in reason
+    assert "drop_item" in reason
+    both = refused(covered("S1", "S2"), OPEN)
+    assert "1 open phase, and 2 scope items are open: S1 tea; S2 water" in both
+
+
+def test_a_dropped_item_does_not() -> None:
+    job = covered("S2")
+    job.drop_item("S2", "There is none.")
+    assert completion_gate(job, DONE, 0) is None
+
+
+def test_what_is_open_is_given_up_only_after_a_rewind() -> None:
+    assert "only after that" in refused(covered("S2"), DONE)
+    assert "only after that" in refused(covered(), OPEN)
+    assert completion_gate(covered("S2"), OPEN, 1) is None
+
+
+def test_what_is_open_needs_a_reason_each() -> None:
+    reason = refused(covered("S1", "S2"), GateFacts(unexplained_items=["S2"]), 1)
+    assert "entry of its own in `unresolved`, with its id and the reason: S2." in reason
+    named = GateFacts(plan_open=1, unexplained_phases=["Phase 2: Brew"])
+    assert "the reason: Phase 2: Brew." in refused(covered("S1"), named, 1)
+
+
+def test_of_many_open_items_a_refusal_names_the_first() -> None:
+    job = covered()
+    for n in range(300):
+        job.add_item(f"thing {n} " + "x" * 400)
+    reason = refused(job, GateFacts(unexplained_items=[f"A{n}" for n in range(1, 31)]), 1)
+    assert "300 scope items are open" in reason
+    assert "and 290 more" in reason
 
 
 def test_a_tool_of_the_other_kind_of_phase_is_named_with_its_phase() -> None:

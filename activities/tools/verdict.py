@@ -1,0 +1,38 @@
+"""How a reviewer decides. Its calls are read by `activities.review`, which gives it these tools."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from activities.tools.context import ToolContext, ToolError
+from activities.tools.registry import tool
+
+MAX_FINDINGS = 1800
+NOT_HERE = "Only a review can accept a job or send it back."
+
+
+@tool("verdict", effect="reads", phases=("strategic",), ends_reply=True)
+def accept(
+    context: ToolContext,
+    findings: Annotated[str, Field(max_length=MAX_FINDINGS, description="What was checked.")] = "",
+) -> str:
+    """Accept the job as done."""
+    raise ToolError(NOT_HERE)
+
+
+@tool("verdict", effect="reads", phases=("strategic",), ends_reply=True)
+def send_back(
+    context: ToolContext,
+    findings: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=MAX_FINDINGS,
+            description="Each defect, with its file and what to do about it.",
+        ),
+    ],
+) -> str:
+    """Send the job back to work; it is told the findings."""
+    raise ToolError(NOT_HERE)

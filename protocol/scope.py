@@ -1,0 +1,73 @@
+"""The scope ledger: what the job was asked to cover, and what became of each item.
+
+An item is completed, or dropped with a reason, or open. Workflow memory and checkpoints both keep
+the ledger; what an activity changes of it is reported and taken over as it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from protocol.state import TEXT_CHARACTERS, ScopeItem, one_line
+
+MAX_STEPS = 500
+"""Boxes that a first plan may have where they become the items."""
+STEP_CHARACTERS = 200
+Box = tuple[bool, str]
+"""A box of the plan: whether it is ticked, and its text."""
+
+
+def given_items(texts: Sequence[str]) -> list[ScopeItem]:
+    """The ledger of a job whose start or instructions list its items."""
+    return [
+        ScopeItem(id=f"S{n}", text=one_line(text, TEXT_CHARACTERS))
+        for n, text in enumerate(texts, 1)
+    ]
+
+
+def plan_items(boxes: Sequence[Box]) -> list[ScopeItem]:
+    """The ledger of a job that has none: the boxes of its first plan."""
+    items = [
+        ScopeItem(id=f"P{n}", text=one_line(text, STEP_CHARACTERS), source="plan")
+        for n, (_, text) in enumerate(boxes, 1)
+    ]
+    follow_boxes(items, boxes)
+    return items
+
+
+def follow_boxes(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> None:
+    """Complete the items from the plan whose box is ticked now.
+
+    A box that is gone, or says something else, leaves its item open. Of boxes with the same text
+    each counts for one item.
+    """
+    ticked = Counter(one_line(text, STEP_CHARACTERS) for done, text in boxes if done)
+    for item in items:
+        if item.source == "plan" and ticked[item.text] > 0:
+            ticked[item.text] -= 1
+            if item.status == "open":
+                item.status = "completed"
+
+
+def standing(items: Sequence[ScopeItem]) -> dict[str, int]:
+    """The ledger in figures; `completed` of the original items."""
+    return {
+        "original": sum(item.original for item in items),
+        "completed": sum(item.original and item.status == "completed" for item in items),
+        "added": sum(not item.original for item in items),
+        "dropped": sum(item.status == "dropped" for item in items),
+        "open": sum(item.status == "open" for item in items),
+    }
+
+
+def line(items: Sequence[ScopeItem]) -> str:
+    """`3 of 5 items completed; of 1 added 0; dropped 1`: for the model, and for people."""
+    told = standing(items)
+    text = f"{told['completed']} of {told['original']} items completed"
+    if told["added"]:
+        done = sum(not item.original and item.status == "completed" for item in items)
+        text += f"; of {told['added']} added {done}"
+    if told["dropped"]:
+        text += f"; dropped {told['dropped']}"
+    return text

@@ -1,0 +1,94 @@
+"""A review's verdicts, what the reviewer is shown, and what it may do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from activities.review import decided, reviewer_tools, task
+from config.loader import load_agent
+from config.schema import Problem
+from protocol.scope import given_items
+from tests.activities.standing import Standing
+
+
+def call(name: str, **arguments: object) -> tuple[str, str]:
+    return name, json.dumps(arguments)
+
+
+def test_only_accept_accepts() -> None:
+    assert decided([call("accept")]) == ("accepted", "")
+    assert decided([call("read_file", path="a"), call("accept", findings="ok")])[0] == "accepted"
+    assert decided([call("send_back", findings="a.md is empty")]) == ("sent back", "a.md is empty")
+    assert decided([]) == decided([call("read_file", path="a")]) == (None, "")
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [("accept", "{")],
+        [call("accept", verdict="yes")],
+        [call("send_back")],
+        [call("accept"), call("send_back", findings="no")],
+        [call("send_back", findings="no"), call("accept")],
+    ],
+)
+def test_a_verdict_that_cannot_be_read_and_one_that_is_divided_are_no(
+    calls: list[tuple[str, str]],
+) -> None:
+    verdict, findings = decided(calls)
+    assert verdict == "sent back"
+    assert findings
+
+
+def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    snapshot = job.open()
+    snapshot.state.scope = given_items(["green tea", "water"])
+    snapshot.state.drop_item("S2", "It comes from the tap.")
+    job.commit = snapshot.save("scope", 1)
+    claim = {
+        "summary": "The guide is written.",
+        "deliverables": ["output/tea.md"],
+        "confidence": 0.75,
+        "unresolved": ["S1: half of it"],
+    }
+    job.reply(call("job_complete", **claim))
+    told = task(job.open(), 0)
+    for words in (
+        "Write about tea.",
+        "- S1 (open): green tea",
+        "- S2 (dropped): water It comes from the tap.",
+        "- output/tea.md",
+        "The guide is written.",
+        "0.75",
+        "- S1: half of it",
+    ):
+        assert words in told
+
+
+def test_a_reviewer_only_reads_and_can_decide() -> None:
+    names = [entry.name for entry in reviewer_tools(load_agent("reviewer", reviews=True))]
+    assert {"read_file", "accept", "send_back"} <= set(names)
+    writing = load_agent("reviewer", {"tools": ["files", "verdict"]})
+    with pytest.raises(Problem, match="only reads; take out write_file"):
+        reviewer_tools(writing)
+    with pytest.raises(Problem, match="decides with the group verdict"):
+        reviewer_tools(load_agent("reviewer", {"tools": ["read_file"]}))
+    with pytest.raises(Problem, match="neither a tool nor a group"):
+        reviewer_tools(load_agent("reviewer", {"tools": ["magic"]}))
+
+
+def test_the_reviewers_configuration_is_pinned_with_the_jobs() -> None:
+    config = load_agent("generalist", {"review": {"agent": "reviewer"}})
+    assert config.reviewer
+    assert "accept" in config.reviewer.instructions_template
+    assert config.reviewer.model in config.models
+    assert load_agent("generalist").reviewer is None
+
+
+def test_a_reviewer_has_no_reviewer() -> None:
+    with pytest.raises(Problem, match="has no reviewer itself"):
+        load_agent("reviewer", {"review": {"agent": "generalist"}}, reviews=True)

@@ -1,0 +1,86 @@
+"""A job of a few replies, and its model: each verb of a todo list does what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from activities.rehearsal import Reply, Request
+from activities.rehearsal.seen import View, failed, look
+from activities.rehearsal.wire import Arguments
+
+Call = tuple[str, Arguments]
+Does = Callable[[View], Sequence[Call]]
+SET = {
+    "limits.min_todos": 1,
+    "todos.bootstrap": ["Plan", "Hand over"],
+    "todos.transition": ["Mark"],
+    "todos.rewind": ["Rethink", "Hand over"],
+    "todos.final": ["Close"],
+}
+DONE: Call = ("todo_complete", {})
+
+
+def job(**details: Any) -> dict[str, Any]:
+    """The input of such a job."""
+    base = {"agent": "generalist", "instructions": "Make tea."}
+    return {**base, **details, "set": {**SET, **details.get("set", {})}}
+
+
+def plan(*boxes: str) -> Call:
+    """Writes a plan of one phase with these lines, such as `[x] Boil`."""
+    text = "# Plan\n\n## Phase 1: Tea\n" + "".join(f"- {box}\n" for box in boxes)
+    return ("write_file", {"path": "plan.md", "content": text})
+
+
+def hand_over(*todos: dict[str, Any]) -> Call:
+    listed = [{"id": n, "content": "Work", **todo} for n, todo in enumerate(todos, 1)]
+    return ("todo_write", {"phase": "Tea", "description": "", "todos": listed})
+
+
+def close(*deliverables: str, **details: Any) -> Call:
+    base = {"summary": "Tea was made.", "deliverables": deliverables, "confidence": 0.5}
+    return ("job_complete", {**base, **details})
+
+
+@dataclass
+class Short:
+    """The model. What a verb does is a list of calls, or a function of what the model sees.
+
+    A list is gone through reply by reply where a call ends the reply, and begun again when it is
+    used up.
+    """
+
+    verbs: dict[str, Sequence[Call] | Does] = field(default_factory=dict)
+    reviewer: Callable[[Request], Reply] = field(default=lambda request: Reply(content="Hm."))
+    _refused: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    @property
+    def refusals(self) -> list[str]:
+        """What calls of job_complete were answered that were refused."""
+        return list(self._refused.values())
+
+    def __call__(self, request: Request) -> Reply:
+        if not request.get("tools"):
+            return Reply(content="Summary.")
+        view = look(request)
+        if "send_back" in view.tools:
+            return self.reviewer(request)
+        if view.made and view.made[-1].tool == "job_complete" and failed(view.made[-1].result):
+            self._refused[view.number, len(view.made)] = view.made[-1].result
+        verb = view.current.text.partition(" ")[0] if view.current else ""
+        does = {**DEFAULTS, **self.verbs}[verb]
+        if callable(does):
+            return Reply(calls=list(does(view)))
+        return Reply(calls=[list(does)[view.replies % len(does)]])
+
+
+DEFAULTS: dict[str, Sequence[Call] | Does] = {
+    "Plan": [plan("[ ] Boil", "[ ] Brew"), DONE],
+    "Hand": [hand_over({}), DONE],
+    "Work": [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE],
+    "Mark": [plan("[x] Boil", "[x] Brew"), DONE],
+    "Rethink": [DONE],
+    "Close": [close("output/tea.md")],
+}

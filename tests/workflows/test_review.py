@@ -1,0 +1,139 @@
+"""The review of a completion: a fresh reader accepts, sends back, or does not make up its mind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.conversation import Conversation
+from activities.rehearsal import Reply, Request, call, rehearse
+from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import DONE, Short, close, job
+
+REVIEWED = {"review": {"agent": "reviewer", "attempts": 2, "calls": 3}}
+FINDINGS = "output/tea.md says nothing of the water."
+
+
+@dataclass
+class Reviewer:
+    """Gives its replies in turn and keeps what it was sent."""
+
+    replies: list[Reply]
+    requests: list[Request] = field(default_factory=list)
+
+    def __call__(self, request: Request) -> Reply:
+        self.requests.append(request)
+        return self.replies[min(len(self.requests), len(self.replies)) - 1]
+
+
+async def test_sends_back_with_findings_then_accepts(temporal: Client, root: Root) -> None:
+    reviewer = Reviewer(
+        [
+            call("read_file", path="output/tea.md"),
+            call("send_back", findings=FINDINGS),
+            call("accept", findings="The water is there."),
+        ]
+    )
+    mended = ("append_file", {"path": "output/tea.md", "content": " and water"})
+    model = Short({"Close": [close("output/tea.md"), mended, close("output/tea.md")]}, reviewer)
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set=REVIEWED))
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        [refusal] = model.refusals
+        assert FINDINGS in refusal
+        assert "call job_complete again" in refusal
+        status = await handle.query("status")
+        assert status["refused_completions"] == 1
+        assert status["reviewing"] is False
+
+    first, second, third = (request["messages"] for request in reviewer.requests)
+    # It sees the job's claim and what it read itself, nothing of how the work was done.
+    assert [message["role"] for message in first] == ["system", "user"]
+    assert "Tea was made." in first[1]["content"]
+    assert "- P2 (completed): Brew" in first[1]["content"]
+    assert second[-1]["role"] == "tool"
+    assert "1\ttea" in second[-1]["content"]
+    assert [message["role"] for message in third] == ["system", "user"]
+    offered = [tool["function"]["name"] for tool in reviewer.requests[0]["tools"]]
+    assert "read_file" in offered
+    assert "write_file" not in offered
+
+    replies = await summaries(jobs, handle)
+    assert sum("review call" in text for text in replies) == 3
+    model_calls = sum("model call" in text for text in replies)
+    phase_summaries = result["phases"] - 1
+    assert result["usage"]["model_calls"] == model_calls + phase_summaries + 3
+
+
+async def summaries(jobs: Jobs, handle: Any) -> list[str]:
+    history = await handle.fetch_history()
+    return [
+        jobs.client.data_converter.payload_converter.from_payload(event.user_metadata.summary)
+        for event in history.events
+        if event.HasField("user_metadata")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reply", "calls"),
+    [(Reply(content="It looks fine to me."), 3), (Reply(calls=[("accept", "{not json")]), 1)],
+)
+async def test_without_a_verdict_that_can_be_read_the_answer_is_no(
+    temporal: Client, root: Root, reply: Reply, calls: int
+) -> None:
+    reviewer = Reviewer([reply])
+    async with serving(temporal, root, Short(reviewer=reviewer)) as jobs:
+        handle = await jobs.start(job(set=REVIEWED))
+        status = await jobs.until(handle, waiting_for="review")
+        assert len(reviewer.requests) == 2 * calls
+        assert status["refused_completions"] == 2
+        if calls > 1:
+            said = [message["content"] for message in reviewer.requests[calls - 1]["messages"]]
+            assert "This is your last reply" in said[-1]
+        await handle.signal("resume", {})
+        status = await jobs.until(
+            handle, waiting_for="review", step=lambda step: step > status["step"]
+        )
+        assert len(reviewer.requests) == 4 * calls
+        await handle.signal("cancel", {})
+
+
+async def test_a_rewind_ends_the_review_and_edits_of_a_person_begin_it_anew(
+    temporal: Client, root: Root
+) -> None:
+    reading = Reviewer([call("read_file", path="plan.md")])
+    model = Short({"Rethink": [close(), DONE]}, reading)
+    endless = {"review": {"agent": "reviewer", "attempts": 1, "calls": 100}}
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set=endless))
+        await jobs.until(handle, reviewing=True)
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        before = len(reading.requests)
+        (jobs.folder(handle) / "output/tea.md").unlink()
+        await handle.signal("resume", {})
+        await jobs.until(handle, refused_completions=1)
+        assert len(reading.requests) <= before + 1
+        assert "output/tea.md: does not exist" in model.refusals[-1]
+        await handle.signal("rewind", {"issue": "No tea."})
+        await jobs.until(handle, reviewing=True, phase=lambda phase: phase["purpose"] == "rewind")
+        await handle.signal("rewind", {"issue": "Still none."})
+        status = await jobs.until(handle, rewinds=2)
+        assert status["phase"]["purpose"] == "rewind"
+        await handle.signal("cancel", {})
+
+
+async def test_the_rehearsal_model_reviews_as_well(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, rehearse) as jobs:
+        handle = await jobs.start(
+            {"agent": "generalist", "instructions": "Write on tea.", "set": {**REVIEWED}}
+        )
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        review = Conversation(jobs.snapshot(handle, result["checkpoint"]).review)
+        assert review.messages()[-1]["tool_calls"][0]["function"]["name"] == "accept"

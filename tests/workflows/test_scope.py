@@ -1,0 +1,155 @@
+"""The scope ledger through a job: where items come from, what closes them, what ends the job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from temporalio.client import Client, WorkflowHandle
+
+from activities.checkpoints import Root
+from activities.rehearsal.seen import View
+from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
+
+
+def statuses(status: dict[str, Any]) -> dict[str, str]:
+    return {item["id"]: item["status"] for item in status["items"]}
+
+
+async def ledger(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> dict[str, str]:
+    """The items and how they stand, the same in the workflow and in its checkpoint."""
+    status = await handle.query("status")
+    snapshot = jobs.snapshot(handle, status["checkpoint"])
+    assert {item.id: item.status for item in snapshot.state.scope} == statuses(status)
+    return statuses(status)
+
+
+async def test_items_of_the_start_are_completed_by_the_todos_that_name_them(
+    temporal: Client, root: Root
+) -> None:
+    todos = hand_over({"items": ["S2"]}, {"items": ["S1", "S2"]}, {"items": ["S3"]})
+    model = Short({"Hand": [todos, DONE], "Close": [close("output/none.md"), close()]})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(items=["black tea", "green tea", "cups"]))
+        await jobs.until(handle, phase=lambda phase: phase and phase["number"] == 2)
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        assert await ledger(jobs, handle) == dict.fromkeys(["S1", "S2", "S3"], "completed")
+        [missing] = model.refusals
+        assert "output/none.md: does not exist" in missing
+        assert (await handle.query("status"))["refused_completions"] == 1
+
+
+async def test_items_of_the_scope_heading_are_covered_in_order_and_people_are_told(
+    temporal: Client, root: Root
+) -> None:
+    model = Short({"Hand": [hand_over({}, {"items": ["S1"]}, {}), DONE]})
+    async with serving(temporal, root, model) as jobs:
+        text = "# Tea\n\n## Scope\n\n- black tea\n- green tea\n- cups\n\n## Else\n\n- no item\n"
+        handle = await jobs.start(job(instructions=text))
+        assert (await jobs.result(handle))["status"] == "completed"
+        assert await ledger(jobs, handle) == dict.fromkeys(["S1", "S2", "S3"], "completed")
+        notices = (await handle.query("status"))["notices"]
+        assert "todo 1 names no scope item; it counts for S2" in notices
+        assert "todo 3 names no scope item; it counts for S3" in notices
+        assert len(notices) == 2
+
+
+def giving_up(*attempts: Call) -> Callable[[View], Sequence[Call]]:
+    """Claims in turn; when all are refused, the panic button."""
+    return lambda view: [[*attempts, ("todo_rewind", {"issue": "No brewing."})][len(view.made)]]
+
+
+async def test_a_box_that_vanishes_leaves_its_item_open_until_a_rewind_was_tried(
+    temporal: Client, root: Root
+) -> None:
+    unresolved = ["P2: there is no pot to brew in"]
+    model = Short(
+        {
+            "Mark": [plan("[x] Boil"), DONE],
+            "Close": giving_up(close("output/tea.md"), close(unresolved=unresolved)),
+            "Rethink": [close(unresolved=["P2"]), close(unresolved=unresolved)],
+        }
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job())
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        assert result["unresolved"] == unresolved
+        assert result["rewinds"] == 1
+        assert await ledger(jobs, handle) == {"P1": "completed", "P2": "open"}
+        plain, too_early, without_reason = model.refusals
+        for refusal in (plain, too_early):
+            assert "1 scope item is open: P2 Brew" in refusal
+            assert "todo_rewind" in refusal
+        assert "with its id and the reason: P2" in without_reason
+
+
+async def test_items_are_added_and_dropped_in_strategic_phases(
+    temporal: Client, root: Root
+) -> None:
+    def mark(view: View) -> Sequence[Call]:
+        if view.number > 3:
+            return [plan("[x] Boil", "[x] Brew"), DONE]
+        return [
+            ("add_item", {"text": "cups"}),
+            ("add_item", {"text": "spoons"}),
+            ("drop_item", {"id": "A2", "reason": "Nobody takes sugar."}),
+            hand_over({"items": ["A1"]}),
+        ] * (not view.made) or [DONE]
+
+    work = [("add_item", {"text": "smuggled"}), DONE]
+    async with serving(
+        temporal, root, Short({"Mark": mark, "Work": work, "Close": [close()]})
+    ) as jobs:
+        handle = await jobs.start(job())
+        await jobs.until(handle, phase=lambda phase: phase and phase["number"] == 4)
+        result = await jobs.result(handle)
+        assert result["dropped"] == ["A2: spoons Reason: Nobody takes sugar."]
+        status = await handle.query("status")
+        assert status["scope"] == {
+            "original": 2, "completed": 2, "added": 2, "dropped": 1, "open": 0
+        }  # fmt: skip
+        await ledger(jobs, handle)
+
+
+async def test_a_rewind_with_files_restores_the_ledger_and_one_without_does_not(
+    temporal: Client, root: Root
+) -> None:
+    model = Short({"Hand": [hand_over({"items": ["S1"]}), DONE]})
+    async with serving(temporal, root, model) as jobs:
+        # Two lists, so that the job stands still in a phase with a completed item.
+        handle = await jobs.start(
+            job(
+                items=["tea"], set={"limits.phase.model_calls": 5, "todos.transition": ["Work"] * 4}
+            )
+        )
+        await jobs.until(handle, waiting_for="budget")
+        assert await ledger(jobs, handle) == {"S1": "completed"}
+        await handle.signal("rewind", {"issue": "Keep.", "phase": 1, "restore_files": False})
+        await jobs.until(handle, rewinds=1)
+        assert await ledger(jobs, handle) == {"S1": "completed"}
+        await handle.signal("rewind", {"issue": "Back.", "phase": 1})
+        status = await jobs.until(handle, rewinds=2)
+        begun = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+        assert [item.status for item in begun.state.scope] == ["open"]
+        await handle.signal("cancel", {})
+
+
+async def test_a_todo_is_done_when_what_it_names_is_there(temporal: Client, root: Root) -> None:
+    first = {"done_when": {"file_exists": "output/*.md"}}
+    last = {"done_when": {"matches": {"path": "output/tea.md", "pattern": "^hot"}}}
+
+    def work(view: View) -> Sequence[Call]:
+        text = "hot tea" if view.current and view.current.id == 2 else "tea"
+        if "Not done yet" in view.refusal and not view.made:
+            return [("write_file", {"path": "output/tea.md", "content": text})]
+        return [DONE]
+
+    model = Short({"Hand": [hand_over(first, last), DONE], "Work": work})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job())
+        assert (await jobs.result(handle))["status"] == "completed"
+        assert (jobs.folder(handle) / "output/tea.md").read_text() == "hot tea"
+        assert (await handle.query("status"))["refusals"] == 1
