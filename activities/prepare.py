@@ -13,6 +13,7 @@ from temporalio.service import RPCError
 from activities.checkpoints import Files, FilesError, PathRefused, Root, open_checkpoints
 from activities.failures import typed
 from activities.folder import settle
+from activities.guards.routes import guarded_route
 from activities.heartbeats import heartbeats
 from activities.inputs import Document, read_documents, text_beside
 from activities.model.endpoint import chosen_name
@@ -89,7 +90,7 @@ class Preparation:
             tree=checkpoints.tree_of(commit),
             state=state,
             context=context_tokens(snapshot),
-            tools=[entry.route for entry in tools],
+            tools=[guarded_route(config, entry) for entry in tools],
             limits=JobLimits.model_validate(
                 {
                     name: value

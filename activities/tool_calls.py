@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from temporalio import activity
@@ -9,6 +10,9 @@ from temporalio import activity
 from activities.checkpoints import FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
 from activities.failures import typed
+from activities.guards.calls import Guards
+from activities.guards.judging import Outcome
+from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.model.prompt import context_tokens
 from activities.opening import open_snapshot, scheduled_at
@@ -18,7 +22,7 @@ from activities.tools import REGISTRY, Tool
 from activities.tools.context import ToolContext, ToolError, no_heartbeat
 from activities.tools.offering import not_found_yet
 from activities.tools.ownership import in_the_way, refusal
-from protocol.requests import ToolReply, ToolRequest
+from protocol.requests import Guarded, ToolReply, ToolRequest
 
 NOT_RUN = "Not run: the call before it ended the reply."
 
@@ -32,7 +36,9 @@ def _activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply]:
     @activity.defn(name=entry.name)
     def run(request: ToolRequest) -> ToolReply:
         with typed(), heartbeats_from_thread():
-            return run_tool(open_snapshot(root, request), entry, request, when(request))
+            snapshot = open_snapshot(root, request)
+            guards = Guards(root, snapshot, request.approved, request.bypass)
+            return run_tool(snapshot, entry, request, when(request), guards)
 
     return run
 
@@ -53,8 +59,22 @@ def when(request: ToolRequest) -> int:
     return request.at if activity.info().is_local else scheduled_at()
 
 
-def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> ToolReply:
-    """Run one call, or record its refusal, and save the checkpoint."""
+class Refused(Exception):
+    """A guard or hook refuses the call, or asks a person about it."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        super().__init__(f"Refused by {outcome.guard}: {outcome.denied}")
+
+
+def run_tool(
+    snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int, guards: Guards
+) -> ToolReply:
+    """Run one call, or record its refusal, and save the checkpoint.
+
+    A call about which a guard asks a person is neither run nor recorded.
+    """
+    refused: Outcome | None = None
     error = request.refusal
     text = request.refusal or ""
     if error is None:
@@ -62,20 +82,33 @@ def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> 
         before = snapshot.files
         story = snapshot.story(entry.name)
         try:
-            text = _run(snapshot, entry, raw)
+            text = _run(snapshot, entry, raw, guards)
+        except Refused as refusal:
+            refused = refusal.outcome
+            if refused.asks:
+                told = guards.report(refused).model_dump(exclude_unset=True)
+                return ToolReply(commit=request.commit, at=at, ok=False, **told)
+            text = error = str(refusal)
         except (ToolError, FilesError, PathRefused) as problem:
             text = error = str(problem)
         else:
             changed = snapshot.note_changes(before)
             story += f" {changed[0]}" if changed else ""
-            return _record(snapshot, request, at, story, text)
-    return _record(snapshot, request, at, snapshot.story(f"{entry.name} refused"), text, error)
+            return _record(snapshot, request, at, story, text, told=guards.report())
+    story = snapshot.story(f"{entry.name} refused")
+    return _record(snapshot, request, at, story, text, error, guards.report(refused))
 
 
-def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
+def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, guards: Guards) -> str:
     state = snapshot.state
     if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
         raise ToolError(why)
+    entry.parse(raw_arguments)
+    points = ("todo_complete",) if entry.name == "todo_complete" else ()
+    allowed = guards.before(entry.name, json.loads(raw_arguments or "{}"), *points)
+    if allowed.guard:
+        raise Refused(allowed)
+    arguments = allowed.arguments
     local = activity.info().is_local
     context = ToolContext(
         files=snapshot.files,
@@ -89,7 +122,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
         heartbeat=no_heartbeat if local else activity.heartbeat,
     )
     try:
-        text = entry.run(context, raw_arguments)
+        text = entry.run(context, json.dumps(arguments))
     except ToolError:
         # What the refusal showed counts as read, or the same edit would be refused again.
         snapshot.reads = context.reads
@@ -98,10 +131,24 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str) -> str:
         why = refusal(change.path, state.phase.kind, entry.owns)
         if why or (change.new and change.new.kind != "folder" and (why := in_the_way(change.path))):
             raise ToolError(why)
+    outcome = guards.change(entry.name, arguments, context.files)
+    if outcome.guard:
+        raise Refused(outcome)
+    text += guards.feedback(entry.name, arguments, text, context.files)
     snapshot.files = context.files
     snapshot.reads = context.reads
     snapshot.state = context.state
-    return text
+    return _rewritten(allowed, raw_arguments) + text
+
+
+def _rewritten(outcome: Outcome, raw_arguments: str) -> str:
+    """Tells the model what was run instead of what it sent."""
+    if not outcome.rewritten:
+        return ""
+    given = json.loads(raw_arguments or "{}")
+    changed = {k: v for k, v in outcome.arguments.items() if given.get(k) != v}
+    told = "; ".join(f"{name} is {str(value)[:200]!r}" for name, value in changed.items())
+    return f"[{', '.join(outcome.rewritten)} rewrote the call: {told}]\n"
 
 
 def _record(
@@ -111,6 +158,7 @@ def _record(
     story: str,
     text: str,
     error: str | None = None,
+    told: Guarded | None = None,
 ) -> ToolReply:
     content = cut(text, snapshot.config.limits.result_characters)
     snapshot.conversation = snapshot.conversation.append(
@@ -120,10 +168,11 @@ def _record(
             for n in range(request.skip)
         ),
     )
-    reply = ToolReply(commit=snapshot.save(story, at), at=at, ok=not error)
+    guarded = told.model_dump(exclude_unset=True) if told else {}
+    reply = ToolReply(commit=snapshot.save(story, at), at=at, ok=not error, **guarded)
     reply.context = context_tokens(snapshot)
     if error:
-        reply.error = plain(error.splitlines()[0][:200])
+        reply.error = redact(plain(error.splitlines()[0][:200]))
     return reply
 
 

@@ -17,6 +17,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.meta import find_undeclared_variables
 from pydantic import ValidationError
 
+from config.guard_files import load_guards
 from config.schema import AgentConfig, AgentFile, Problem
 
 SHIPPED = Path(__file__).parent
@@ -56,7 +57,7 @@ def load_agent(
     Raises:
         Problem: unknown agent, broken YAML, wrong key or value, missing or outdated template.
     """
-    merged, source = _merged(name, folder, [])
+    merged, source, chain = _merged(name, folder, [])
     given = {key: ("set", value) for key, value in (overrides or {}).items()}
     for variable, key in ENVIRONMENT.items():
         if found := os.environ.get(variable):
@@ -74,11 +75,19 @@ def load_agent(
         ]
         raise Problem(f"{origins[0] if origins else source}: {explain(error)}") from None
     roles = checked.prompts.model_dump()
+    guards = [*(folder / "agents" / agent / "guards" for agent in chain), folder / "guards"]
+    try:
+        rules = load_guards(checked.guards, guards)
+    except Problem as problem:
+        # A name that is no file's stands in the agent's own file; all else names its guard file.
+        where = f"{source}: " if str(problem).startswith("guards: ") else ""
+        raise Problem(f"{where}{problem}") from None
     return AgentConfig(
         **checked.model_dump(),
         name=name,
         templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
         instructions_template=_instructions(name, folder),
+        rules=rules,
     )
 
 
@@ -113,7 +122,8 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _merged(name: str, folder: Path, seen: list[str]) -> tuple[dict[str, Any], Path]:
+def _merged(name: str, folder: Path, seen: list[str]) -> tuple[dict[str, Any], Path, list[str]]:
+    """The agent's file over all that it extends; the file; the agents, the nearest first."""
     path = folder / "agents" / name / "agent.yaml"
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name) or not path.is_file():
         known = ", ".join(agent_names(folder))
@@ -122,13 +132,14 @@ def _merged(name: str, folder: Path, seen: list[str]) -> tuple[dict[str, Any], P
         raise Problem(f"{path}: extends: circle {' -> '.join([*seen, name])}")
     own = _yaml(path)
     parent = own.pop("extends", None)
+    above: list[str] = []
     if parent is None:
         base = _yaml(folder / "defaults.yaml")
     elif isinstance(parent, str):
-        base, _ = _merged(parent, folder, [*seen, name])
+        base, _, above = _merged(parent, folder, [*seen, name])
     else:
         raise Problem(f"{path}: extends: expected the name of an agent, found {_short(parent)}")
-    return _merge(base, own), path
+    return _merge(base, own), path, [name, *above]
 
 
 def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from config.guarding import Guard, Hook, HookEvent
 from protocol.limits import Budget, Price
 from protocol.state import PhaseKind
 
@@ -169,6 +170,15 @@ class AgentFile(Section):
     prices: dict[str, Price] = Field(
         default_factory=dict, description="What models charge, by the model's name."
     )
+    guards: list[str] = Field(
+        default_factory=list,
+        description="Guard files, by name: of the agent's own folder guards/ or of config/guards/.",
+    )
+    hooks: dict[HookEvent, list[Hook]] = Field(
+        default_factory=dict,
+        description="Executables that are asked, by event: PreToolUse, PostToolUse, "
+        "PermissionRequest, Stop, SubagentStop.",
+    )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
@@ -183,6 +193,8 @@ class AgentConfig(AgentFile):
     templates: dict[str, str]
     """Prompt texts by role (`strategic`, …), front matter removed."""
     instructions_template: str
+    rules: list[Guard] = Field(default_factory=list)
+    """The guards of the files named in `guards`."""
 
     @property
     def models(self) -> list[ModelConfig]:

@@ -71,12 +71,18 @@ class Limit(PhaseLimit):
     phase: PhaseLimit = Field(default_factory=PhaseLimit.model_construct)
 
 
+class Bypass(Signal):
+    guard: str = Field(min_length=1, max_length=200)
+    reason: str = Field("", max_length=2000)
+
+
 SIGNALS: dict[str, type[Signal]] = {
     "rewind": Rewind,
     "cancel": Cancel,
     "pause": Pause,
     "resume": Resume,
     "limit": Limit,
+    "bypass": Bypass,
 }
 
 

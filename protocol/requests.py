@@ -15,6 +15,8 @@ from protocol.state import Data, JobState, PhaseKind, Purpose
 from protocol.tools import ToolRoute
 
 Outcome = Literal["completed", "cancelled", "failed"]
+Point = Literal["todo_complete", "phase_end", "job_complete"]
+"""What a call may end, and guards may stand at."""
 
 
 LOST_WORKERS = 8
@@ -82,6 +84,10 @@ class ModelReply(Moved):
     """Tokens of the next request, for a reply without calls; else their results say it."""
     model: str = ""
     """Name of the fallback that answered; empty for the model itself."""
+    guard: str = ""
+    """The guard that does not accept it."""
+    refusal: str = ""
+    """Why not, for the model."""
 
 
 class CompactRequest(At):
@@ -110,9 +116,26 @@ class ToolRequest(At):
     """Set when a gate or phase rule refused the call: recorded as its result, not run."""
     skip: int = 0
     """How many calls after this one are answered "not run"."""
+    approved: bool = False
+    """Whether a person approved the call: what asks lets it pass."""
+    bypass: list[str] = Field(default_factory=list)
+    """Guards that a person let one refusal of be passed over."""
 
 
-class ToolReply(Moved):
+class Guarded(Data):
+    """What guards and hooks made of a call; what the workflow has to know of it."""
+
+    guard: str = ""
+    """Who refused it, or asks."""
+    asks: str = ""
+    """What a person is asked; the call was neither run nor recorded."""
+    bypassed: str = ""
+    """The guard whose refusal was passed over."""
+    remarks: list[str] = Field(default_factory=list)
+    """What else was decided, a line each, for people."""
+
+
+class ToolReply(Moved, Guarded):
     ok: bool
     context: int = 0
     """Tokens of the next request, by our own count."""
@@ -147,6 +170,21 @@ class GateFacts(Data):
 
 class FactsRequest(At):
     call: int
+
+
+class EndingRequest(At):
+    """Asks the guards of a call that ends a phase or the job, once its gate has passed."""
+
+    call: int
+    points: list[Point]
+    approved: bool = False
+    bypass: list[str] = Field(default_factory=list)
+    stop_hook_active: bool = False
+    """Whether the job goes on because such a hook blocked its end before."""
+
+
+class Ending(Moved, Guarded):
+    refusal: str = ""
 
 
 class Facts(Moved):

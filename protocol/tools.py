@@ -16,3 +16,5 @@ class ToolRoute(Data):
     """Time limit of one attempt."""
     ends_reply: bool = False
     """Calls that follow it in the same reply are not run."""
+    guarded: bool = False
+    """For calls that end a phase or the job: whether guards or hooks are asked of them."""

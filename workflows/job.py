@@ -22,7 +22,7 @@ from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_e
 from protocol.payloads import Refused, read_start
 from protocol.record import JobRecord, Letter, Waiting
 from protocol.requests import PrepareRequest
-from workflows import parking, status
+from workflows import guards, parking, status
 from workflows.inbox import Inbox
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
@@ -90,6 +90,11 @@ class Job:
     def limit(self, *payload: Any) -> None:
         """Set limits of the job and, under `phase`, of each phase; go on if there is room now."""
         self._inbox.put("limit", payload)
+
+    @workflow.signal(description='{"guard": "…", "reason": "…"}')
+    def bypass(self, *payload: Any) -> None:
+        """Let through once what a guard or hook refused: its next refusal is passed over."""
+        self._inbox.put("bypass", payload)
 
     @workflow.signal(dynamic=True)
     def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
@@ -179,6 +184,11 @@ class Job:
         elif letter.signal == "limit":
             if refusal := self._loop.limit(letter.payload):
                 self._inbox.refuse(f"signal limit: {refusal}")
+        elif letter.signal == "bypass":
+            if refusal := guards.bypass(job, letter.payload):
+                self._inbox.refuse(f"signal bypass: {refusal}")
+            else:
+                self._inbox.notice(f"bypass of {letter.payload['guard']} once")
         elif job.waiting is None:
             self._inbox.refuse("signal resume: the job is not waiting")
         else:

@@ -8,10 +8,10 @@ from typing import Any
 from temporalio import workflow
 
 from protocol.record import JobRecord, Waiting
-from protocol.requests import Call, TransitionRequest, Usage
+from protocol.requests import Call, Point, TransitionRequest, Usage
 from protocol.state import Purpose
 from protocol.tools import ToolRoute
-from workflows import budget, gates, parking
+from workflows import budget, gates, guards, parking
 from workflows.parking import StepFailed
 from workflows.steps import Steps
 
@@ -118,12 +118,22 @@ class PhaseLoop:
             job.context = reply.context
             said = CUT_SHORT if reply.finish == "length" else NO_ACTION
             job.correction = said.format(todo=todo.id if todo else "")
+        job.reply_refused = ""
+        if reply.guard in job.bypasses:
+            self.notice(guards.passed_over(job, reply.guard, "a reply"))
+        elif reply.guard:
+            job.correction = reply.refusal
+            job.reply_refused = guards.REPLY.format(refusal=reply.refusal)
+            job.refusals += not reply.calls
+            self.notice(guards.refused(job, reply.guard, "a reply", reply.refusal))
 
     async def _carry_out(self, call: Call) -> None:
         job, kind = self.job, self.job.state.phase.kind
         route = job.route(call.tool)
         offered = [entry.name for entry in job.tools if kind in entry.phases]
-        if route is None:
+        if job.reply_refused:
+            await self._deny(call, job.reply_refused)
+        elif route is None:
             await self._deny(call, gates.unknown_tool(call.tool, offered))
         elif why := gates.phase_rule(route, kind):
             await self._deny(call, why)
@@ -142,12 +152,17 @@ class PhaseLoop:
         if self._parked(budget.TOOL_CALL):
             return
         reply = await self.steps.tool(job, call, route, refusal)
+        for line in guards.heed(job, reply, call.tool, reply.error or reply.asks):
+            self.notice(line)
+        if reply.asks:
+            await self._run(call, route, guards.UNANSWERED.format(asks=reply.asks))
+            return
         job.move_to(reply.commit)
         if not route.local and not refusal:
             job.at = reply.at
         job.context = reply.context
         job.spend(Usage(tool_calls=1))
-        if refusal:
+        if refusal or reply.guard:
             job.refusals += 1
         job.next_call = len(job.calls) if route.ends_reply else job.next_call + 1
         if reply.ok and call.tool == "todo_complete" and (todo := job.state.phase.current):
@@ -168,6 +183,8 @@ class PhaseLoop:
         if isinstance(outcome, gates.Refusal):
             await self._run(call, route, outcome.reason)
             return
+        if await self._kept_from(call, route, ["todo_complete", "phase_end"]):
+            return
         current = job.state.phase.current
         await self.turn(
             outcome.purpose, call=job.next_call, completes=current.id if current else None
@@ -178,6 +195,8 @@ class PhaseLoop:
         facts = (await self.steps.facts(job)).facts
         if refusal := gates.completion_gate(facts):
             await self._run(call, route, refusal.reason)
+            return
+        if await self._kept_from(call, route, ["job_complete"]):
             return
         closed = await self.steps.close(job, "completed", call=job.next_call)
         job.move_to(closed.commit)
@@ -194,7 +213,25 @@ class PhaseLoop:
         if facts.arguments_error:
             await self._run(call, route, facts.arguments_error)
             return
+        if await self._kept_from(call, route, []):
+            return
         await self.turn("rewind", outcome="rewound", call=job.next_call)
+
+    async def _kept_from(self, call: Call, route: ToolRoute, points: list[Point]) -> bool:
+        """Whether guards or hooks refuse a call whose gate has passed; it is then recorded."""
+        job = self.job
+        if not route.guarded:
+            return False
+        ending = await self.steps.judge_ending(job, route, points)
+        why = ending.refusal
+        if ending.asks:
+            why = guards.UNANSWERED.format(asks=ending.asks)
+        for line in guards.heed(job, ending, call.tool, why):
+            self.notice(line)
+        if why:
+            job.stop_hook_active = "job_complete" in points
+            await self._run(call, route, why)
+        return bool(why)
 
     async def turn(self, purpose: Purpose, **details: Any) -> None:
         """From the running phase to a new one, with the next number that was never used."""
@@ -219,6 +256,7 @@ class PhaseLoop:
         job.spend(turned.usage)
         job.begin_phase()
         job.calls, job.next_call, job.correction = [], 0, None
+        job.stop_hook_active = False
         for path in turned.moved_aside:
             self.notice(f"moved to lost+found: {path}")
 

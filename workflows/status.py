@@ -43,6 +43,7 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
             "open": sum(item.status == "open" for item in scope),
         },
         "refusals": job.refusals,
+        "guards": {"refused": job.refused, "bypasses": job.bypasses},
         "rewinds": job.rewinds,
         "notices": notices,
         "checkpoint": job.commit,
@@ -88,6 +89,11 @@ def details(job: JobRecord, notices: list[str]) -> str:
         f"{usage.prompt_tokens + usage.completion_tokens:,}{cost} · rewinds {job.rewinds} · "
         f"refusals {job.refusals}",
     ]
+    if job.refused:
+        counts = ", ".join(f"{guard} {count}" for guard, count in job.refused.items())
+        lines += ["", f"Refused by guards: {counts}"]
+    if job.bypasses:
+        lines += ["", f"Bypassed once: {', '.join(job.bypasses)}"]
     if job.result:
         lines += ["", "### Result", "", job.result.summary[:2000], ""]
         lines += [f"- `{path}`" for path in job.result.deliverables[:50]]

@@ -20,6 +20,8 @@ from protocol.requests import (
     CloseRequest,
     Compacted,
     CompactRequest,
+    Ending,
+    EndingRequest,
     ErrorNote,
     Facts,
     FactsRequest,
@@ -27,6 +29,7 @@ from protocol.requests import (
     ModelReply,
     ModelRequest,
     Outcome,
+    Point,
     Prepared,
     PrepareRequest,
     Recovered,
@@ -122,6 +125,27 @@ class Steps:
             "gate_facts", request, Facts, story(job, "gate"), seconds=60, attempts=4
         )
 
+    async def judge_ending(
+        self, job: JobRecord, route: ToolRoute, points: list[Point], *, approved: bool = False
+    ) -> Ending:
+        """Ask the guards of the call at hand, which would end the phase or the job."""
+        request = EndingRequest(
+            **self.at(job),
+            call=job.next_call,
+            points=points,
+            approved=approved,
+            bypass=list(job.bypasses),
+            stop_hook_active=job.stop_hook_active,
+        )
+        return await self._regular(
+            "judge_ending",
+            request,
+            Ending,
+            story(job, f"guards of {route.name}"),
+            seconds=route.seconds + 30,
+            attempts=job.limits.tool_attempts,
+        )
+
     async def transition(self, job: JobRecord, request: TransitionRequest) -> Transitioned:
         summary = story(
             job, f"{request.outcome}; phase {request.number} ({request.purpose}) begins"
@@ -187,6 +211,8 @@ class Steps:
         request = ToolRequest(**self.at(job), call=job.next_call)
         if refusal:
             request.refusal = refusal[:2000]
+        elif job.bypasses:
+            request.bypass = list(job.bypasses)
         return request
 
     async def _regular(

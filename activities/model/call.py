@@ -12,6 +12,8 @@ from activities.checkpoints import Root
 from activities.conversation import CUT, MALFORMED, call_id
 from activities.failures import typed
 from activities.folder import Follower
+from activities.guards.calls import Guards
+from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
@@ -71,6 +73,8 @@ class ModelCalls:
             calls=[Call(tool=name[:MAX_NAME], path=_path(raw)) for name, raw in streamed.calls],
             usage=priced(streamed, snapshot.config, estimate),
         )
+        if refused := Guards(self._root, snapshot).reply(streamed.text or ""):
+            reply.guard, reply.refusal = refused.name, refused.message
         if not streamed.calls:
             reply.context = context_tokens(snapshot)
         if streamed.is_fallback:
@@ -116,4 +120,4 @@ def _path(raw: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     path = arguments.get("path") if isinstance(arguments, dict) else None
-    return plain(path[:MAX_PATH]) if isinstance(path, str) else None
+    return redact(plain(path[:MAX_PATH])) if isinstance(path, str) else None
