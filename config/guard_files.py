@@ -77,7 +77,9 @@ def _guard(path: Path, node: yaml.Node) -> Guard:
     try:
         guard = Guard.model_validate(content)
     except ValidationError as error:
-        told = "; ".join(read.told(item) for item in error.errors()[:3])
+        # A misspelt key is the cause of the one that is missing.
+        wrong = sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
+        told = "; ".join(read.told(item) for item in wrong[:3])
         raise Problem(told) from None
     for where, text in _texts(guard.rewrite, ("rewrite",)):
         try:

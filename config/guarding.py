@@ -41,7 +41,8 @@ def _pattern(text: str) -> str:
     try:
         compiled(text)
     except re2.error as error:
-        raise ValueError(f"expected a pattern in RE2 syntax ({error})") from None
+        said = error.args[0].decode() if isinstance(error.args[0], bytes) else error
+        raise ValueError(f"expected a pattern in re2 syntax ({said})") from None
     return text
 
 

@@ -71,11 +71,12 @@ class Guards:
 
     def feedback(self, tool: str, arguments: dict[str, Any], result: str, after: Files) -> str:
         """What is added to a result."""
-        lines = []
         now = self._situation("after_tool", tool, arguments, result)
-        for guard in self.snapshot.config.rules:
-            if guard.decision == "feedback" and concerns(guard, now) is not None:
-                lines.append((guard.name, guard.message))
+        lines = [
+            (guard.name, guard.message)
+            for guard in self.snapshot.config.rules
+            if guard.decision == "feedback" and concerns(guard, now) is not None
+        ]
         lines += self._hooks_on(after).remarks(tool, arguments, result)
         for name, _ in lines:
             self.remarks.append(f"guard {name} added to the result of {tool}")
