@@ -72,7 +72,7 @@ def test_mistakes_name_file_and_line(tmp_path: Path, text: str, line: int, expec
 
 def test_an_unknown_file_is_answered_with_those_there_are(tmp_path: Path) -> None:
     config = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
-    with pytest.raises(Problem, match="found 'nothing', expected names of guard files: .*secrets"):
+    with pytest.raises(Problem, match=r"found 'nothing', expected names of guard files: .*secrets"):
         load_agent("generalist", {"guards": ["nothing"]}, config)
 
 
