@@ -30,13 +30,15 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
     if entry.name in ENDINGS:
         points = ("before_tool", *ENDINGS[entry.name])
         stops = entry.name == "job_complete" and bool(config.hooks.get("Stop"))
-        route.guarded = bool(hooks or stops) or any(
+        guarded = bool(hooks or stops) or any(
             guard.stage == "active"
             and guard.point in points
             and guard.match.changes is None
             and (not guard.match.tool or any(fnmatchcase(entry.name, t) for t in guard.match.tool))
             for guard in config.rules
         )
+        if guarded:
+            route.guarded = True
         if stops:
             route.seconds += sum(int(hook.timeout) + 2 for hook in config.hooks["Stop"])
     return route

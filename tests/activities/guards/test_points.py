@@ -11,9 +11,9 @@ import pytest
 from activities.guards.calls import Guards
 from activities.guards.endings import endings_activity
 from activities.guards.routes import guarded_route
-from activities.snapshot import Snapshot
 from activities.tools import REGISTRY
 from config.guarding import Guard
+from config.loader import load_agent
 from protocol.requests import Ending, EndingRequest
 from tests.activities.guards.scripts import hook
 from tests.activities.standing import AT, Standing, environment
@@ -27,11 +27,7 @@ def rule(**details: Any) -> Guard:
 def begin(path: Path, *rules: Guard) -> Standing:
     """A job that has these guards pinned."""
     job = Standing.begin(path)
-    held = job.open()
-    held.config.rules = list(rules)
-    fresh = Snapshot.start(held.checkpoints, held.config, held.state)
-    fresh.files, fresh.conversation = held.files, held.conversation
-    job.commit = fresh.save("with guards", AT)
+    job.pin(load_agent("generalist").model_copy(update={"rules": list(rules)}))
     return job
 
 
