@@ -27,7 +27,11 @@ def keys() -> str:
 def guards() -> str:
     """Every key a guard may have."""
     # Of the three, the guard itself is the entry of a list.
-    parts = {"A guard": Guard, "`match`": Match, "`match.changes`": FieldMatch}
+    parts: dict[str, type[BaseModel]] = {
+        "A guard": Guard,
+        "`match`": Match,
+        "`match.changes`": FieldMatch,
+    }
     tables = [_table(title, kind.model_fields, {}) for title, kind in parts.items()]
     return "\n".join(tables)
 
@@ -120,7 +124,7 @@ def _shown(default: Any) -> str:
         return "required"
     if isinstance(default, list):
         return LISTS if any(" " in str(item) for item in default) else f"`{', '.join(default)}`"
-    if isinstance(default, BaseModel) or default == {}:
+    if isinstance(default, BaseModel) or default in ({}, []):
         return "none"
     if default is None or isinstance(default, bool):
         return f"`{str(default).lower().replace('none', 'null')}`"

@@ -22,13 +22,15 @@ HERE = "canary"
 PARTS = [
     "..", ".", "", "...", ".. ", " ..", "..\u2024", "%2e%2e", "%2e%2e%2f", "..%c0%af", "..\\", "~",
     "a", "notes", "loop", "up", "far", "root", "dev", "proc", "deep", "link", ".git", "NUL", "con",
-    "\uff0e\uff0e", "\u2025", "\u202e..", "a\u0000b", "..\u0000", "\udc2e\udc2e", "\udcff", "é", "e\u0301",
-    "\r\n",     "x" * 255, "x" * 256, "x" * 5000, "/etc", "/etc/passwd", "/dev/null", "/proc/self/root",
+    "\uff0e\uff0e", "\u2025", "\u202e..", "a\u0000b", "..\u0000", "\udc2e\udc2e", "\udcff", "é",
+    "e\u0301", "\r\n", "x" * 255, "x" * 256, "x" * 5000, "/etc", "/etc/passwd", "/dev/null",
+    "/proc/self/root",
     HERE, "file:///etc/passwd", "C:\\x", "$HOME", "`id`", "*", "?", "errors", "lost+found",
 ]  # fmt: skip
 TARGETS = [
     "/", "/etc/passwd", "..", "../..", "../" * 40 + "etc", "/dev/zero", "/proc/self/environ",
-    "loop", ".", "notes", "notes/../../..", "link", "./../" + HERE, "a", "\\..", "far/..", "deep/../../x",
+    "loop", ".", "notes", "notes/../../..", "link", "./../" + HERE, "a", "\\..", "far/..",
+    "deep/../../x",
 ]  # fmt: skip
 paths = st.lists(st.sampled_from(PARTS) | st.text(max_size=6), min_size=1, max_size=6).map("/".join)
 prefixes = st.sampled_from(["", "/", "./", "../", "//", "notes/", "link/", "up/", "\ufeff"])
@@ -66,7 +68,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     yield Site(job, path, context)
 
 
-def _arguments(name: str, path: str, other: str) -> dict[str, object]:
+def _arguments(name: str, path: str, other: str) -> dict[str, str]:
     return {
         "write_file": {"path": path, "content": "x"},
         "append_file": {"path": path, "content": "x"},
