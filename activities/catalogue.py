@@ -9,6 +9,7 @@ from activities.checkpoints import Root
 from activities.closing import Closing
 from activities.context.compaction import Compacting
 from activities.facts import facts_activity
+from activities.guards.endings import endings_activity
 from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
 from activities.phases import Phases
@@ -33,6 +34,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         *tool_activities(root),
         facts_activity(root),
         show_call_activity(root),
+        endings_activity(root),
         Phases(root, connect).transition,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,

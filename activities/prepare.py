@@ -24,6 +24,7 @@ from activities.checkpoints import (
 from activities.failures import typed
 from activities.folder import settle
 from activities.forking import begin, copied, no_such_job, origin, with_items
+from activities.guards.routes import guarded_route
 from activities.heartbeats import heartbeats
 from activities.inputs import read_documents
 from activities.model.endpoint import chosen_name
@@ -241,7 +242,9 @@ def _routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
             f"agent {config.name}: approve: {unknown} is neither a tool nor a group of tools"
         ) from None
     return [
-        entry.route.model_copy(update={"asks": True}) if entry.name in asking else entry.route
+        guarded_route(config, entry).model_copy(
+            update={"asks": True} if entry.name in asking else {}
+        )
         for entry in tools
     ]
 

@@ -10,6 +10,7 @@ from temporalio import activity
 from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_checkpoints
 from activities.failures import failure, typed
 from activities.folder import project_folder
+from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.opening import check_root, job_id, open_snapshot, order, scheduled_at
 from activities.plain import plain
@@ -89,7 +90,7 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
             check_root(root, request.root)
             folder = root.workspace(job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"step_{request.step:05d}.md").write_text(request.text)
+            (folder / f"step_{request.step:05d}.md").write_text(redact(request.text))
             return Imported(commit=request.commit, at=scheduled_at())
 
     return [find_checkpoint, take_folder, show_folder, write_error]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from temporalio import activity
@@ -10,6 +11,9 @@ from activities import fingerprints
 from activities.checkpoints import FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
 from activities.failures import typed
+from activities.guards.calls import Guards
+from activities.guards.judging import Outcome
+from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.model.prompt import context_tokens
 from activities.opening import open_snapshot, scheduled_at
@@ -20,7 +24,7 @@ from activities.tools import REGISTRY, Tool
 from activities.tools.context import ToolContext, ToolError, no_heartbeat
 from activities.tools.offering import not_found_yet
 from activities.tools.ownership import in_the_way, refusal
-from protocol.requests import ToolReply, ToolRequest
+from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
 NOT_RUN = "Not run: the call before it ended the reply."
@@ -35,7 +39,9 @@ def _activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply]:
     @activity.defn(name=entry.name)
     def run(request: ToolRequest) -> ToolReply:
         with typed(), heartbeats_from_thread():
-            return run_tool(open_snapshot(root, request), entry, request, when(request))
+            snapshot = open_snapshot(root, request)
+            guards = Guards(root, snapshot, request.approved, request.bypass)
+            return run_tool(snapshot, entry, request, when(request), guards)
 
     return run
 
@@ -56,11 +62,25 @@ def when(request: ToolRequest) -> int:
     return request.at if activity.info().is_local else scheduled_at()
 
 
-def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> ToolReply:
-    """Run one call, or record its answer or refusal, and save the checkpoint."""
+class Refused(Exception):
+    """A guard or hook refuses the call, or asks a person about it."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        super().__init__(f"Refused by {outcome.guard}: {outcome.denied}")
+
+
+def run_tool(
+    snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int, guards: Guards
+) -> ToolReply:
+    """Run one call, or record its answer or refusal, and save the checkpoint.
+
+    A call about which a guard asks a person is neither run nor recorded.
+    """
     if request.answer is not None:
         story = snapshot.story(f"{entry.name} answered")
         return _record(snapshot, request, at, story, request.answer)
+    refused: Outcome | None = None
     error = request.refusal
     text = request.refusal or ""
     if error is None:
@@ -68,7 +88,13 @@ def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> 
         before, ledger = snapshot.files, snapshot.state.model_copy(deep=True).scope
         story = snapshot.story(entry.name)
         try:
-            text = _run(snapshot, entry, raw, request.waited or 0)
+            text = _run(snapshot, entry, raw, request.waited or 0, guards)
+        except Refused as refusal:
+            refused = refusal.outcome
+            if refused.asks:
+                asked = guards.report(refused).model_dump(exclude_unset=True)
+                return ToolReply(commit=request.commit, at=at, ok=False, **asked)
+            text = error = str(refusal)
         except (ToolError, FilesError, PathRefused) as problem:
             text = error = str(problem)
         else:
@@ -76,17 +102,25 @@ def run_tool(snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int) -> 
             story += f" {changed[0]}" if changed else ""
             if "plan.md" in changed:
                 follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
-            reply = _record(snapshot, request, at, story, text, changed=bool(changed))
+            told = guards.report()
+            reply = _record(snapshot, request, at, story, text, told=told, changed=bool(changed))
             if news := snapshot.state.items_changed_since(ledger):
                 reply.scope = news
             return reply
-    return _record(snapshot, request, at, snapshot.story(f"{entry.name} refused"), text, error)
+    story = snapshot.story(f"{entry.name} refused")
+    return _record(snapshot, request, at, story, text, error, guards.report(refused))
 
 
-def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int) -> str:
+def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guards: Guards) -> str:
     state = snapshot.state
     if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
         raise ToolError(why)
+    entry.parse(raw_arguments)
+    points = ("todo_complete",) if entry.name == "todo_complete" else ()
+    allowed = guards.before(entry.name, json.loads(raw_arguments or "{}"), *points)
+    if allowed.guard:
+        raise Refused(allowed)
+    arguments = allowed.arguments
     local = activity.info().is_local
     context = ToolContext(
         files=snapshot.files,
@@ -101,7 +135,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int) -> st
         waited=waited,
     )
     try:
-        text = entry.run(context, raw_arguments)
+        text = entry.run(context, json.dumps(arguments))
     except ToolError:
         # What the refusal showed counts as read, or the same edit would be refused again.
         snapshot.reads = context.reads
@@ -110,10 +144,24 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int) -> st
         why = refusal(change.path, state.phase.kind, entry.owns)
         if why or (change.new and change.new.kind != "folder" and (why := in_the_way(change.path))):
             raise ToolError(why)
+    outcome = guards.change(entry.name, arguments, context.files)
+    if outcome.guard:
+        raise Refused(outcome)
+    text += guards.feedback(entry.name, arguments, text, context.files)
     snapshot.files = context.files
     snapshot.reads = context.reads
     snapshot.state = context.state
-    return text
+    return _rewritten(allowed, raw_arguments) + text
+
+
+def _rewritten(outcome: Outcome, raw_arguments: str) -> str:
+    """Tells the model what was run instead of what it sent."""
+    if not outcome.rewritten:
+        return ""
+    given = json.loads(raw_arguments or "{}")
+    changed = {k: v for k, v in outcome.arguments.items() if given.get(k) != v}
+    told = "; ".join(f"{name} is {str(value)[:200]!r}" for name, value in changed.items())
+    return f"[{', '.join(outcome.rewritten)} rewrote the call: {told}]\n"
 
 
 def _record(
@@ -123,6 +171,7 @@ def _record(
     story: str,
     text: str,
     error: str | None = None,
+    told: Guarded | None = None,
     *,
     changed: bool = False,
 ) -> ToolReply:
@@ -134,15 +183,15 @@ def _record(
             for n in range(request.skip)
         ),
     )
-    reply = ToolReply(
-        commit=snapshot.save(story, at), at=at, ok=not error, mark=fingerprints.of_text(text)
-    )
+    guarded = told.model_dump(exclude_unset=True) if told else {}
+    commit, mark = snapshot.save(story, at), fingerprints.of_text(text)
+    reply = ToolReply(commit=commit, at=at, ok=not error, mark=mark, **guarded)
     if changed:
         reply.changed = True
     reply.context = context_tokens(snapshot)
     if error:
         reply.error_mark = fingerprints.of_error(error)
-        reply.error = plain(error.splitlines()[0][:200])
+        reply.error = redact(plain(error.splitlines()[0][:200]))
     return reply
 
 

@@ -1,4 +1,4 @@
-"""Commands that steer a job: rewind, pause, resume, cancel, limit, answer, approve, deny."""
+"""Commands that steer a running job, one for each signal."""
 
 from __future__ import annotations
 
@@ -151,6 +151,21 @@ async def _respond(
     return await _steer(job, signal, named, steering.answered, done, json=json)
 
 
+def bypass(
+    job: Job,
+    guard: Annotated[str, typer.Argument(help="The guard or hook, as `show` names it.")],
+    reason: Annotated[str, typer.Option(help="Why; kept with the job.")],
+    json: Json = False,
+) -> int:
+    """Let through once what a guard or hook refused; the agent is told to do it again.
+
+    Signal `bypass` with `{"guard": "…", "reason": "…"}`. The guard's next refusal is passed over.
+    """
+    payload = {"guard": guard, "reason": reason}
+    effect = steering.bypassed(guard)
+    return run(_steer(job, "bypass", payload, effect, f"lets {guard} be passed over", json=json))
+
+
 async def _steer(
     job: str,
     signal: str,
@@ -175,5 +190,5 @@ async def _steer(
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    for command in (rewind, pause, resume, cancel, limit, answer, approve, deny):
+    for command in (rewind, pause, resume, cancel, limit, answer, approve, deny, bypass):
         app.command()(command)

@@ -87,6 +87,16 @@ def limited(payload: dict[str, Any]) -> Effect:
     return holds
 
 
+def bypassed(guard: str) -> Effect:
+    """Whether the job says that it took the bypass; it may be used up by then."""
+
+    def told(before: Seen, after: Seen) -> bool:
+        notices = fresh_notices(before, after)
+        return after.live and f"bypass of {guard} once" in notices
+
+    return told
+
+
 def rewound(before: Seen, after: Seen) -> bool:
     def count(seen: Seen) -> tuple[int, int]:
         phase = seen.status.get("phase") or {}

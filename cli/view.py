@@ -203,6 +203,12 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
     scope = status.get("scope") or {}
     if scope.get("original") or scope.get("added"):
         lines.append("scope: " + ", ".join(f"{count} {word}" for word, count in scope.items()))
+    guards = status.get("guards") or {}
+    if guards.get("refused"):
+        counts = ", ".join(f"{guard} {count}" for guard, count in guards["refused"].items())
+        lines.append(f"refused by guards: {counts}")
+    if guards.get("bypasses"):
+        lines.append(f"bypassed once: {', '.join(guards['bypasses'])}")
     if status.get("checkpoint"):
         lines.append(f"checkpoint {status['checkpoint']}")
     lines += [f"notice: {text}" for text in status.get("notices") or []]

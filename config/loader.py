@@ -17,6 +17,8 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.meta import find_undeclared_variables
 from pydantic import ValidationError
 
+from config.guard_files import load_guards
+from config.guarding import Guard
 from config.schema import AgentConfig, AgentFile, Problem
 from config.wording import Wording, WordingFile, together
 
@@ -62,7 +64,7 @@ def load_agent(
     Raises:
         Problem: unknown agent, broken YAML, wrong key or value, missing or outdated template.
     """
-    merged, source = _merged(name, folder, [])
+    merged, source, chain = _merged(name, folder, [])
     given = {key: ("set", value) for key, value in (overrides or {}).items()}
     for variable, key in ENVIRONMENT.items():
         if found := os.environ.get(variable):
@@ -71,9 +73,11 @@ def load_agent(
     if reviews and checked.review:
         raise Problem(f"{source}: review: {name} reviews other agents and has no reviewer itself")
     roles = checked.prompts.model_dump()
+    guards = [*(folder / "agents" / agent / "guards" for agent in chain), folder / "guards"]
     return AgentConfig(
         **checked.model_dump(),
         name=name,
+        rules=_rules(checked.guards, guards, source),
         templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
         instructions_template=_instructions(name, folder),
         wording=_wording(folder / "phrases"),
@@ -81,6 +85,15 @@ def load_agent(
         if checked.review
         else None,
     )
+
+
+def _rules(names: list[str], folders: list[Path], source: Path) -> list[Guard]:
+    try:
+        return load_guards(names, folders)
+    except Problem as problem:
+        # A name that is no file's stands in the agent's own file; all else names its guard file.
+        where = f"{source}: " if str(problem).startswith("guards: ") else ""
+        raise Problem(f"{where}{problem}") from None
 
 
 def _number(text: str) -> int | str:
@@ -153,7 +166,8 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _merged(name: str, folder: Path, seen: list[str]) -> tuple[dict[str, Any], Path]:
+def _merged(name: str, folder: Path, seen: list[str]) -> tuple[dict[str, Any], Path, list[str]]:
+    """The agent's file over all that it extends; the file; the agents, the nearest first."""
     path = folder / "agents" / name / "agent.yaml"
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name) or not path.is_file():
         known = ", ".join(agent_names(folder))
@@ -162,13 +176,14 @@ def _merged(name: str, folder: Path, seen: list[str]) -> tuple[dict[str, Any], P
         raise Problem(f"{path}: extends: circle {' -> '.join([*seen, name])}")
     own = _yaml(path)
     parent = own.pop("extends", None)
+    above: list[str] = []
     if parent is None:
         base = _yaml(folder / "defaults.yaml")
     elif isinstance(parent, str):
-        base, _ = _merged(parent, folder, [*seen, name])
+        base, _, above = _merged(parent, folder, [*seen, name])
     else:
         raise Problem(f"{path}: extends: expected the name of an agent, found {_short(parent)}")
-    return _merge(base, own), path
+    return _merge(base, own), path, [name, *above]
 
 
 def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from config.guarding import Guard, Hook, HookEvent
 from config.wording import Wording
 from protocol.course import StuckFigures
 from protocol.limits import Budget, Price
@@ -203,6 +204,15 @@ class AgentFile(Section):
     review: Review | None = Field(
         None, description="Who verifies a completion, in a fresh context; null: nobody."
     )
+    guards: list[str] = Field(
+        default_factory=list,
+        description="Guard files, by name: of the agent's own folder guards/ or of config/guards/.",
+    )
+    hooks: dict[HookEvent, list[Hook]] = Field(
+        default_factory=dict,
+        description="Executables that are asked, by event: PreToolUse, PostToolUse, "
+        "PermissionRequest, Stop, SubagentStop.",
+    )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
@@ -221,6 +231,8 @@ class AgentConfig(AgentFile):
     """Phrases by which replies without a tool call are told apart."""
     reviewer: AgentConfig | None = None
     """The agent named under `review`."""
+    rules: list[Guard] = Field(default_factory=list)
+    """The guards of the files named in `guards`."""
 
     @property
     def models(self) -> list[ModelConfig]:

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from importlib import import_module
 from typing import NoReturn
 
 from engine.connection import (
@@ -42,10 +43,12 @@ def leave(code: int) -> NoReturn:
 
 def main() -> NoReturn:
     """Run a worker until SIGINT or SIGTERM. Never returns: leaves with the exit code."""
-    logging.basicConfig(
-        level=os.environ.get("LONGHAUL_LOG", "WARNING").upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    handler = logging.StreamHandler()
+    # By name and late, like all activities (`engine.service`).
+    redacting = import_module("activities.guards.secrets").Redacting
+    handler.setFormatter(redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    level = os.environ.get("LONGHAUL_LOG", "WARNING").upper()
+    logging.basicConfig(level=level, handlers=[handler])
     try:
         asyncio.run(serve())
     except (Unreachable, RootUnusable) as error:

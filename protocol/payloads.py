@@ -100,6 +100,11 @@ class Deny(Signal):
     reason: str = Field(min_length=1)
 
 
+class Bypass(Signal):
+    guard: str = Field(min_length=1, max_length=200)
+    reason: str = Field("", max_length=2000)
+
+
 SIGNALS: dict[str, type[Signal]] = {
     "rewind": Rewind,
     "cancel": Cancel,
@@ -109,6 +114,7 @@ SIGNALS: dict[str, type[Signal]] = {
     "answer": Answer,
     "approve": Approve,
     "deny": Deny,
+    "bypass": Bypass,
 }
 
 

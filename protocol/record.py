@@ -130,6 +130,14 @@ class JobRecord(Data):
     """The review under way."""
     sent_back: int = 0
     """Reviews that did not accept the job, since a person last said to go on."""
+    refused: dict[str, int] = Field(default_factory=dict)
+    """How often each guard refused."""
+    bypasses: dict[str, str] = Field(default_factory=dict)
+    """Guards whose next refusal is passed over, each with a person's reason."""
+    stop_hook_active: bool = False
+    """Whether a hook kept the job from ending in this phase."""
+    reply_refused: str = ""
+    """Why the calls of the newest reply are not run; empty when the reply was accepted."""
     tools: list[ToolRoute]
     limits: JobLimits
     search_attributes: list[str] = Field(default_factory=list)

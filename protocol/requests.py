@@ -20,6 +20,8 @@ Outcome = Literal["completed", "cancelled", "failed"]
 Verdict = Literal["", "asks", "claims", "reports"]
 """What a reply without a tool call amounts to: it asks a person something, says in words that work
 is complete, or only tells. Empty for a reply with calls."""
+Point = Literal["todo_complete", "phase_end", "job_complete"]
+"""What a call may end, and guards may stand at."""
 
 
 LOST_WORKERS = 8
@@ -96,6 +98,10 @@ class ModelReply(Moved):
     model: str = ""
     """Name of the fallback that answered; empty for the model itself."""
     verdict: Verdict = ""
+    guard: str = ""
+    """The guard that does not accept it."""
+    refusal: str = ""
+    """Why not, for the model."""
 
 
 class CompactRequest(At):
@@ -128,9 +134,26 @@ class ToolRequest(At):
     """How many calls after this one are answered "not run"."""
     waited: int | None = None
     """For `wait`: how many seconds it was."""
+    approved: bool = False
+    """Whether a person approved the call: what asks lets it pass."""
+    bypass: list[str] = Field(default_factory=list)
+    """Guards that a person let one refusal of be passed over."""
 
 
-class ToolReply(Moved):
+class Guarded(Data):
+    """What guards and hooks made of a call; what the workflow has to know of it."""
+
+    guard: str = ""
+    """Who refused it, or asks."""
+    asks: str = ""
+    """What a person is asked; the call was neither run nor recorded."""
+    bypassed: str = ""
+    """The guard whose refusal was passed over."""
+    remarks: list[str] = Field(default_factory=list)
+    """What else was decided, a line each, for people."""
+
+
+class ToolReply(Moved, Guarded):
     ok: bool
     mark: str = ""
     """Fingerprint of the result."""
@@ -183,6 +206,21 @@ class GateFacts(Data):
 
 class FactsRequest(At):
     call: int
+
+
+class EndingRequest(At):
+    """Asks the guards of a call that ends a phase or the job, once its gate has passed."""
+
+    call: int
+    points: list[Point]
+    approved: bool = False
+    bypass: list[str] = Field(default_factory=list)
+    stop_hook_active: bool = False
+    """Whether the job goes on because such a hook blocked its end before."""
+
+
+class Ending(Moved, Guarded):
+    refusal: str = ""
 
 
 class Facts(Moved):

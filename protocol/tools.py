@@ -20,3 +20,5 @@ class ToolRoute(Data):
     """Calling it again is no repetition while its result changes."""
     asks: bool = False
     """Each call needs a person's approval; the agent's configuration says so."""
+    guarded: bool = False
+    """For calls that end a phase or the job: whether guards or hooks are asked of them."""

@@ -23,7 +23,7 @@ from protocol.course import Course
 from protocol.payloads import Refused, read_start
 from protocol.record import JobRecord, Letter, Waiting
 from protocol.requests import PrepareRequest
-from workflows import parking, questions, status
+from workflows import guards, parking, questions, status
 from workflows.inbox import Inbox
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
@@ -108,6 +108,11 @@ class Job:
     def deny(self, *payload: Any) -> None:
         """Refuse that call; the agent is told the reason. The id may be left out."""
         self._inbox.put("deny", payload)
+
+    @workflow.signal(description='{"guard": "…", "reason": "…"}')
+    def bypass(self, *payload: Any) -> None:
+        """Let through once what a guard or hook refused: its next refusal is passed over."""
+        self._inbox.put("bypass", payload)
 
     @workflow.signal(dynamic=True)
     def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
@@ -212,6 +217,11 @@ class Job:
         elif letter.signal in questions.SIGNALS:
             if why := questions.take(job, letter):
                 self._inbox.refuse(why)
+        elif letter.signal == "bypass":
+            if refusal := guards.bypass(job, letter.payload):
+                self._inbox.refuse(f"signal bypass: {refusal}")
+            else:
+                self._inbox.notice(f"bypass of {letter.payload['guard']} once")
         elif job.waiting is None:
             self._inbox.refuse("signal resume: the job is not waiting")
         elif job.waiting.reason in ("clarification", "approval"):

@@ -9,10 +9,10 @@ from temporalio import workflow
 
 from protocol.course import Course
 from protocol.record import JobRecord, Review, Waiting
-from protocol.requests import Call, ReviewLimits, TransitionRequest, Usage
+from protocol.requests import Call, Point, ReviewLimits, TransitionRequest, Usage
 from protocol.state import Purpose, Todo
 from protocol.tools import ToolRoute
-from workflows import budget, course, gates, parking, questions, replies, stuck
+from workflows import budget, course, gates, guards, parking, questions, replies, stuck
 from workflows.parking import StepFailed
 from workflows.steps import Steps
 
@@ -128,6 +128,13 @@ class PhaseLoop:
         if not reply.calls:
             job.context = reply.context
             job.refusals += 1
+        job.reply_refused = ""
+        if reply.guard in job.bypasses:
+            self.notice(guards.passed_over(job, reply.guard, "a reply"))
+        elif reply.guard:
+            job.correction = reply.refusal
+            job.reply_refused = guards.REPLY.format(refusal=reply.refusal)
+            self.notice(guards.refused(job, reply.guard, "a reply", reply.refusal))
         self._watch(course.after_reply(job.course, reply.calls))
 
     async def _carry_out(self, call: Call) -> None:
@@ -136,6 +143,8 @@ class PhaseLoop:
         offered = [entry.name for entry in job.tools if kind in entry.phases]
         if why := stuck.not_now(job.course, call.tool, self._todo):
             await self._deny(call, why)
+        elif job.reply_refused:
+            await self._deny(call, job.reply_refused)
         elif route is None:
             await self._deny(call, gates.unknown_tool(call.tool, offered))
         elif why := gates.phase_rule(route, kind):
@@ -218,13 +227,18 @@ class PhaseLoop:
         job = self.job
         if self._parked(budget.TOOL_CALL):
             return False
-        reply = await self.steps.tool(job, call, route, refusal, answer)
+        reply = await self.steps.tool(job, call, route, refusal, answer, approved=self._approved)
+        if reply.asks:
+            await self.ask_person(call, route, reply.asks, guard=reply.guard)
+            return False
+        for line in guards.heed(job, reply, call.tool, reply.error or ""):
+            self.notice(line)
         job.move_to(reply.commit)
         if not route.local and not refusal:
             job.at = reply.at
         job.context = reply.context
         job.spend(Usage(tool_calls=1))
-        if refusal:
+        if refusal or reply.guard:
             job.refusals += 1
         job.next_call = len(job.calls) if route.ends_reply else job.next_call + 1
         completed = reply.ok and call.tool == "todo_complete"
@@ -268,6 +282,8 @@ class PhaseLoop:
         if isinstance(outcome, gates.Refusal):
             await self._run(call, route, outcome.reason)
             return
+        if await self._kept_from(call, route, ["todo_complete", "phase_end"]):
+            return
         current = job.state.phase.current
         if current:
             self._tell_what_counts(current)
@@ -281,6 +297,8 @@ class PhaseLoop:
         if refusal := gates.completion_gate(job.state, facts, job.rewinds):
             job.refused_completions += 1
             await self._run(call, route, refusal.reason)
+        elif await self._kept_from(call, route, ["job_complete"]):
+            job.refused_completions += job.waiting is None
         elif job.limits.review:
             job.review = Review()
         else:
@@ -335,6 +353,8 @@ class PhaseLoop:
         if facts.arguments_error:
             await self._run(call, route, facts.arguments_error)
             return
+        if await self._kept_from(call, route, []):
+            return
         await self.turn("rewind", outcome="rewound", call=job.next_call)
 
     async def _force_rewind(self, issue: str) -> None:
@@ -376,6 +396,27 @@ class PhaseLoop:
         if isinstance(verdict, stuck.Narrow):
             job.course = stuck.narrow(now, verdict, job.step)
 
+    async def _kept_from(self, call: Call, route: ToolRoute, points: list[Point]) -> bool:
+        """Whether guards or hooks refuse a call whose gate has passed, or a person is asked."""
+        job = self.job
+        if not route.guarded:
+            return False
+        ending = await self.steps.judge_ending(job, route, points, approved=self._approved)
+        if ending.asks:
+            return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
+        for line in guards.heed(job, ending, call.tool, ending.refusal):
+            self.notice(line)
+        if ending.refusal:
+            job.stop_hook_active = "job_complete" in points
+            await self._run(call, route, ending.refusal)
+        return bool(ending.refusal)
+
+    @property
+    def _approved(self) -> bool:
+        """Whether a person has approved the call at hand."""
+        asked = questions.approval_at_hand(self.job)
+        return bool(asked and asked.approved)
+
     async def turn(self, purpose: Purpose, **details: Any) -> None:
         """From the running phase to a new one, with the next number that was never used."""
         job = self.job
@@ -403,6 +444,7 @@ class PhaseLoop:
         job.review, job.refused_completions = None, 0
         job.calls, job.next_call, job.correction = [], 0, None
         job.course, job.timer, job.wordy = Course(), None, 0
+        job.stop_hook_active = False
         for path in turned.moved_aside:
             self.notice(f"moved to lost+found: {path}")
 

@@ -53,6 +53,7 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
         "correction": job.correction,
         "refusals": job.refusals,
         "nudges": job.nudges,
+        "guards": {"refused": job.refused, "bypasses": job.bypasses},
         "rewinds": job.rewinds,
         "notices": notices,
         "checkpoint": job.commit,
@@ -105,6 +106,11 @@ def details(job: JobRecord, notices: list[str]) -> str:
         lines += ["", f"Scope: {scope.line(items)}"]
     if job.review:
         lines += ["", f"The completion is under review, call {job.review.calls + 1}."]
+    if job.refused:
+        counts = ", ".join(f"{guard} {count}" for guard, count in job.refused.items())
+        lines += ["", f"Refused by guards: {counts}"]
+    if job.bypasses:
+        lines += ["", f"Bypassed once: {', '.join(job.bypasses)}"]
     if job.result:
         lines += ["", "### Result", "", job.result.summary[:2000], ""]
         lines += [f"- `{path}`" for path in job.result.deliverables[:50]]

@@ -21,6 +21,8 @@ from protocol.requests import (
     CloseRequest,
     Compacted,
     CompactRequest,
+    Ending,
+    EndingRequest,
     ErrorNote,
     Facts,
     FactsRequest,
@@ -28,6 +30,7 @@ from protocol.requests import (
     ModelReply,
     ModelRequest,
     Outcome,
+    Point,
     Prepared,
     PrepareRequest,
     Recovered,
@@ -112,9 +115,13 @@ class Steps:
         route: ToolRoute,
         refusal: str | None = None,
         answer: str | None = None,
+        *,
+        approved: bool = False,
     ) -> ToolReply:
         """One tool call, or the record of its refusal or answer."""
         request = self._tool_request(job, refusal)
+        if approved:
+            request.approved = True
         if answer is not None:
             request.answer = answer
         if route.ends_reply and (rest := len(job.calls) - job.next_call - 1):
@@ -170,6 +177,27 @@ class Steps:
         request = ShowCallRequest(**self.at(job), call=job.next_call)
         return await self._regular(
             "show_call", request, ShownCall, story(job, "ask a person"), seconds=60, attempts=4
+        )
+
+    async def judge_ending(
+        self, job: JobRecord, route: ToolRoute, points: list[Point], *, approved: bool = False
+    ) -> Ending:
+        """Ask the guards of the call at hand, which would end the phase or the job."""
+        request = EndingRequest(
+            **self.at(job),
+            call=job.next_call,
+            points=points,
+            approved=approved,
+            bypass=list(job.bypasses),
+            stop_hook_active=job.stop_hook_active,
+        )
+        return await self._regular(
+            "judge_ending",
+            request,
+            Ending,
+            story(job, f"guards of {route.name}"),
+            seconds=route.seconds + 30,
+            attempts=job.limits.tool_attempts,
         )
 
     async def transition(self, job: JobRecord, request: TransitionRequest) -> Transitioned:
@@ -251,6 +279,8 @@ class Steps:
         request = ToolRequest(**self.at(job), call=job.next_call)
         if refusal:
             request.refusal = refusal[:2000]
+        elif job.bypasses:
+            request.bypass = list(job.bypasses)
         return request
 
     async def _regular(

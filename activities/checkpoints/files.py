@@ -92,6 +92,10 @@ class Files:
         raw = self.raw(parts)
         return self.entry_of(parts, raw) if raw else None
 
+    def resolved(self, path: str) -> str:
+        """Where the path leads once its links are followed, whether something is there or not."""
+        return "/".join(self._resolve(path, allow_root=True))
+
     def children(self, path: str = "") -> list[Entry]:
         """The entries of a folder, sorted by the bytes of their names. Raises FileMissing."""
         parts = self._resolve(path, allow_root=True)

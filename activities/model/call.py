@@ -13,6 +13,8 @@ from activities.checkpoints import Root
 from activities.conversation import CUT, MALFORMED, call_id
 from activities.failures import typed
 from activities.folder import Follower
+from activities.guards.calls import Guards
+from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
@@ -79,6 +81,8 @@ class ModelCalls:
             ],
             usage=priced(streamed, snapshot.config, estimate),
         )
+        if refused := Guards(self._root, snapshot).reply(streamed.text or ""):
+            reply.guard, reply.refusal = refused.name, refused.message
         if not streamed.calls:
             reply.context = context_tokens(snapshot)
             reply.verdict = judge(streamed.text, snapshot.config.wording)
@@ -136,4 +140,4 @@ def _path(raw: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     path = arguments.get("path") if isinstance(arguments, dict) else None
-    return plain(path[:MAX_PATH]) if isinstance(path, str) else None
+    return redact(plain(path[:MAX_PATH])) if isinstance(path, str) else None

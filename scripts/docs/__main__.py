@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PARTS: dict[str, Callable[[], str]] = {
     "agents": configuration.agents,
     "commands": commands.commands,
+    "guards": configuration.guards,
     "keys": configuration.keys,
     "modules": modules.diagram,
     "signals": signals.signals,

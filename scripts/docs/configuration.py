@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from activities.tools import REGISTRY
+from config.guarding import FieldMatch, Guard, Match
 from config.loader import SHIPPED, agent_names, load_agent
 from config.schema import AgentFile
 from protocol.course import Figures
@@ -22,6 +23,18 @@ def keys() -> str:
     """Every key an agent's file may have, a section at a time."""
     defaults = yaml.safe_load((SHIPPED / "defaults.yaml").read_text(encoding="utf-8"))
     return "\n".join(_tables("", AgentFile, defaults))
+
+
+def guards() -> str:
+    """Every key a guard may have."""
+    # Of the three, the guard itself is the entry of a list.
+    parts: dict[str, type[BaseModel]] = {
+        "A guard": Guard,
+        "`match`": Match,
+        "`match.changes`": FieldMatch,
+    }
+    tables = [_table(title, kind.model_fields, {}) for title, kind in parts.items()]
+    return "\n".join(tables)
 
 
 def agents() -> str:
@@ -53,7 +66,9 @@ def _tables(name: str, section: type[BaseModel], defaults: dict[str, Any]) -> li
         if kind := _section(field):
             tables += _tables(inner, kind, defaults.get(key) or {})
         elif get_origin(field.annotation) is dict:
-            tables += _tables(f"{inner}.*", get_args(field.annotation)[1], {})
+            held = get_args(field.annotation)[1]
+            one = get_args(held)[0] if get_origin(held) is list else held
+            tables += _tables(f"{inner}.*", one, {})
     return tables
 
 
@@ -95,8 +110,10 @@ def _annotations(kind: Any) -> list[Any]:
 def _named(kind: Any) -> str:
     if get_origin(kind) is Annotated:
         return _named(get_args(kind)[0])
-    if get_origin(kind) is dict:
+    if get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, BaseModel)):
         return "mapping"
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{word}`" for word in get_args(kind))
     if get_origin(kind) in (Union, UnionType):
         names = ["null" if part is NoneType else _named(part) for part in get_args(kind)]
         return " or ".join(names)
@@ -117,6 +134,8 @@ def _shown(default: Any) -> str:
         return ", ".join(f"{name} `{value}`" for name, value in default.items())
     if isinstance(default, list):
         return LISTS if any(" " in str(item) for item in default) else f"`{', '.join(default)}`"
+    if isinstance(default, BaseModel) or default in ({}, []):
+        return "none"
     if default is None or isinstance(default, bool):
         return f"`{str(default).lower().replace('none', 'null')}`"
     return f"`{default}`" if str(default) else "none"

@@ -18,6 +18,7 @@ from activities.snapshot import Snapshot
 from activities.tool_calls import tool_activities
 from activities.tools import REGISTRY
 from config.loader import load_agent
+from config.schema import AgentConfig
 from protocol.requests import ToolReply, ToolRequest
 from protocol.state import JobState, Phase, PhaseKind, Todo
 
@@ -71,6 +72,13 @@ class Standing:
 
     def open(self, commit: str | None = None) -> Snapshot:
         return Snapshot.load(open_checkpoints(self.root, JOB), commit or self.commit)
+
+    def pin(self, config: AgentConfig) -> None:
+        """Have this configuration from here on."""
+        held = self.open()
+        fresh = Snapshot.start(held.checkpoints, config, held.state)
+        fresh.files, fresh.conversation = held.files, held.conversation
+        self.commit = fresh.save("with another configuration", AT)
 
     def put(self, change: Callable[[Files], Files]) -> None:
         """Change the files behind the tools' backs."""

@@ -103,6 +103,14 @@ class StandIn:
                     self.limits[scope][key] = {"limit": value, "spent": 0.5}
 
     @workflow.signal
+    def bypass(self, *payload: Any) -> None:
+        self.signals.append(["bypass", *payload])
+        if payload[0]["guard"] == "nobody":
+            self.notices.append("refused: signal bypass: guard nobody has refused nothing")
+        else:
+            self.notices.append(f"bypass of {payload[0]['guard']} once")
+
+    @workflow.signal
     def cancel(self, *payload: Any) -> None:
         self.signals.append(["cancel", *payload])
         self.end = "cancelled"

@@ -118,3 +118,15 @@ def test_a_closed_job_takes_no_signals(engine, starter):
         assert starter(command[0], "closed", *command[1:]).error == (
             "job closed is closed (completed); it takes no signals"
         )
+
+
+def test_bypass_sends_guard_and_reason_and_reports_the_effect(engine, starter):
+    engine.job("guarded")
+    ran = starter("bypass", "guarded", "secrets", "--reason", "an example")
+    assert ran.code == 0
+    assert "guarded lets secrets be passed over" in ran.out
+    sent = {"guard": "secrets", "reason": "an example"}
+    assert engine.status("guarded")["signals"] == [["bypass", sent]]
+    refused = starter("bypass", "guarded", "nobody", "--reason", "x")
+    assert refused.code == 2
+    assert "has refused nothing" in refused.err

@@ -52,6 +52,42 @@ def test_the_agent_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.fixture
+def guarded(tmp_path: Path) -> Path:
+    """A configuration with the files of the page on guards."""
+    config = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
+    for code in blocks(page("writing-a-guard.md"), "yaml"):
+        first, _, content = code.partition("\n")
+        path = tmp_path / first.removeprefix("# ")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return config
+
+
+def test_the_guards_act(guarded: Path, tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    job.pin(load_agent("careful", folder=guarded))
+    assert "Nothing unfinished" in job.call("write_file", path="output/a.md", content="TBD")
+    assert job.call("write_file", path="notes/a.md", content="TBD").startswith("Wrote")
+    assert "Wrote 3" in job.call("write_file", path="output/a.txt", content="tea")
+    assert job.text("output/a.md") == "tea"
+
+
+def test_the_hook_denies(guarded: Path, tmp_path: Path) -> None:
+    [code] = blocks(page("writing-a-guard.md"), "python")
+    file = tmp_path / "no-forbidden"
+    file.write_text(code, encoding="utf-8")
+    file.chmod(0o755)
+    agent = load_agent("watched", folder=guarded)
+    [hook] = agent.hooks["PreToolUse"]
+    hook.command = str(file)
+    job = Standing.begin(tmp_path)
+    job.pin(agent)
+    denied = job.call("write_file", path="forbidden/a.md", content="x")
+    assert denied == "Error: Refused by no-forbidden: Nothing goes there; write to notes/."
+    assert job.call("write_file", path="notes/a.md", content="x").startswith("Wrote")
+
+
+@pytest.fixture
 def counting(tmp_path: Path) -> Iterator[ModuleType]:
     """The module of the page on tools, its tool in the registry meanwhile."""
     [code] = blocks(page("writing-a-tool.md"), "python")
@@ -110,6 +146,8 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
         # Nothing is asked here, which the job says.
         "answer": {"notices": lambda told: "no question is open" in str(told)},
         "deny": {"notices": lambda told: "no request for approval" in str(told)},
+        # Nothing was refused in this job, so that there is nothing to pass over.
+        "bypass": {"notices": lambda told: any("has refused nothing" in line for line in told)},
         "cancel": {"status": "cancelled"},
         "reset": {"rewinds": 0, "status": "running"},
     }

@@ -1,0 +1,169 @@
+"""The guards of one tool call, before and after it: where declared guards and hooks meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from activities.checkpoints import Files, Root, project
+from activities.guards.hooks import Hooks
+from activities.guards.judging import ALLOW, Judge, Opinion, Outcome, settle
+from activities.guards.matching import Situation, concerns
+from activities.guards.secrets import redact
+from activities.opening import job_id, order
+from activities.snapshot import Snapshot
+from config.guard_files import render_argument
+from config.guarding import Guard, Point
+from config.schema import Problem
+from protocol.requests import Guarded
+
+
+@dataclass
+class Guards:
+    """What is asked of one call, and what was decided so far."""
+
+    root: Root
+    snapshot: Snapshot
+    approved: bool = False
+    bypass: Sequence[str] = ()
+    remarks: list[str] = field(default_factory=list)
+    """For people: what else than a refusal was decided."""
+    bypassed: str = ""
+    _shown: Files | None = None
+
+    def before(self, tool: str, arguments: dict[str, Any], *points: Point) -> Outcome:
+        """What comes of a call before it is run.
+
+        Args:
+            points: Further points than `before_tool` at which it stands, such as `phase_end`.
+        """
+        told = [
+            self._judge(guard, point, tool)
+            for point in ("before_tool", *points)
+            for guard in self.snapshot.config.rules
+            if guard.stage == "active" and guard.point == point and guard.match.changes is None
+        ]
+        judges = [*told, *self._hooks.judges("PreToolUse", tool)]
+        outcome = self._settle(judges, arguments)
+        if outcome.asks:
+            outcome = self._may_be_permitted(tool, outcome, judges)
+        for name in outcome.rewritten:
+            self.remarks.append(f"guard {name} rewrote the arguments of {tool}")
+        return outcome
+
+    def stop(self, *, active: bool) -> Outcome:
+        """What the hooks say of the job's end.
+
+        Args:
+            active: Whether one of them has kept the job from ending before.
+        """
+        return self._settle(self._hooks.judges("Stop", stop_hook_active=active), {})
+
+    def change(self, tool: str, arguments: dict[str, Any], after: Files) -> Outcome:
+        """Whether the call may change what it would change."""
+        judges = [
+            self._judge(guard, "before_tool", tool, after)
+            for guard in self.snapshot.config.rules
+            if guard.match.changes is not None
+        ]
+        return self._settle(judges, arguments)
+
+    def feedback(self, tool: str, arguments: dict[str, Any], result: str, after: Files) -> str:
+        """What is added to a result."""
+        now = self._situation("after_tool", tool, arguments, result)
+        lines = [
+            (guard.name, guard.message)
+            for guard in self.snapshot.config.rules
+            if guard.decision == "feedback" and concerns(guard, now) is not None
+        ]
+        lines += self._hooks_on(after).remarks(tool, arguments, result)
+        for name, _ in lines:
+            self.remarks.append(f"guard {name} added to the result of {tool}")
+        return "".join(f"\n\n[{name}] {text}" for name, text in lines)
+
+    def reply(self, text: str) -> Guard | None:
+        """The guard that does not accept a reply."""
+        now = self._situation("reply", "", {}, text)
+        found = (g for g in self.snapshot.config.rules if g.decision == "deny")
+        return next((guard for guard in found if concerns(guard, now) is not None), None)
+
+    def report(self, outcome: Outcome | None = None) -> Guarded:
+        """What the workflow is told; only what there is to tell is set."""
+        told = Guarded()
+        if outcome and outcome.guard:
+            told.guard = outcome.guard
+        if outcome and outcome.asks:
+            told.asks = redact(outcome.asks)[:1000]
+        if self.bypassed:
+            told.bypassed = self.bypassed
+        if self.remarks:
+            told.remarks = [redact(line)[:300] for line in self.remarks[:5]]
+        return told
+
+    def _settle(self, judges: list[Judge], arguments: dict[str, Any]) -> Outcome:
+        # One refusal is passed over, not one at each point.
+        bypass = () if self.bypassed else self.bypass
+        outcome = settle(judges, arguments, approved=self.approved, bypass=bypass)
+        if outcome.bypassed:
+            self.bypassed = outcome.bypassed
+        return outcome
+
+    def _may_be_permitted(self, tool: str, asked: Outcome, judges: list[Judge]) -> Outcome:
+        """Ask the hooks that may answer in a person's place."""
+        for judge in self._hooks.judges("PermissionRequest", tool, reason=asked.asks):
+            opinion = judge.ask(asked.arguments)
+            if opinion.word == "deny":
+                return Outcome(asked.arguments, denied=opinion.reason, guard=judge.name)
+            if opinion.word in ("allow", "rewrite") and opinion is not ALLOW:
+                self.remarks.append(f"hook {judge.name} permitted {tool}: {asked.guard} had asked")
+                self.approved = True
+                return self._settle(judges, opinion.arguments or asked.arguments)
+        return asked
+
+    def _judge(self, guard: Guard, point: Point, tool: str, after: Files | None = None) -> Judge:
+        def judge(arguments: dict[str, Any]) -> Opinion:
+            groups = concerns(guard, self._situation(point, tool, arguments, "", after))
+            if groups is None or guard.decision in ("allow", "feedback"):
+                return ALLOW
+            if guard.decision == "rewrite":
+                return _rewritten(guard, arguments, groups)
+            return Opinion("deny" if guard.decision == "deny" else "ask", guard.message)
+
+        return Judge(guard.name, judge)
+
+    def _situation(
+        self,
+        point: Point,
+        tool: str,
+        arguments: dict[str, Any],
+        text: str,
+        after: Files | None = None,
+    ) -> Situation:
+        held = self.snapshot
+        kind = held.state.phase.kind
+        return Situation(point, held.config.name, kind, held.files, tool, arguments, text, after)
+
+    @property
+    def _hooks(self) -> Hooks:
+        return self._hooks_on(self.snapshot.files)
+
+    def _hooks_on(self, files: Files) -> Hooks:
+        folder = self.root.workspace(job_id())
+
+        def show() -> None:
+            if self._shown != files:
+                project(self.snapshot.checkpoints, self.root, job_id(), files, order())
+                self._shown = files
+
+        return Hooks(self.snapshot, job_id(), str(folder), show, self.remarks)
+
+
+def _rewritten(guard: Guard, arguments: dict[str, Any], groups: dict[str, str]) -> Opinion:
+    names = {**arguments, **groups}
+    try:
+        new = {name: render_argument(value, names) for name, value in guard.rewrite.items()}
+    except Problem as problem:
+        return Opinion("deny", f"The guard {guard.name} cannot rewrite the call: {problem}")
+    made = {**arguments, **new}
+    return Opinion("rewrite", guard.message, made) if made != arguments else ALLOW

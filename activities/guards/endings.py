@@ -1,0 +1,58 @@
+"""The guards of a call that ends a phase or the job. Its gate has passed when they are asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.failures import typed
+from activities.guards.calls import Guards
+from activities.guards.judging import Outcome
+from activities.guards.secrets import redact
+from activities.heartbeats import heartbeats_from_thread
+from activities.opening import open_snapshot, scheduled_at
+from activities.tools import REGISTRY
+from activities.tools.context import ToolError
+from protocol.requests import Ending, EndingRequest
+
+
+def endings_activity(root: Root) -> Callable[[EndingRequest], Ending]:
+    """The `judge_ending` activity."""
+
+    @activity.defn(name="judge_ending")
+    def judge_ending(request: EndingRequest) -> Ending:
+        with typed(), heartbeats_from_thread():
+            return _judge(root, request)
+
+    return judge_ending
+
+
+def _judge(root: Root, request: EndingRequest) -> Ending:
+    snapshot = open_snapshot(root, request)
+    called = snapshot.call(request.call)["function"]
+    ending = Ending(commit=request.commit, at=scheduled_at())
+    try:
+        REGISTRY[called["name"]].parse(called["arguments"])
+    except ToolError as problem:
+        ending.refusal = str(problem)[:2000]
+        return ending
+    guards = Guards(root, snapshot, request.approved, request.bypass)
+    outcome = guards.before(
+        called["name"], json.loads(called["arguments"] or "{}"), *request.points
+    )
+    if not outcome.guard and outcome.rewritten:
+        # What ends something is read from the conversation, as the model sent it.
+        who = outcome.rewritten[0]
+        outcome = Outcome(
+            outcome.arguments, denied=f"{who} rewrites what cannot be rewritten", guard=who
+        )
+    if not outcome.guard and "job_complete" in request.points:
+        outcome = guards.stop(active=request.stop_hook_active)
+    told = guards.report(outcome).model_dump(exclude_unset=True)
+    ending = Ending(commit=request.commit, at=scheduled_at(), **told)
+    if outcome.denied:
+        ending.refusal = redact(f"Refused by {outcome.guard}: {outcome.denied}")[:2000]
+    return ending

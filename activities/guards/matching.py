@@ -1,0 +1,135 @@
+"""Whether a guard concerns what is about to happen: a pure reading of the situation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from activities.checkpoints import Files, FilesError, PathRefused
+from activities.guards.fields import changed_field
+from activities.guards.secrets import found_in
+from config.guarding import Guard, Match, Point, compiled
+from protocol.state import PhaseKind
+
+PATHS = {"move_file": ("old", "new")}
+"""Arguments that are paths, for tools where it is not `path`."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a guard sees."""
+
+    point: Point
+    agent: str
+    phase: PhaseKind
+    files: Files
+    tool: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    text: str = ""
+    """A reply's, or a tool's result."""
+    after: Files | None = None
+    """The files as the call would leave them, once that is known."""
+
+
+def concerns(guard: Guard, now: Situation) -> dict[str, str] | None:
+    """None if the guard does not; else what the named groups of its argument patterns hold."""
+    match = guard.match
+    if guard.stage != "active" or guard.point != now.point:
+        return None
+    # What a call would change is known only after it was tried, everything else before.
+    if (match.changes is None) is not (now.after is None):
+        return None
+    if not (
+        _one_of(match.tool, now.tool)
+        and _one_of(match.agent, now.agent)
+        and not (match.not_agent and _one_of(match.not_agent, now.agent))
+        and match.phase in (None, now.phase)
+    ):
+        return None
+    groups = _arguments(match, now)
+    if groups is None or not (_path(match, now) and _content(match, now)):
+        return None
+    if match.reads_lines is not None and not _reads(match.reads_lines, now):
+        return None
+    if match.changes and (
+        now.after is None or not changed_field(now.files, now.after, match.changes)
+    ):
+        return None
+    return groups
+
+
+def _one_of(patterns: list[str], name: str) -> bool:
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _arguments(match: Match, now: Situation) -> dict[str, str] | None:
+    groups: dict[str, str] = {}
+    for name, pattern in match.arguments.items():
+        if name not in now.arguments:
+            return None
+        hit = compiled(pattern).search(_text(now.arguments[name]))
+        if hit is None:
+            return None
+        groups |= {key: value or "" for key, value in hit.groupdict().items()}
+    return groups
+
+
+def _path(match: Match, now: Situation) -> bool:
+    if not match.path:
+        return True
+    return any(
+        _one_of(match.path, path)
+        for name in PATHS.get(now.tool, ("path",))
+        if isinstance(given := now.arguments.get(name), str)
+        for path in _spellings(now.files, given)
+    )
+
+
+def _spellings(files: Files, path: str) -> Iterator[str]:
+    """The path as given, without what says nothing, and as its links lead."""
+    yield path
+    try:
+        yield files.resolved(path)
+    except (PathRefused, FilesError):
+        return
+
+
+def _content(match: Match, now: Situation) -> bool:
+    if not match.content and match.longer is None:
+        return True
+    looked_at = {k: v for k, v in now.arguments.items() if k not in match.ignoring}
+    texts = [now.text] if now.point in ("reply", "after_tool") else list(_texts(looked_at))
+    if match.longer is not None and sum(map(len, texts)) <= match.longer:
+        return False
+    return not match.content or any(found_in(text, match) for text in texts)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _reads(lines: int, now: Situation) -> bool:
+    try:
+        there = now.files.read(str(now.arguments.get("path", "")))
+    except (PathRefused, FilesError):
+        return False
+    if len(there.splitlines()) <= lines:
+        return False
+    if "offset" not in now.arguments and "limit" not in now.arguments:
+        return True
+    limit = now.arguments.get("limit")
+    return isinstance(limit, int) and limit > lines
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)

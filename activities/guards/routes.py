@@ -1,0 +1,44 @@
+"""How calls are run that hooks are asked about."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from activities.guards.hooks import matching
+from activities.tools.registry import Tool
+from config.guarding import HookEvent
+from config.schema import AgentConfig
+from protocol.tools import ToolRoute
+
+OF_CALLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse", "PermissionRequest")
+ENDINGS = {
+    "todo_complete": ("todo_complete", "phase_end"),
+    "todo_rewind": (),
+    "job_complete": ("job_complete",),
+}
+"""Calls for which the workflow turns to another phase, or ends, and the points they stand at."""
+
+
+def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
+    """The tool's route; with hooks a regular activity, since their processes may do anything."""
+    route = entry.route
+    hooks = [hook for event in OF_CALLS for hook in matching(config, event, entry.name)]
+    if hooks:
+        route.local = False
+        # Each may be asked again after every rewrite.
+        route.seconds += sum(int(hook.timeout) + 2 for hook in hooks) * 3
+    if entry.name in ENDINGS:
+        points = ("before_tool", *ENDINGS[entry.name])
+        stops = entry.name == "job_complete" and bool(config.hooks.get("Stop"))
+        guarded = bool(hooks or stops) or any(
+            guard.stage == "active"
+            and guard.point in points
+            and guard.match.changes is None
+            and (not guard.match.tool or any(fnmatchcase(entry.name, t) for t in guard.match.tool))
+            for guard in config.rules
+        )
+        if guarded:
+            route.guarded = True
+        if stops:
+            route.seconds += sum(int(hook.timeout) + 2 for hook in config.hooks["Stop"])
+    return route

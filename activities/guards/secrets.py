@@ -1,0 +1,69 @@
+"""What looks like a credential, and text without it."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from functools import cache
+from typing import Any
+
+from config.guard_files import read_guards
+from config.guarding import Match, compiled
+from config.loader import SHIPPED
+
+HIDDEN = "[redacted]"
+
+
+def looks_random(text: str, bits: float) -> bool:
+    """Whether a text is rather a key than words: letters and digits, so many bits a character."""
+    mixed = any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
+    return mixed and entropy(text) >= bits
+
+
+def entropy(text: str) -> float:
+    """Shannon's, in bits per character."""
+    counts = Counter(text).values()
+    return -sum(n / len(text) * math.log2(n / len(text)) for n in counts)
+
+
+def found_in(text: str, match: Match) -> bool:
+    """Whether one of the match's content patterns is in the text."""
+    return any(
+        "value" not in compiled(pattern).groupindex
+        or looks_random(hit.group("value"), match.random or 0)
+        for pattern in match.content
+        for hit in compiled(pattern).finditer(text)
+    )
+
+
+def redact(text: str) -> str:
+    """The text with everything hidden that looks like a credential."""
+    match = _secrets()
+    for pattern in match.content:
+        text = compiled(pattern).sub(_hide(match.random or 0), text)
+    return text
+
+
+class Redacting(logging.Formatter):
+    """Hides credentials in what is logged, tracebacks included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+def _hide(bits: float) -> Any:
+    def hide(hit: Any) -> str:
+        whole: str = hit.group(0)
+        if "value" not in hit.re.groupindex:
+            return HIDDEN
+        value: str = hit.group("value")
+        return whole.replace(value, HIDDEN) if looks_random(value, bits) else whole
+
+    return hide
+
+
+@cache
+def _secrets() -> Match:
+    [(_, guard)] = read_guards(SHIPPED / "guards" / "secrets.yaml")
+    return guard.match

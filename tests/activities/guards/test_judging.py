@@ -1,0 +1,83 @@
+"""Deny beats ask beats rewrite beats allow, whatever the order, and rewrites pass the others."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from activities.guards.judging import ALLOW, Judge, Opinion, settle
+
+WORDS = ("deny", "ask", "rewrite", "allow")
+GIVEN = {"path": "a.md"}
+
+
+def judge(word: Any, name: str = "", *, costly: bool = False) -> Judge:
+    return Judge(
+        name or word,
+        lambda arguments: Opinion(word, f"{word}!", {"path": "b.md"} if word == "rewrite" else {}),
+        costly,
+    )
+
+
+@pytest.mark.parametrize("costly", [(), ("deny",), ("ask",), ("rewrite",), ("deny", "ask")])
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_the_strongest_word_counts_in_every_order(count: int, costly: tuple[str, ...]) -> None:
+    for words in permutations(WORDS, count):
+        outcome = settle([judge(word, costly=word in costly) for word in words], GIVEN)
+        strongest = min(words, key=WORDS.index)
+        assert bool(outcome.denied) == (strongest == "deny"), words
+        assert bool(outcome.asks) == (strongest == "ask"), words
+        assert outcome.guard == (strongest if strongest in ("deny", "ask") else "")
+        if strongest == "rewrite":
+            assert (outcome.arguments, outcome.rewritten) == ({"path": "b.md"}, ("rewrite",))
+        if strongest == "allow":
+            assert outcome.arguments == GIVEN
+
+
+def test_rewritten_arguments_pass_the_others_again() -> None:
+    def no_b(arguments: dict[str, Any]) -> Opinion:
+        return Opinion("deny", "not b") if arguments["path"] == "b.md" else ALLOW
+
+    for judges in permutations([judge("rewrite"), Judge("no-b", no_b)]):
+        outcome = settle(judges, GIVEN)
+        assert (outcome.denied, outcome.guard) == ("not b", "no-b")
+
+
+def test_rewrites_that_chase_each_other_come_to_an_end() -> None:
+    asked = []
+
+    def growing(name: str) -> Judge:
+        def grow(arguments: dict[str, Any]) -> Opinion:
+            asked.append(name)
+            return Opinion("rewrite", "", {"path": arguments["path"] + name})
+
+        return Judge(name, grow)
+
+    outcome = settle([growing("x"), growing("y")], {"path": ""})
+    assert outcome.arguments == {"path": "xy"}
+    assert outcome.rewritten == ("x", "y")
+    assert len(asked) < 10
+
+
+def test_what_a_person_approved_is_not_asked_again_but_still_denied() -> None:
+    assert settle([judge("ask")], GIVEN, approved=True).guard == ""
+    assert settle([judge("ask"), judge("deny")], GIVEN, approved=True).guard == "deny"
+
+
+def test_a_bypass_passes_over_its_guard_alone() -> None:
+    both = [judge("deny", "one"), judge("deny", "two")]
+    assert settle(both, GIVEN, bypass=["one"]).guard == "two"
+    outcome = settle(both[:1], GIVEN, bypass=["one", "two"])
+    assert (outcome.guard, outcome.bypassed) == ("", "one")
+    # Only one refusal is passed over, whatever is allowed.
+    assert settle(both, GIVEN, bypass=["one", "two"]).guard == "two"
+    assert settle([judge("allow", "one")], GIVEN, bypass=["one"]).bypassed == ""
+
+
+def test_who_costs_is_not_asked_when_the_call_is_denied_anyway() -> None:
+    def never(arguments: dict[str, Any]) -> Opinion:
+        raise AssertionError("asked")
+
+    assert settle([Judge("hook", never, costly=True), judge("deny")], GIVEN).guard == "deny"

@@ -1,0 +1,141 @@
+"""Guards at the other points, and those that a person approved or that are only drafts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.guards.calls import Guards
+from activities.guards.endings import endings_activity
+from activities.guards.routes import guarded_route
+from activities.tools import REGISTRY
+from config.guarding import Guard
+from config.loader import load_agent
+from protocol.requests import Ending, EndingRequest
+from tests.activities.guards.scripts import hook
+from tests.activities.standing import AT, Standing, environment
+
+
+def rule(**details: Any) -> Guard:
+    given = {"name": "rule", "point": "before_tool", "decision": "deny", "message": "No."}
+    return Guard.model_validate(given | details)
+
+
+def begin(path: Path, *rules: Guard) -> Standing:
+    """A job that has these guards pinned."""
+    job = Standing.begin(path)
+    job.pin(load_agent("generalist").model_copy(update={"rules": list(rules)}))
+    return job
+
+
+@pytest.mark.parametrize(
+    ("match", "denied"),
+    [
+        ({}, True),
+        ({"tool": ["*_file"]}, True),
+        ({"tool": ["run_*"]}, False),
+        ({"phase": "strategic"}, True),
+        ({"phase": "tactical"}, False),
+        ({"agent": ["gen*"]}, True),
+        ({"not_agent": ["gen*"]}, False),
+        ({"arguments": {"content": "^tea$"}}, True),
+        ({"arguments": {"contents": ""}}, False),
+        ({"content": ["t.a"]}, True),
+        ({"content": ["coffee"]}, False),
+        ({"longer": 5}, True),
+        ({"longer": 500}, False),
+        ({"path": ["notes/*"]}, True),
+        ({"path": ["output/*"]}, False),
+        ({"path": ["notes/*"], "content": ["coffee"]}, False),
+    ],
+)
+def test_all_that_a_match_names_must_hold(
+    tmp_path: Path, match: dict[str, Any], denied: bool
+) -> None:
+    job = begin(tmp_path, rule(match=match))
+    result = job.call("write_file", path="notes/./a.md", content="tea")
+    assert ("Refused by rule: No." in result) is denied
+
+
+@pytest.mark.parametrize("stage", ["draft", "experiment", "retired"])
+def test_only_an_active_guard_acts(tmp_path: Path, stage: str) -> None:
+    job = begin(tmp_path, rule(stage=stage))
+    assert job.call("write_file", path="a.md", content="x").startswith("Wrote")
+
+
+def test_after_a_tool_a_guard_adds_to_the_result(tmp_path: Path) -> None:
+    given = {"point": "after_tool", "decision": "feedback", "message": "Mind the style."}
+    job = begin(tmp_path, rule(**given, match={"tool": ["write_file"], "content": ["Wrote"]}))
+    assert job.call("write_file", path="a.md", content="x").endswith("\n\n[rule] Mind the style.")
+    assert "Mind" not in job.call("read_file", path="a.md")
+
+
+def test_a_guard_may_not_accept_a_reply(tmp_path: Path) -> None:
+    job = begin(tmp_path, rule(point="reply", match={"content": ["(?i)as an ai"]}))
+    guards = Guards(job.root, job.open())
+    found = guards.reply("As an AI I cannot.")
+    assert found is not None
+    assert found.name == "rule"
+    assert guards.reply("Here is the tea.") is None
+
+
+def end(job: Standing, tool: str, points: list[str], **details: Any) -> Ending:
+    arguments = {"summary": "s", "deliverables": [], "confidence": 1} if "job" in tool else {}
+    job.reply((tool, json.dumps(arguments)))
+    base = {"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step, "call": 0}
+    request = EndingRequest.model_validate({**base, "points": points, **details})
+    ending: Ending = environment(local=False).run(endings_activity(job.root), request)
+    return ending
+
+
+@pytest.mark.parametrize(
+    ("point", "tool", "points"),
+    [
+        ("todo_complete", "todo_complete", ["todo_complete", "phase_end"]),
+        ("phase_end", "todo_complete", ["todo_complete", "phase_end"]),
+        ("job_complete", "job_complete", ["job_complete"]),
+        ("before_tool", "todo_rewind", []),
+    ],
+)
+def test_what_ends_something_can_be_refused(
+    tmp_path: Path, point: str, tool: str, points: list[str]
+) -> None:
+    job = begin(tmp_path, rule(point=point, match={"tool": [tool]}))
+    if tool == "todo_rewind":
+        job.reply((tool, json.dumps({"issue": "x"})))
+        assert guarded_route(job.open().config, REGISTRY[tool]).guarded
+        return
+    ending = end(job, tool, points)
+    assert (ending.guard, ending.refusal) == ("rule", "Refused by rule: No.")
+    assert end(job, tool, points, bypass=["rule"]).bypassed == "rule"
+    assert guarded_route(job.open().config, REGISTRY[tool]).guarded
+
+
+def test_a_todo_that_ends_no_phase_is_refused_in_its_own_call(tmp_path: Path) -> None:
+    job = begin(tmp_path, rule(point="todo_complete", match={"arguments": {"notes": "maybe"}}))
+    assert "Refused by rule" in job.call("todo_complete", notes="maybe done")
+    assert job.call("todo_complete", notes="done").startswith("Completed todo 1")
+
+
+def test_a_stop_hook_is_told_whether_one_has_blocked_before(tmp_path: Path) -> None:
+    body = "print(event['stop_hook_active'], file=sys.stderr); sys.exit(2)"
+    job = Standing.begin(tmp_path, set={"hooks": {"Stop": [hook(tmp_path / "h.py", body)]}})
+    assert end(job, "job_complete", ["job_complete"]).refusal == "Refused by h: False"
+    again = end(job, "job_complete", ["job_complete"], stop_hook_active=True)
+    assert again.refusal == "Refused by h: True"
+
+
+def test_without_guards_of_theirs_routes_stay_as_they_are(tmp_path: Path) -> None:
+    config = Standing.begin(tmp_path).open().config
+    assert all(guarded_route(config, entry) == entry.route for entry in REGISTRY.values())
+
+
+def test_a_call_that_hooks_are_asked_about_is_a_regular_activity(tmp_path: Path) -> None:
+    hooks = {"PostToolUse": [{"command": "true", "matcher": "Write"}]}
+    config = Standing.begin(tmp_path, set={"hooks": hooks}).open().config
+    local = {name for name, entry in REGISTRY.items() if guarded_route(config, entry).local}
+    assert "write_file" not in local
+    assert {"read_file", "edit_file"} <= local

@@ -1,0 +1,55 @@
+"""What guards and hooks decided, as it counts for the job: pure functions of its record.
+
+They are asked in activities, where the content is; a gate's or phase's own rules are in
+`workflows.gates`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocol.record import JobRecord
+from protocol.requests import Guarded
+
+REPLY = "Not run: your reply was not accepted. {refusal}"
+
+
+def refused(job: JobRecord, guard: str, what: str, why: str) -> str:
+    """Count a refusal; gives the line that people see.
+
+    The caller counts the refusal as one of the job's where the call is recorded.
+    """
+    job.refused = {**job.refused, guard: job.refused.get(guard, 0) + 1}
+    return f"step {job.step}: guard {guard} refused {what}: {' '.join(why.split())[:200]}"
+
+
+def heed(job: JobRecord, told: Guarded, what: str, why: str) -> list[str]:
+    """Take in what the guards of a call decided; gives the lines that people see."""
+    lines = [f"step {job.step}: {remark}" for remark in told.remarks]
+    if told.bypassed:
+        lines.append(passed_over(job, told.bypassed, what))
+    if told.guard:
+        lines.append(refused(job, told.guard, what, why))
+    return lines
+
+
+def passed_over(job: JobRecord, guard: str, what: str) -> str:
+    """A bypass is used up; gives the line that people see."""
+    reason = job.bypasses.get(guard, "")
+    job.bypasses = {name: why for name, why in job.bypasses.items() if name != guard}
+    return f"step {job.step}: bypass of {guard} let {what} through" + (
+        f" ({reason[:200]})" if reason else ""
+    )
+
+
+def bypass(job: JobRecord, payload: dict[str, Any]) -> str | None:
+    """Let the next refusal of a guard be passed over; or why there is nothing to pass over."""
+    guard = payload["guard"]
+    if guard not in job.refused:
+        known = ", ".join(sorted(job.refused)) or "none"
+        return f"guard {guard} has refused nothing; those that have are: {known}"
+    job.bypasses = {**job.bypasses, guard: payload.get("reason") or "no reason given"}
+    job.correction = (
+        f"A person lets through once what {guard} refused. If you still need it, do it again now."
+    )
+    return None
