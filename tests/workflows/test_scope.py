@@ -114,7 +114,7 @@ async def test_items_are_added_and_dropped_in_strategic_phases(
         await ledger(jobs, handle)
 
 
-async def test_a_rewind_with_files_restores_the_ledger_and_one_without_does_not(
+async def test_a_rewind_to_a_phase_restores_its_ledger_with_or_without_files(
     temporal: Client, root: Root
 ) -> None:
     model = Short({"Hand": [hand_over({"items": ["S1"]}), DONE]})
@@ -127,13 +127,12 @@ async def test_a_rewind_with_files_restores_the_ledger_and_one_without_does_not(
         )
         await jobs.until(handle, waiting_for="budget")
         assert await ledger(jobs, handle) == {"S1": "completed"}
-        await handle.signal("rewind", {"issue": "Keep.", "phase": 1, "restore_files": False})
-        await jobs.until(handle, rewinds=1)
-        assert await ledger(jobs, handle) == {"S1": "completed"}
-        await handle.signal("rewind", {"issue": "Back.", "phase": 1})
-        status = await jobs.until(handle, rewinds=2)
-        begun = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
-        assert [item.status for item in begun.state.scope] == ["open"]
+        for rewinds, with_files in ((1, False), (2, True)):
+            back = {"issue": "Back.", "phase": 1, "restore_files": with_files}
+            await handle.signal("rewind", back)
+            status = await jobs.until(handle, rewinds=rewinds)
+            begun = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+            assert [item.status for item in begun.state.scope] == ["open"]
         await handle.signal("cancel", {})
 
 
