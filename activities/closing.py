@@ -17,7 +17,7 @@ from activities.snapshot import Snapshot
 from activities.summary import workspace_summary
 from activities.tools import REGISTRY
 from activities.tools.context import no_heartbeat
-from protocol.requests import Closed, CloseRequest, JobResult
+from protocol.endings import Closed, CloseRequest, JobResult
 
 MAX_LISTED = 200
 

@@ -18,7 +18,7 @@ from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY
 from activities.tools.context import ToolError
-from protocol.requests import Facts, FactsRequest, GateFacts
+from protocol.endings import Facts, FactsRequest, GateFacts
 
 MAX_NAMED = 30
 MIN_WORDS = 2

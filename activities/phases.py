@@ -32,7 +32,8 @@ from activities.snapshot import Snapshot
 from activities.summary import workspace_summary
 from activities.tools.context import no_heartbeat
 from config.schema import AgentConfig
-from protocol.requests import Transitioned, TransitionRequest, Usage
+from protocol.endings import Transitioned, TransitionRequest
+from protocol.requests import Usage
 from protocol.scope import plan_items
 from protocol.state import Phase, Purpose, Todo
 

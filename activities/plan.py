@@ -11,7 +11,7 @@ import yaml
 
 from activities.done_when import read_done_when
 from activities.plain import plain
-from protocol.requests import FoundTodo
+from protocol.endings import FoundTodo
 from protocol.scope import Box
 from protocol.state import DoneWhen, one_line
 

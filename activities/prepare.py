@@ -43,8 +43,8 @@ from activities.tools.offering import tools_of
 from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
 from protocol.payloads import Fork
-from protocol.requests import JobLimits, Prepared, PrepareRequest, ReviewLimits
 from protocol.search_attributes import NAMES
+from protocol.starting import JobLimits, Prepared, PrepareRequest, ReviewLimits
 from protocol.state import MAX_ITEMS, JobState, Phase, PhaseKind
 from protocol.tools import ToolRoute
 

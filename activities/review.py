@@ -32,7 +32,7 @@ from activities.tools.context import ToolContext, ToolError, no_heartbeat
 from config.loader import render
 from config.schema import AgentConfig, Problem
 from protocol import scope
-from protocol.requests import ReviewReply, ReviewRequest
+from protocol.endings import ReviewReply, ReviewRequest
 
 PART_TOKENS = 6000
 RESULT_CHARACTERS = 8000

@@ -25,7 +25,7 @@ from activities.snapshot import Snapshot
 from cli.jobs import look
 from cli.output import Mistake
 from engine.connection import workspaces_root
-from protocol.requests import Outcome
+from protocol.endings import Outcome
 
 ALL = 1_000_000
 CLOSED: tuple[str, ...] = get_args(Outcome)

@@ -7,7 +7,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from protocol.course import Course
-from protocol.requests import Call, JobLimits, JobResult, Outcome, Prepared, Usage
+from protocol.endings import JobResult, Outcome
+from protocol.requests import Call, Usage
+from protocol.starting import JobLimits, Prepared
 from protocol.state import Data, JobState
 from protocol.tools import ToolRoute
 

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from protocol.limits import Budget, Price
 from protocol.record import JobRecord, Waiting
-from protocol.requests import JobLimits, Usage
+from protocol.requests import Usage
+from protocol.starting import JobLimits
 
 Scope = Literal["job", "phase"]
 KEYS = tuple(Budget.model_fields)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocol.requests import GateFacts, JobLimits
+from protocol.endings import GateFacts
 from protocol.scope import MAX_STEPS
+from protocol.starting import JobLimits
 from protocol.state import JobState, PhaseKind, Purpose, ScopeItem
 from protocol.tools import ToolRoute
 

@@ -11,22 +11,22 @@ once its checkpoint is known.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RawValue, SearchAttributeKey
+from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
 from protocol.course import Course
 from protocol.payloads import Refused, read_start
 from protocol.record import JobRecord, Letter, Waiting
-from protocol.requests import PrepareRequest
+from protocol.starting import PrepareRequest
 from workflows import guards, parking, questions, status
-from workflows.inbox import Inbox
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
+from workflows.signals import Signals
 from workflows.steps import Steps
 
 
@@ -39,11 +39,11 @@ class Interrupted(Exception):
 
 
 @workflow.defn(name="Job")
-class Job:
+class Job(Signals):
     """Runs an agent on instructions. Input: {"agent": "…", "instructions": "…"}."""
 
     def __init__(self) -> None:
-        self._inbox = Inbox()
+        super().__init__()
         self._steps = Steps()
         self._shown: tuple[dict[str, str], dict[str, str]] = ({}, {})
 
@@ -66,58 +66,6 @@ class Job:
                 raise
             await self._cancelled("cancelled through Temporal", by_signal=False)
             raise
-
-    # Signals only put into the inbox; see `_attend`.
-
-    @workflow.signal(description='{"issue": "…", "phase": 3, "restore_files": true}')
-    def rewind(self, *payload: Any) -> None:
-        """Take the work back: reconsider the approach in the light of the issue."""
-        self._inbox.put("rewind", payload)
-
-    @workflow.signal(description='{"reason": "…"}')
-    def cancel(self, *payload: Any) -> None:
-        """End the job as cancelled; its last checkpoint is kept."""
-        self._inbox.put("cancel", payload)
-
-    @workflow.signal(description="{}")
-    def pause(self, *payload: Any) -> None:
-        """Stand still after the step in flight."""
-        self._inbox.put("pause", payload)
-
-    @workflow.signal(description="{}")
-    def resume(self, *payload: Any) -> None:
-        """Go on; also tries again what parked the job."""
-        self._inbox.put("resume", payload)
-
-    @workflow.signal(description='{"cost": 20, "phase": {"model_calls": 800}}')
-    def limit(self, *payload: Any) -> None:
-        """Set limits of the job and, under `phase`, of each phase; go on if there is room now."""
-        self._inbox.put("limit", payload)
-
-    @workflow.signal(description='{"id": "…", "text": "…"}')
-    def answer(self, *payload: Any) -> None:
-        """Answer the agent's question. The id may be left out."""
-        self._inbox.put("answer", payload)
-
-    @workflow.signal(description='{"id": "…", "reason": "…"}')
-    def approve(self, *payload: Any) -> None:
-        """Let the call that waits for approval be carried out. The id may be left out."""
-        self._inbox.put("approve", payload)
-
-    @workflow.signal(description='{"id": "…", "reason": "…"}')
-    def deny(self, *payload: Any) -> None:
-        """Refuse that call; the agent is told the reason. The id may be left out."""
-        self._inbox.put("deny", payload)
-
-    @workflow.signal(description='{"guard": "…", "reason": "…"}')
-    def bypass(self, *payload: Any) -> None:
-        """Let through once what a guard or hook refused: its next refusal is passed over."""
-        self._inbox.put("bypass", payload)
-
-    @workflow.signal(dynamic=True)
-    def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
-        """A signal by a name that does not exist is refused visibly."""
-        self._inbox.put(name, ())
 
     @workflow.query(description="What `starter.py show --json` prints.")
     def status(self) -> dict[str, Any]:

@@ -12,38 +12,39 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityCancellationType
 
+from protocol.endings import (
+    Closed,
+    CloseRequest,
+    Ending,
+    EndingRequest,
+    Facts,
+    FactsRequest,
+    Outcome,
+    Point,
+    ReviewReply,
+    ReviewRequest,
+    Transitioned,
+    TransitionRequest,
+)
 from protocol.record import JobRecord, Timer, Waiting
 from protocol.requests import (
     LOST_WORKERS,
     At,
     Call,
-    Closed,
-    CloseRequest,
     Compacted,
     CompactRequest,
-    Ending,
-    EndingRequest,
     ErrorNote,
-    Facts,
-    FactsRequest,
     Imported,
     ModelReply,
     ModelRequest,
-    Outcome,
-    Point,
-    Prepared,
-    PrepareRequest,
     Recovered,
     RecoverRequest,
-    ReviewReply,
-    ReviewRequest,
     ShowCallRequest,
     ShownCall,
     ToolReply,
     ToolRequest,
-    Transitioned,
-    TransitionRequest,
 )
+from protocol.starting import Prepared, PrepareRequest
 from protocol.state import Data
 from protocol.tools import ToolRoute
 from workflows import replies

@@ -16,7 +16,7 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.opening import open_snapshot, scheduled_at
 from activities.tools import REGISTRY
 from activities.tools.context import ToolError
-from protocol.requests import Ending, EndingRequest
+from protocol.endings import Ending, EndingRequest
 
 
 def endings_activity(root: Root) -> Callable[[EndingRequest], Ending]:

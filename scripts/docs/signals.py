@@ -10,7 +10,8 @@ from pydantic.fields import FieldInfo
 
 from protocol.payloads import SIGNALS, Start
 from protocol.record import JobRecord
-from protocol.requests import JobLimits, Usage
+from protocol.requests import Usage
+from protocol.starting import JobLimits
 from protocol.state import JobState, Phase, ScopeItem, Todo
 from workflows.job import Job
 from workflows.status import status

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.facts import explained, read_facts
-from protocol.requests import GateFacts
+from protocol.endings import GateFacts
 from protocol.scope import given_items
 from tests.activities.standing import Standing
 

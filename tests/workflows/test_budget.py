@@ -9,7 +9,8 @@ import pytest
 
 from protocol.limits import Budget, Price
 from protocol.record import JobRecord
-from protocol.requests import JobLimits, Usage
+from protocol.requests import Usage
+from protocol.starting import JobLimits
 from tests.workflows.records import record
 from workflows import budget
 from workflows.budget import TOOL_CALL, Over, Reservation, changed, over

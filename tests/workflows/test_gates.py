@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from activities.plan import parse_todos
-from protocol.requests import GateFacts, JobLimits
+from protocol.endings import GateFacts
+from protocol.starting import JobLimits
 from protocol.state import JobState, Purpose
 from protocol.tools import ToolRoute
 from tests.workflows.records import state

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from protocol.endings import JobResult, Outcome
 from protocol.record import Timer, Waiting
-from protocol.requests import JobResult, Outcome
 from protocol.search_attributes import NAMES
 from tests.workflows.records import record, state
 from workflows.status import attributes, details, memo, status

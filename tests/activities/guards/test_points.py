@@ -14,7 +14,7 @@ from activities.guards.routes import guarded_route
 from activities.tools import REGISTRY
 from config.guarding import Guard
 from config.loader import load_agent
-from protocol.requests import Ending, EndingRequest
+from protocol.endings import Ending, EndingRequest
 from tests.activities.guards.scripts import hook
 from tests.activities.standing import AT, Standing, environment
 

@@ -1,0 +1,149 @@
+"""Requests and results of what stands where a phase or the job would end."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from protocol.requests import At, Guarded, Moved, Usage
+from protocol.state import Data, DoneWhen, JobState, Purpose
+
+Outcome = Literal["completed", "cancelled", "failed"]
+Point = Literal["todo_complete", "phase_end", "job_complete"]
+"""What a call may end, and guards may stand at."""
+
+
+class FoundTodo(Data):
+    """An entry of `todos.yaml` as it was found; checked by the gate."""
+
+    id: int | None = None
+    content: str | None = None
+    items: list[str] = Field(default_factory=list)
+    done_when: DoneWhen | None = None
+    done_when_error: str | None = None
+    """What is wrong with its `done_when`."""
+
+
+class GateFacts(Data):
+    """What the gates need to know of a workspace, bounded whatever its files hold."""
+
+    todos_file: Literal["missing", "invalid", "read"] = "missing"
+    todos_error: str = ""
+    todos_count: int = 0
+    todos: list[FoundTodo] = Field(default_factory=list)
+    """The first entries only; `todos_count` says how many there are."""
+    plan_phases: int = 0
+    plan_unboxed: list[str] = Field(default_factory=list)
+    """Phases of the plan without a single box: nobody could tell whether they are done."""
+    plan_open: int = 0
+    plan_steps: int = 0
+    unmet: str | None = None
+    """Why the current todo is not done by its own `done_when`; None when it is."""
+    unexplained_phases: list[str] = Field(default_factory=list)
+    """Open phases of the plan for which no entry of `unresolved` gives a reason; the first few."""
+    unexplained_items: list[str] = Field(default_factory=list)
+    """Ids of the open scope items of which the same is true; the first few."""
+    workspace_tokens: int = 0
+    missing_deliverables: list[str] = Field(default_factory=list)
+    arguments_error: str | None = None
+
+
+class FactsRequest(At):
+    call: int
+
+
+class EndingRequest(At):
+    """Asks the guards of a call that ends a phase or the job, once its gate has passed."""
+
+    call: int
+    points: list[Point]
+    approved: bool = False
+    bypass: list[str] = Field(default_factory=list)
+    stop_hook_active: bool = False
+    """Whether the job goes on because such a hook blocked its end before."""
+
+
+class Ending(Moved, Guarded):
+    refusal: str = ""
+
+
+class Facts(Moved):
+    facts: GateFacts
+
+
+class TransitionRequest(At):
+    number: int
+    """Number of the phase that begins."""
+    purpose: Purpose
+    outcome: Literal["completed", "rewound"] = "completed"
+    call: int | None = None
+    completes: int | None = None
+    issue: str = ""
+    restore: str | None = None
+    """Start of the phase to go back to, for a rewind by phase number."""
+    restore_files: bool = True
+    rewinds: int = 0
+    summary: bool = True
+    """Whether the limits leave room for the model's summary of the phase."""
+
+
+class Transitioned(Moved):
+    state: JobState
+    usage: Usage = Field(default_factory=Usage)
+    context: int = 0
+    """Tokens of the next request."""
+    moved_aside: list[str] = Field(default_factory=list)
+    """Files of a person that were in the projection's way, now in lost+found."""
+
+
+class CloseRequest(At):
+    status: Outcome
+    reason: str = ""
+    call: int | None = None
+    phases: int = 0
+    rewinds: int = 0
+    usage: Usage = Field(default_factory=Usage)
+    request_cancel: bool = False
+    """Ask the server to cancel the workflow once everything is written."""
+
+
+class JobResult(Data):
+    """The result of a job; the same but for ids is `output/completion.json`."""
+
+    status: Outcome
+    summary: str = ""
+    deliverables: list[str] = Field(default_factory=list)
+    confidence: float | None = None
+    notes: str = ""
+    unresolved: list[str] = Field(default_factory=list)
+    dropped: list[str] = Field(default_factory=list)
+    """Scope items that were left out, each with the reason."""
+    phases: int = 0
+    rewinds: int = 0
+    usage: Usage = Field(default_factory=Usage)
+    checkpoint: str = ""
+    tree: str = ""
+
+
+class Closed(Moved):
+    result: JobResult
+
+
+class ReviewRequest(At):
+    """One reply of the reviewer to the call of `job_complete` that passed its gate."""
+
+    call: int
+    number: int
+    """How many replies it has given before; at 0 its conversation begins."""
+    last: bool = False
+    """No further reply will be asked for."""
+
+
+class ReviewReply(Moved):
+    usage: Usage
+    context: int = 0
+    """Tokens of its next request."""
+    verdict: Literal["accepted", "sent back"] | None = None
+    findings: str = ""
+    """What is to be done before the job may end."""

@@ -1,0 +1,72 @@
+"""Request and result of the start of a job, and the figures that workflow code enforces."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from protocol.course import StuckFigures
+from protocol.limits import Budget, Price
+from protocol.payloads import Fork
+from protocol.requests import Moved
+from protocol.state import Data, JobState, PhaseKind
+from protocol.tools import ToolRoute
+
+
+class PrepareRequest(Data):
+    agent: str = ""
+    """Empty only for a fork, which keeps the agent of the first job."""
+    instructions: str = ""
+    documents: list[str] = Field(default_factory=list)
+    items: list[str] = Field(default_factory=list)
+    set: dict[str, object] = Field(default_factory=dict)
+    fork: Fork | None = None
+    chain: str = ""
+    """First run id of the workflow: tells a retry or a reset from another job of the same id."""
+
+
+class ReviewLimits(Data):
+    """How a completion is reviewed."""
+
+    attempts: int
+    """Times a job may be sent back before it waits for a person."""
+    calls: int
+    """Replies that one review may take."""
+
+
+class JobLimits(Data):
+    """Figures of the agent's configuration that workflow code enforces."""
+
+    min_todos: int = 5
+    max_todos: int = 20
+    rewinds: int = 5
+    clarifications: int = 1
+    clarification_hours: float = 24
+    history_events: int = 1000
+    tool_attempts: int = 4
+    model_seconds: int = 600
+    context_tokens: dict[PhaseKind, int] = Field(default_factory=dict)
+    """Size of a request at which the conversation is compacted, by kind of phase."""
+    workspace_tokens: int = 4000
+    job: Budget = Field(default_factory=Budget)
+    phase: Budget = Field(default_factory=lambda: Budget(model_calls=500))
+    output_tokens: int = 8000
+    """The most that one reply may have."""
+    review: ReviewLimits | None = None
+    price: Price | None = None
+    """The model's; None when it is not known, and then there is no limit on cost."""
+    stuck: StuckFigures = Field(default_factory=StuckFigures)
+
+
+class Prepared(Moved):
+    root: str
+    agent: str
+    model: str
+    title: str
+    tree: str
+    state: JobState
+    tools: list[ToolRoute]
+    limits: JobLimits
+    context: int = 0
+    """Tokens of the first request."""
+    search_attributes: list[str] = Field(default_factory=list)
+    """Names of ours that the server has registered; only those may be set."""

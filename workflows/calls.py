@@ -1,0 +1,213 @@
+"""Tool calls: carried out, refused, approved by people, waited for, and watched.
+
+Every call ends in a checkpoint that holds its result, whoever decided on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from temporalio import workflow
+
+from protocol.course import Course
+from protocol.endings import Point
+from protocol.record import JobRecord, Waiting
+from protocol.requests import Call, Usage
+from protocol.state import Todo
+from protocol.tools import ToolRoute
+from workflows import budget, course, guards, questions, stuck
+from workflows.steps import Steps
+
+
+class Calls:
+    """The calls of the reply at hand.
+
+    What a step made counts only once its checkpoint is known: the record changes after the
+    activity, never before, so that a step given up half way leaves nothing behind.
+    """
+
+    def __init__(
+        self,
+        job: JobRecord,
+        steps: Steps,
+        notice: Callable[[str], None],
+        has_letters: Callable[[], bool],
+    ) -> None:
+        self.job = job
+        self.job_id = workflow.info().workflow_id
+        self.steps = steps
+        self.notice = notice
+        self.has_letters = has_letters
+
+    def no_room(self) -> Waiting | None:
+        """How the job waits if the limits leave no room for its next call, else None."""
+        return _no_room(self.job, budget.next_call(self.job))
+
+    def _parked(self, reservation: budget.Reservation) -> bool:
+        """Park the job if the limits leave no room for a call."""
+        if waiting := _no_room(self.job, reservation):
+            self.job.waiting = waiting
+        return waiting is not None
+
+    async def ask_person(self, call: Call, route: ToolRoute, question: str, *, guard: str) -> bool:
+        """Whether a person approves the call at hand.
+
+        Until somebody has spoken the job is parked, and the call comes up again when it goes on. A
+        denial is recorded as the call's result here.
+
+        Args:
+            question: What the person is asked, beside the call and its arguments.
+            guard: Who asks: the guard's name.
+        """
+        job = self.job
+        asked = questions.approval_at_hand(job)
+        if asked is None:
+            shown = await self.steps.show_call(job)
+            if shown.error:
+                await self._run(call, route, shown.error)
+                return False
+            questions.request_approval(job, call.tool, shown, question, guard)
+            asked = questions.approval_at_hand(job)
+        if asked and asked.approved is None:
+            job.waiting = questions.waiting_for_approval(asked, self.job_id)
+        elif asked and asked.approved is False:
+            await self._run(call, route, questions.denied(asked))
+        return bool(asked and asked.approved)
+
+    async def _clarify(self, call: Call, route: ToolRoute) -> None:
+        """Put the agent's question to people, or give it the answer they gave."""
+        job = self.job
+        asked = job.clarification
+        if asked.pending is None and asked.used < job.limits.clarifications:
+            shown = await self.steps.show_call(job)
+            if shown.error:
+                await self._run(call, route, shown.error)
+                return
+            questions.ask(job, shown, workflow.time())
+        if pending := asked.pending:
+            if pending.answer is None:
+                job.waiting = questions.waiting_for_answer(pending, self.job_id)
+                return
+            if await self._run(call, route, answer=pending.answer):
+                asked.pending = None
+                asked.resolved += 1
+        else:
+            await self._run(call, route, answer=questions.ENOUGH)
+
+    async def _run(
+        self,
+        call: Call,
+        route: ToolRoute,
+        refusal: str | None = None,
+        *,
+        answer: str | None = None,
+    ) -> bool:
+        """Run a tool call, or record what it was answered or why a gate refused it.
+
+        Returns:
+            False when the limits leave no room for it: the job waits, and the call comes up again.
+        """
+        job = self.job
+        if self._parked(budget.TOOL_CALL):
+            return False
+        reply = await self.steps.tool(job, call, route, refusal, answer, approved=self._approved)
+        if reply.asks:
+            await self.ask_person(call, route, reply.asks, guard=reply.guard)
+            return False
+        for line in guards.heed(job, reply, call.tool, reply.error or ""):
+            self.notice(line)
+        job.move_to(reply.commit)
+        if not route.local and not refusal:
+            job.at = reply.at
+        job.context = reply.context
+        job.spend(Usage(tool_calls=1))
+        if refusal or reply.guard:
+            job.refusals += 1
+        job.next_call = len(job.calls) if route.ends_reply else job.next_call + 1
+        completed = reply.ok and call.tool == "todo_complete"
+        if completed and (todo := job.state.phase.current):
+            self._tell_what_counts(todo)
+            job.state.complete_todo(todo.id)
+        job.state.take_items(reply.scope)
+        self._watch_call(course.Happened(call, reply, polling=route.polling, completed=completed))
+        return True
+
+    def _tell_what_counts(self, todo: Todo) -> None:
+        """A todo that names no scope item counts for the next one: people should see that."""
+        covered = self.job.state.covered_by(todo)
+        if covered and not todo.items:
+            self.notice(f"todo {todo.id} names no scope item; it counts for {covered[0]}")
+
+    async def _deny(self, call: Call, why: str) -> None:
+        job = self.job
+        reply = await self.steps.deny(job, call, why)
+        job.move_to(reply.commit)
+        job.context = reply.context
+        job.refusals += 1
+        job.next_call += 1
+        self._watch_call(course.Happened(call, reply, denied=True))
+
+    async def _wait(self, call: Call, route: ToolRoute) -> None:
+        """Let time pass; people's letters are attended to meanwhile, and then it goes on."""
+        job = self.job
+        if job.timer is None:
+            # A step of its own, so that people see for how long.
+            job.timer = self.steps.timer(call)
+            return
+        over = await self.steps.sleep(job, job.timer, self.has_letters)
+        if over and await self._run(call, route):
+            job.timer = None
+
+    @property
+    def _todo(self) -> int:
+        """Number of the current todo."""
+        current = self.job.state.phase.current
+        return current.id if current else 0
+
+    def _watch_call(self, happened: course.Happened) -> None:
+        job = self.job
+        self._watch(course.after_call(job.course, happened, job.limits.stuck))
+
+    def _watch(self, now: Course) -> None:
+        """Go on with this course, and do what stuck detection says of it."""
+        job, before = self.job, self.job.course
+        job.course = now
+        verdict = stuck.judge(before, now, job.limits.stuck, self._todo)
+        if verdict is None:
+            return
+        self.notice(f"stuck: step {job.step}, {verdict.word}. {verdict.issue}")
+        if isinstance(verdict, stuck.Wait):
+            job.waiting = verdict.waiting
+            return
+        job.nudges += 1
+        if isinstance(verdict, stuck.Narrow) or job.correction is None:
+            # What is said of a reply without a call says more than that there were several.
+            job.correction = verdict.text
+        if isinstance(verdict, stuck.Narrow):
+            job.course = stuck.narrow(now, verdict, job.step)
+
+    async def _kept_from(self, call: Call, route: ToolRoute, points: list[Point]) -> bool:
+        """Whether guards or hooks refuse a call whose gate has passed, or a person is asked."""
+        job = self.job
+        if not route.guarded:
+            return False
+        ending = await self.steps.judge_ending(job, route, points, approved=self._approved)
+        if ending.asks:
+            return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
+        for line in guards.heed(job, ending, call.tool, ending.refusal):
+            self.notice(line)
+        if ending.refusal:
+            job.stop_hook_active = "job_complete" in points
+            await self._run(call, route, ending.refusal)
+        return bool(ending.refusal)
+
+    @property
+    def _approved(self) -> bool:
+        """Whether a person has approved the call at hand."""
+        asked = questions.approval_at_hand(self.job)
+        return bool(asked and asked.approved)
+
+
+def _no_room(job: JobRecord, reservation: budget.Reservation) -> Waiting | None:
+    over = budget.over(job, reservation)
+    return over.waiting(workflow.info().workflow_id) if over else None

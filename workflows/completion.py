@@ -1,0 +1,73 @@
+"""The end of a job: `job_complete`, its gate, and the review that may stand before it."""
+
+from __future__ import annotations
+
+from protocol.record import Review
+from protocol.requests import Call
+from protocol.starting import ReviewLimits
+from protocol.tools import ToolRoute
+from workflows import budget, gates, parking
+from workflows.calls import Calls
+
+SENT_BACK = "The review sent the job back: {findings}\nMend this, then call job_complete again."
+UNDECIDED = (
+    "the reviewer gave no verdict in {calls} replies, which counts as no. Make it plain in the "
+    "summary and notes of job_complete where each thing that was asked for can be found."
+)
+
+
+class Completion(Calls):
+    """Lets a job end that may."""
+
+    async def _complete(self, call: Call, route: ToolRoute) -> None:
+        job = self.job
+        facts = (await self.steps.facts(job)).facts
+        if refusal := gates.completion_gate(job.state, facts, job.rewinds):
+            job.refused_completions += 1
+            await self._run(call, route, refusal.reason)
+        elif await self._kept_from(call, route, ["job_complete"]):
+            job.refused_completions += job.waiting is None
+        elif job.limits.review:
+            job.review = Review()
+        else:
+            await self._close()
+
+    async def _go_on_reviewing(self, review: Review) -> None:
+        """Ask the reviewer for a reply, or act on its verdict."""
+        job, limits = self.job, self.job.limits.review
+        call = job.calls[job.next_call]
+        route = job.route(call.tool)
+        if review.verdict is None and limits:
+            if not self._parked(budget.review_call(job)):
+                await self._ask_reviewer(review, limits)
+        elif review.verdict == "accepted":
+            await self._close()
+            job.review = None
+        elif route and not self._parked(budget.TOOL_CALL):
+            await self._run(call, route, SENT_BACK.format(findings=review.findings))
+            job.review = None
+            job.refused_completions += 1
+            job.sent_back += 1
+            if limits and job.sent_back >= limits.attempts:
+                job.waiting = parking.REVIEW
+
+    async def _ask_reviewer(self, review: Review, limits: ReviewLimits) -> None:
+        job, number = self.job, review.calls + 1
+        reply = await self.steps.review(job, review.calls, last=number >= limits.calls)
+        job.move_to(reply.commit)
+        job.at = reply.at
+        job.spend(reply.usage)
+        job.review = Review(calls=number, context=reply.context)
+        if reply.verdict:
+            job.review.verdict, job.review.findings = reply.verdict, reply.findings
+        elif number >= limits.calls:
+            job.review.verdict = "sent back"
+            job.review.findings = UNDECIDED.format(calls=number)
+
+    async def _close(self) -> None:
+        job = self.job
+        closed = await self.steps.close(job, "completed", call=job.next_call)
+        job.move_to(closed.commit)
+        for todo in job.state.phase.todos:
+            todo.done = True
+        job.result = closed.result
