@@ -143,11 +143,11 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
         "resume": {"waiting_for": None},
         "rewind": {"rewinds": 1},
         "limit": {"limits": lambda limits: limits["phase"]["model_calls"]["limit"] == 800},
+        # Nothing was refused in this job, so that there is nothing to pass over.
+        "bypass": {"notices": lambda told: any("has refused nothing" in line for line in told)},
         # Nothing is asked here, which the job says.
         "answer": {"notices": lambda told: "no question is open" in str(told)},
         "deny": {"notices": lambda told: "no request for approval" in str(told)},
-        # Nothing was refused in this job, so that there is nothing to pass over.
-        "bypass": {"notices": lambda told: any("has refused nothing" in line for line in told)},
         "cancel": {"status": "cancelled"},
         "reset": {"rewinds": 0, "status": "running"},
     }

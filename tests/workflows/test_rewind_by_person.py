@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from typing import Any
 
 import yaml
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Hang, Reply, call, rehearse
+from activities.rehearsal import Hang, call, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs, serving
 
@@ -29,27 +28,8 @@ def is_tactical(request: Request) -> bool:
     return "tactical phase" in str(request["messages"][0]["content"])[:100]
 
 
-class Covering:
-    """Rehearses, and names the scope's item with the first todo it hands over."""
-
-    def __call__(self, request: Request) -> Answer:
-        answer = rehearse(request)
-        if not isinstance(answer, Reply):
-            return answer
-        calls = [
-            (name, _covering(arguments) if name == "todo_write" else arguments)
-            for name, arguments in answer.calls
-        ]
-        return dataclasses.replace(answer, calls=calls)
-
-
-def _covering(arguments: Any) -> dict[str, Any]:
-    first, *rest = arguments["todos"]
-    return {**arguments, "todos": [{**first, "items": ["S1"]}, *rest]}
-
-
 async def paused_with_the_item_covered(jobs: Jobs) -> tuple[Any, dict[str, Any]]:
-    """A job in its first tactical phase, the first todo done."""
+    """A job in its first tactical phase, the todo done that covers the item."""
     handle = await jobs.start(TEA)
     await jobs.until(handle, scope=lambda scope: scope["completed"] == 1)
     await handle.signal("pause", {})
@@ -57,7 +37,7 @@ async def paused_with_the_item_covered(jobs: Jobs) -> tuple[Any, dict[str, Any]]
 
 
 async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, Covering()) as jobs:
+    async with serving(temporal, root, rehearse) as jobs:
         handle, paused = await paused_with_the_item_covered(jobs)
         await handle.signal("rewind", {"issue": "Too dry.", "phase": 2})
         status = await jobs.until(handle, rewinds=1)
@@ -80,7 +60,7 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
 
 
 async def test_scope_goes_back_also_where_files_stay(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, Covering()) as jobs:
+    async with serving(temporal, root, rehearse) as jobs:
         handle, paused = await paused_with_the_item_covered(jobs)
         await handle.signal("rewind", {"issue": "Again.", "phase": 2, "restore_files": False})
         status = await jobs.until(handle, rewinds=1)
