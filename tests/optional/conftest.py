@@ -1,0 +1,5 @@
+"""The server and roots of the workflow tests."""
+
+from tests.workflows.conftest import root, temporal
+
+__all__ = ["root", "temporal"]

@@ -1,0 +1,52 @@
+"""A server that others wrote, with whatever model it has: `LONGHAUL_TEST_ENDPOINT=http://…/v1`.
+
+What a weak model does to a job is a clear state, never a crash. See docs/development.md.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from temporalio.client import Client
+
+from activities.catalogue import all_activities
+from activities.checkpoints import Root
+from activities.model.endpoint import connect
+from engine.service import build_worker
+from tests.workflows.serving import Jobs
+
+ENDPOINT = os.environ.get("LONGHAUL_TEST_ENDPOINT")
+pytestmark = pytest.mark.skipif(not ENDPOINT, reason="LONGHAUL_TEST_ENDPOINT is not set")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_job_with_its_model_comes_to_a_clear_state(
+    temporal: Client, root: Root, stream: bool
+) -> None:
+    settings = {
+        "model.base_url": ENDPOINT,
+        "model.name": os.environ.get("LONGHAUL_TEST_MODEL", "tiny"),
+        "model.max_output_tokens": 300,
+        "model.stream": stream,
+        "limits.job.model_calls": 12,
+    }
+    queue = f"other-{stream}"
+    activities = all_activities(root, connect=connect)
+    async with build_worker(temporal, root=root, task_queue=queue, activities=activities):
+        jobs = Jobs(temporal, root, queue)
+        start = {"agent": "generalist", "instructions": "Write a guide on tea.", "set": settings}
+        handle = await jobs.start(start)
+        status = await jobs.until(handle, status=lambda word: word != "running")
+        print(status["status"], status["waiting"], status["usage"], status["notices"][-3:])
+        assert status["usage"]["model_calls"] >= 3
+        assert status["usage"]["completion_tokens"] > 0
+        if status["status"] == "waiting":
+            assert status["waiting_for"] in {
+                "budget",
+                "stuck",
+                "rewinds",
+                "review",
+                "clarification",
+            }
+        await handle.terminate()
