@@ -21,7 +21,7 @@ import httpx2
 from openai import AsyncOpenAI
 from rich.console import Console
 from rich.table import Table
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
@@ -59,21 +59,32 @@ async def as_job(temporal: Client, root: Root, queue: str, model: Drifting, seed
     handle = await temporal.start_workflow(
         "Job", start, id=name, task_queue=queue, result_type=dict
     )
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            status: dict[str, Any] = await handle.query("status")
-            if status["status"] != "running":
-                break
-            await asyncio.sleep(0.5)
-    if status["status"] == "waiting":
-        await handle.terminate()
-    files = Snapshot.load(open_checkpoints(root, name), status["checkpoint"]).files
+    status, waiting, checkpoint = await _end(handle)
+    files = Snapshot.load(open_checkpoints(root, name), checkpoint).files
     made = sum(
         files.entry(path(number)) is not None
         and files.read(path(number)) == content(number).encode()
         for number in range(1, ITEMS + 1)
     )
-    return Ended(status["status"], status["waiting_for"], made, model.calls[seed])
+    return Ended(status, waiting, made, model.calls[seed])
+
+
+async def _end(handle: WorkflowHandle[Any, dict[str, Any]]) -> tuple[str, str | None, str]:
+    """Status, reason of waiting and last checkpoint of a job that runs no more.
+
+    Its memo is watched: a query of a job that is closed would have the worker replay it.
+    """
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found = await handle.describe()
+            if found.status is not WorkflowExecutionStatus.RUNNING:
+                result = await handle.result()
+                return result["status"], None, result["checkpoint"]
+            if str((await found.memo()).get("status", "")).startswith("waiting"):
+                status = await handle.query("status")
+                await handle.terminate()
+                return status["status"], status["waiting_for"], status["checkpoint"]
+            await asyncio.sleep(0.5)
 
 
 def alone(model: Drifting, seed: int) -> Ended:
