@@ -7,6 +7,7 @@
     Credentials         bad key, unknown model, quota spent                        parks
     Endpoint            the model endpoint cannot be used as asked                 retried, parks
     ModelRefused        the endpoint refused this very request                     parks
+    Dependency          a store, MCP server or the like cannot be reached          retried, parks
     Unforeseen          anything else                                              retried, parks
 
 What the *model* did wrong is none of these: it becomes a message to the model.

@@ -22,13 +22,13 @@ from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import conversation_body
 from activities.model.stream import Streamed
-from activities.opening import open_snapshot, scheduled_at
+from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.plain import plain
 from activities.snapshot import Snapshot
 from activities.tokens import clip, encoding_of
 from activities.tool_calls import cut
 from activities.tools import REGISTRY, Tool, select
-from activities.tools.context import ToolContext, ToolError, no_heartbeat
+from activities.tools.context import ToolContext, ToolError
 from config.loader import render
 from config.schema import AgentConfig, Problem
 from protocol import scope
@@ -83,7 +83,7 @@ class Reviewing:
         if verdict:
             reply.verdict, reply.findings = verdict, findings
         else:
-            results = _looked_up(snapshot, reviewer, conversation, streamed.calls)
+            results = self._looked_up(snapshot, reviewer, conversation, streamed.calls)
             conversation = conversation.append(
                 *(tool_result(number, place, text) for place, text in enumerate(results)),
                 *([] if results else [{"role": "user", "content": DECIDE}]),
@@ -93,6 +93,39 @@ class Reviewing:
         story = snapshot.story(f"review {number}: {reply.verdict or 'reads'}")
         reply.commit = snapshot.save(story, reply.at)
         return reply
+
+    def _looked_up(
+        self,
+        snapshot: Snapshot,
+        reviewer: AgentConfig,
+        conversation: Conversation,
+        calls: list[tuple[str, str]],
+    ) -> list[str]:
+        """The results of the reviewer's calls, in order."""
+        offered = {entry.name: entry for entry in reviewer_tools(reviewer)}
+        context = ToolContext(
+            files=snapshot.files,
+            reads=Files.empty(snapshot.checkpoints.store),
+            changes=snapshot.changes,
+            state=snapshot.state.model_copy(deep=True),
+            config=reviewer,
+            conversation=conversation,
+            history=snapshot.history,
+            root=self._root,
+            job=job_id(),
+            key=attempt_key(),
+        )
+        results = []
+        for name, raw in calls[:MOST_CALLS]:
+            try:
+                if name not in offered:
+                    known = ", ".join(offered)
+                    raise ToolError(f"There is no tool {name!r}. The tools are: {known}.")
+                text = offered[name].run(context, raw)
+            except (ToolError, FilesError, PathRefused) as problem:
+                text = f"Error: {problem}"
+            results.append(cut(text, RESULT_CHARACTERS))
+        return results + [f"Error: {TOO_MANY}"] * len(calls[MOST_CALLS:])
 
 
 def reviewer_tools(config: AgentConfig) -> list[Tool]:
@@ -133,36 +166,6 @@ def decided(calls: list[tuple[str, str]]) -> tuple[Any, str]:
             return "sent back", findings
         accepted = findings
     return (None, "") if accepted is None else ("accepted", accepted)
-
-
-def _looked_up(
-    snapshot: Snapshot,
-    reviewer: AgentConfig,
-    conversation: Conversation,
-    calls: list[tuple[str, str]],
-) -> list[str]:
-    """The results of the reviewer's calls, in order."""
-    offered = {entry.name: entry for entry in reviewer_tools(reviewer)}
-    context = ToolContext(
-        files=snapshot.files,
-        reads=Files.empty(snapshot.checkpoints.store),
-        changes=snapshot.changes,
-        state=snapshot.state.model_copy(deep=True),
-        config=reviewer,
-        conversation=conversation,
-        history=snapshot.history,
-        heartbeat=no_heartbeat,
-    )
-    results = []
-    for name, raw in calls[:MOST_CALLS]:
-        try:
-            if name not in offered:
-                raise ToolError(f"There is no tool {name!r}. The tools are: {', '.join(offered)}.")
-            text = offered[name].run(context, raw)
-        except (ToolError, FilesError, PathRefused) as problem:
-            text = f"Error: {problem}"
-        results.append(cut(text, RESULT_CHARACTERS))
-    return results + [f"Error: {TOO_MANY}"] * len(calls[MOST_CALLS:])
 
 
 def _reviewer(snapshot: Snapshot) -> AgentConfig:

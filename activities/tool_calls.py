@@ -7,16 +7,18 @@ from collections.abc import Callable
 
 from temporalio import activity
 
-from activities import fingerprints
-from activities.checkpoints import FilesError, PathRefused, Root, diff
+from activities import effects, fingerprints
+from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
-from activities.failures import typed
+from activities.effects import Unreached
+from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
 from activities.guards.judging import Outcome
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.model.prompt import context_tokens
-from activities.opening import open_snapshot, scheduled_at
+from activities.model.replies import Replies
+from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
 from activities.snapshot import Snapshot
@@ -131,11 +133,16 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
         config=snapshot.config,
         conversation=snapshot.conversation,
         history=snapshot.history,
+        root=guards.root,
+        job=job_id(),
+        key=attempt_key(),
         heartbeat=no_heartbeat if local else activity.heartbeat,
         waited=waited,
     )
     try:
-        text = entry.run(context, json.dumps(arguments))
+        text = _reach(entry, context, json.dumps(arguments), snapshot)
+    except Unreached as error:
+        raise failure("Dependency", str(error), retry=may_pass()) from error
     except ToolError:
         # What the refusal showed counts as read, or the same edit would be refused again.
         snapshot.reads = context.reads
@@ -152,6 +159,20 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
     snapshot.reads = context.reads
     snapshot.state = context.state
     return _rewritten(allowed, raw_arguments) + text
+
+
+def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot) -> str:
+    """Run the tool; at most once, if it says so."""
+    if not entry.at_most_once:
+        return entry.run(context, arguments)
+    kept = Replies(snapshot.checkpoints.path)
+
+    def run() -> tuple[str, Files]:
+        text = entry.run(context, arguments)
+        return text, context.files
+
+    text, context.files = effects.once(kept, context.key, context.files, run)
+    return text
 
 
 def _rewritten(outcome: Outcome, raw_arguments: str) -> str:

@@ -49,7 +49,7 @@ def after_call(course: Course, happened: Happened, figures: StuckFigures) -> Cou
     key = f"{call.tool} {call.mark}"
     result = reply.error_mark or reply.mark
     if happened.polling and reply.ok and (course.waited or course.polled.get(key) != result):
-        return _polled(course, key, result)
+        return _polled(course, call, key, result)
     news = reply.changed or (reply.ok and reply.mark not in course.seen)
     changes: dict[str, object] = {"waited": False, "stale": 0 if news else course.stale + 1}
     if reply.ok:
@@ -83,9 +83,10 @@ def window(figures: StuckFigures) -> int:
     )
 
 
-def _polled(course: Course, key: str, result: str) -> Course:
+def _polled(course: Course, call: Call, key: str, result: str) -> Course:
     """After a poll that is no repetition: its result changed, or the agent waited before it."""
     changed = course.polled.get(key) != result
+    others = [d for d in course.deeds if (d.tool, d.arguments) != (call.tool, call.mark)]
     return course.model_copy(
         update={
             "waited": False,
@@ -93,8 +94,8 @@ def _polled(course: Course, key: str, result: str) -> Course:
             "seen": _latest(course.seen, result),
             "stale": 0 if changed else course.stale,
             "replies": 0 if changed else course.replies,
-            # What came before a change is no run that goes on after it.
-            "deeds": [] if changed else course.deeds,
+            # No run goes on over a change of the result; nor do polls, over a wait.
+            "deeds": [] if changed else others,
         }
     )
 

@@ -17,6 +17,7 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
         "model, or shorten workspace.md and rewind.",
     ),
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
+    "Dependency": ("dependency", "Bring back what it names, then resume the job."),
     "Storage": ("storage", "Free space or mend the workspaces root, then resume the job."),
     "WrongRoot": ("storage", "Start a worker on the job's own root, then resume the job."),
 }

@@ -30,6 +30,19 @@ class Replies:
         partial.write_bytes(data)
         partial.replace(self._folder / key)
 
+    def claim(self, key: str) -> bool:
+        """Leave a mark of that key; False when it was there already."""
+        self._folder.mkdir(exist_ok=True)
+        try:
+            (self._folder / key).open("xb").close()
+        except FileExistsError:
+            return False
+        return True
+
+    def release(self, key: str) -> None:
+        """Take the mark back."""
+        (self._folder / key).unlink(missing_ok=True)
+
     def forget(self, except_key: str) -> None:
         """Remove all but one. Called at a phase end, when no other call is under way."""
         if self._folder.is_dir():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from activities.checkpoints import Files, parse
+from activities.checkpoints import Files, Root, parse
 from activities.conversation import Conversation
 from activities.snapshot import with_entry
 from config.schema import AgentConfig
@@ -39,6 +39,12 @@ class ToolContext:
     """Of the running phase."""
     history: Files
     """The conversations of earlier phases, a folder each, by number."""
+    root: Root
+    """Of the worker: where stores shared between jobs lie by default."""
+    job: str
+    """The job's id."""
+    key: str
+    """Idempotency key of this call: retries share it; reset, rewind and fork do not."""
     heartbeat: Callable[[], None] = field(default=no_heartbeat)
     waited: int = 0
     """For `wait`: how many seconds it was."""

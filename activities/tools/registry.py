@@ -47,6 +47,7 @@ class Tool:
     seconds: int
     ends_reply: bool
     polling: bool
+    at_most_once: bool
     owns: tuple[str, ...]
 
     @property
@@ -161,6 +162,7 @@ def tool(
     seconds: int = 10,
     ends_reply: bool = False,
     polling: bool = False,
+    at_most_once: bool = False,
     owns: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Enter a function into the registry.
@@ -175,6 +177,8 @@ def tool(
         ends_reply: Calls that follow in the same reply are not run.
         polling: It asks how something stands that goes on by itself, so calling it again is no
             repetition while its result changes.
+        at_most_once: Its effects outside cannot be recognised by `ToolContext.key`: a call that
+            was interrupted is not repeated but reported as "may have happened".
         owns: Paths that the system owns and this tool alone may write; a trailing `/` means
             everything below.
     """
@@ -183,6 +187,8 @@ def tool(
         summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n")
         if not summary:
             raise TypeError(f"tool {function.__name__} has no docstring")
+        if local and (at_most_once or effect == "outside"):
+            raise TypeError(f"tool {function.__name__} reaches outside: it cannot be local")
         REGISTRY[function.__name__] = Tool(
             name=function.__name__,
             group=group,
@@ -196,6 +202,7 @@ def tool(
             seconds=seconds,
             ends_reply=ends_reply,
             polling=polling,
+            at_most_once=at_most_once,
             owns=owns,
         )
         return function

@@ -49,6 +49,10 @@ def test_waiting_is_never_being_stuck() -> None:
     assert isinstance(refused[-1], Narrow)
 
 
+def test_polls_between_waits_are_no_run() -> None:
+    assert Watch().play([polled("running"), WAITED, polled("running")] * 4) == []
+
+
 def test_reading_page_by_page_is_no_repetition() -> None:
     assert Watch().play(map(news, range(59))) == []
 

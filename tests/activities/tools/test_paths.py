@@ -62,6 +62,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         config=load_agent("generalist"),
         conversation=snapshot.conversation,
         history=snapshot.history,
+        root=job.root,
+        job="job",
+        key="run.1",
     )
     for folder in (path, job.root.path):
         (folder / HERE).write_text("CANARY")

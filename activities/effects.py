@@ -1,0 +1,62 @@
+"""What a call does outside the workspace, so that a retry recognises it.
+
+Tools that can hand the other side an idempotency key use `ToolContext.key`. For the others,
+declared `at_most_once`, this ledger notes that a call began and what came of it: an attempt that
+finds the first without the second does nothing and says that it may have happened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from activities.checkpoints import Files
+from activities.model.replies import Replies
+from activities.tools.context import ToolError
+
+MAY_HAVE_HAPPENED = (
+    "The call was interrupted after it began: it may have happened, wholly or in part, or not. "
+    "Nothing of it is in the workspace. Check what is there before you call it again."
+)
+
+
+class Unreached(Exception):
+    """What a tool needs did not answer and nothing was done; worth another attempt later.
+
+    The message names what was not reached and what to do about it.
+    """
+
+
+def once(
+    kept: Replies, key: str, files: Files, run: Callable[[], tuple[str, Files]]
+) -> tuple[str, Files]:
+    """The result of `run` and the files it left, from the first attempt that came that far.
+
+    Args:
+        kept: Where the job keeps what attempts have in common.
+        key: The call's idempotency key.
+        files: Those the call starts from; gives the handle that reads the kept tree.
+        run: Does it. A ToolError is a result like any other; Unreached is none.
+
+    Raises:
+        ToolError: as the tool raised it, or because an earlier attempt was interrupted.
+        Unreached: as the tool raised it; the next attempt may try again.
+    """
+    done, begun = f"{key}.done", f"{key}.begun"
+    if (found := kept.find(done)) is not None:
+        outcome = json.loads(found)
+    elif not kept.claim(begun):
+        raise ToolError(MAY_HAVE_HAPPENED)
+    else:
+        try:
+            text, after = run()
+            outcome = {"text": text, "files": after.id}
+        except ToolError as error:
+            outcome = {"error": str(error)}
+        except Unreached:
+            kept.release(begun)
+            raise
+        kept.keep(done, json.dumps(outcome).encode())
+    if "error" in outcome:
+        raise ToolError(outcome["error"])
+    return outcome["text"], Files(files.store, outcome["files"], limit=files.limit)

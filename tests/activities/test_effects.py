@@ -1,0 +1,67 @@
+"""Tools declared at most once: what is interrupted is reported, what is done is not done again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Files
+from activities.effects import MAY_HAVE_HAPPENED, Unreached, once
+from activities.model.replies import Replies
+from activities.tools.context import ToolError
+from tests.activities.standing import Standing
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Replies:
+    return Replies(tmp_path)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Standing.begin(tmp_path / "job").open().files
+
+
+def test_a_retry_finds_what_the_first_attempt_did(kept: Replies, files: Files) -> None:
+    def never() -> tuple[str, Files]:
+        raise AssertionError("done twice")
+
+    first = once(kept, "run.7", files, lambda: ("sent", files.write("sent.md", b"x")))
+    assert once(kept, "run.7", files, never) == first
+    assert first[1].read("sent.md") == b"x"
+    assert once(kept, "run.8", files, lambda: ("sent", files)) == ("sent", files)
+
+
+def test_an_interrupted_call_is_not_repeated(kept: Replies, files: Files) -> None:
+    def dies() -> tuple[str, Files]:
+        raise Killed
+
+    with pytest.raises(Killed):
+        once(kept, "run.7", files, dies)
+    for _ in range(2):
+        with pytest.raises(ToolError, match="may have happened") as told:
+            once(kept, "run.7", files, lambda: ("sent", files))
+        assert str(told.value) == MAY_HAVE_HAPPENED
+
+
+def test_a_refusal_is_a_result(kept: Replies, files: Files) -> None:
+    def refuses() -> tuple[str, Files]:
+        raise ToolError("no such customer")
+
+    for run in (refuses, lambda: ("sent", files)):
+        with pytest.raises(ToolError, match="no such customer"):
+            once(kept, "run.7", files, run)
+
+
+def test_what_was_not_reached_is_tried_again(kept: Replies, files: Files) -> None:
+    def away() -> tuple[str, Files]:
+        raise Unreached("the server at localhost:1 does not answer")
+
+    with pytest.raises(Unreached):
+        once(kept, "run.7", files, away)
+    assert once(kept, "run.7", files, lambda: ("sent", files)) == ("sent", files)
