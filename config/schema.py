@@ -10,6 +10,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from config.guarding import Guard, Hook, HookEvent
+from config.web import Web
 from config.wording import Wording
 from protocol.course import StuckFigures
 from protocol.limits import Budget, Price
@@ -155,6 +156,9 @@ class Settings(Section):
     )
     chunk_tokens: int = Field(1500, ge=50, description="Tokens of one chunk of a document.")
     chunk_overlap: int = Field(150, ge=0, description="Tokens that neighbouring chunks share.")
+    research_web: bool = Field(
+        False, description="Whether the agent has the tools of the group web besides its own."
+    )
 
     @model_validator(mode="after")
     def _chunks_advance(self) -> Self:
@@ -218,6 +222,15 @@ class AgentFile(Section):
         default_factory=lambda: Settings.model_validate({}),
         description="Figures of the requirement agents.",
     )
+    web: Web = Field(
+        default_factory=lambda: Web.model_validate({}),
+        description="What fetch_page may reach, and who web_search asks.",
+    )
+
+    @property
+    def toolset(self) -> list[str]:
+        """Tool groups and tools, also those that the settings add."""
+        return [*self.tools, *(["web"] if self.settings.research_web else [])]
 
 
 class AgentConfig(AgentFile):

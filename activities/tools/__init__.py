@@ -10,6 +10,7 @@ from activities.tools import (
     todos,
     verdict,
     waiting,
+    web,
 )
 from activities.tools.registry import REGISTRY, Tool, select
 
@@ -26,4 +27,5 @@ __all__ = [
     "todos",
     "verdict",
     "waiting",
+    "web",
 ]
