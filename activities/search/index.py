@@ -124,23 +124,17 @@ class Index:
         ).fetchone()
         return str(text)
 
-    def without_vector(self, model: str, under: tuple[bytes, bytes]) -> list[int]:
-        """One passage for each text that has no embedding of that model."""
-        found = self._base.execute(
-            "SELECT min(p.id) FROM passages p "
-            "LEFT JOIN vectors v ON v.mark = p.mark AND v.model = ? "
-            "WHERE v.mark IS NULL AND p.path >= ? AND p.path < ? GROUP BY p.mark ORDER BY 1",
-            (model, *under),
-        )
-        return [row[0] for row in found]
-
-    def texts(self, ids: list[int]) -> list[tuple[bytes, str]]:
-        """Marks and texts of those of the passages that are still there."""
-        holes = ",".join("?" * len(ids))
+    def without_vector(
+        self, model: str, under: tuple[bytes, bytes], limit: int
+    ) -> list[tuple[bytes, str]]:
+        """Texts that have no embedding of that model, each with its mark; at most `limit`."""
         return self._base.execute(
-            "SELECT p.mark, w.text FROM passages p JOIN words w ON w.rowid = p.id "
-            f"WHERE p.id IN ({holes}) ORDER BY p.id",
-            ids,
+            "SELECT lacking.mark, w.text FROM (SELECT p.mark, min(p.id) AS id FROM passages p "
+            "LEFT JOIN vectors v ON v.mark = p.mark AND v.model = ? "
+            "WHERE v.mark IS NULL AND p.path >= ? AND p.path < ? "
+            "GROUP BY p.mark ORDER BY 2 LIMIT ?) AS lacking "
+            "JOIN words w ON w.rowid = lacking.id ORDER BY lacking.id",
+            (model, *under, limit),
         ).fetchall()
 
     def keep_vectors(self, model: str, marks: list[bytes], rows: Matrix) -> None:

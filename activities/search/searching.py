@@ -22,6 +22,8 @@ DAMPING = 60
 QUERY_WORDS = 50
 EMBEDDING_SECONDS = 300
 """Longest time that one search embeds; what is left is done by the next."""
+TEXTS_HELD = 20_000
+"""Passages that are held in memory at a time, a kilobyte each."""
 EVERYTHING = (b"", b"\xff" * 256)
 _WORD = re.compile(r"[^\W_]+")
 
@@ -79,15 +81,13 @@ def search(
 
     def use(index: Index) -> Found:
         meaning, note = None, ""
-        with index.showing(files, heartbeat):
-            pass
         try:
             made = embedder(embeddings)
             vector = made.embed([query])[0]
             meaning = _Meaning(vector, f"{made.name} {len(vector)}")
-            note = _embed(index, made, meaning.model, under, heartbeat)
+            note = _embed(index, files, made, meaning.model, under, heartbeat)
         except EmbeddingsFailed as error:
-            note = f"Found by words alone: {error}." if meaning is None else _partly(str(error))
+            note = _partly(str(error)) if meaning else f"Found by words alone: {error}."
         with index.showing(files, heartbeat):
             rankings = [index.by_words(asked, under, DEPTH)] if (asked := _asked(query)) else []
             if meaning is not None:
@@ -100,6 +100,7 @@ def search(
 
 def _embed(
     index: Index,
+    files: Files,
     made: Embedder,
     model: str,
     under: tuple[bytes, bytes],
@@ -107,16 +108,18 @@ def _embed(
 ) -> str:
     """Embed what has no vector yet; a note if time was up. Each batch stays, whatever follows."""
     until = time.monotonic() + EMBEDDING_SECONDS
-    lacking = index.without_vector(model, under)
-    for at in range(0, len(lacking), made.batch):
-        heartbeat()
-        if time.monotonic() > until:
-            return _partly(f"{len(lacking) - at:,} passages have no embedding yet")
-        held = index.texts(lacking[at : at + made.batch])
-        if held:
+    while True:
+        with index.showing(files, heartbeat):
+            lacking = index.without_vector(model, under, TEXTS_HELD)
+        if not lacking:
+            return ""
+        for at in range(0, len(lacking), made.batch):
+            heartbeat()
+            if time.monotonic() > until:
+                return _partly("there was not time enough to embed every passage")
+            held = lacking[at : at + made.batch]
             rows = made.embed([text for _, text in held])
             index.keep_vectors(model, [mark for mark, _ in held], rows)
-    return ""
 
 
 def _partly(why: str) -> str:
@@ -156,11 +159,12 @@ def _nearest(meaning: _Meaning, places: list[Place], rows: Matrix) -> list[Place
 
 
 def _fused(rankings: list[list[Place]]) -> list[Place]:
+    """Best first; among equals those of the first ranking, so that an exact term comes first."""
     scores: dict[Place, float] = {}
     for ranking in rankings:
         for rank, place in enumerate(ranking, 1):
             scores[place] = scores.get(place, 0.0) + 1 / (DAMPING + rank)
-    return sorted(scores, key=lambda at: (-round(scores[at], 9), at.path, at.line, at.id))
+    return sorted(scores, key=lambda place: -round(scores[place], 9))
 
 
 def _hit(index: Index, place: Place) -> Hit:

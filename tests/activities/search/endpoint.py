@@ -41,8 +41,8 @@ class Endpoint:
     """Requests that are answered before all others fail."""
     answer: dict[str, Any] | None = None
     """Sent instead of vectors."""
-    delay: threading.Event | None = None
-    """Waited for before each answer."""
+    gate: threading.Semaphore | None = None
+    """Taken before each answer."""
 
     @property
     def texts(self) -> list[str]:
@@ -58,8 +58,8 @@ def serving() -> Iterator[Endpoint]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             texts: list[str] = body["input"]
             endpoint.asked.append(texts)
-            if endpoint.delay is not None:
-                endpoint.delay.wait(30)
+            if endpoint.gate is not None:
+                endpoint.gate.acquire(timeout=30)
             status: int = 200
             answer = endpoint.answer or {
                 "object": "list",
