@@ -84,8 +84,8 @@ class LocalEmbedder:
     def embed(self, texts: list[str]) -> Matrix:
         try:
             rows = _local_model().embed(texts)
-        except Exception as error:
-            # Whatever a library of compiled parts raises when it is installed by halves.
+        except (ImportError, OSError, RuntimeError, ValueError, TypeError, AttributeError) as error:
+            # Installed by halves, or in a version with another interface.
             raise EmbeddingsFailed(f"the local embedding model failed: {error}") from error
         return _of_length_one(np.asarray(rows, dtype=np.float32))
 
