@@ -60,6 +60,16 @@ class ModelConfig(Section):
     )
 
 
+class Embeddings(Section):
+    model: str = Field(min_length=1, description="Model name sent to the endpoint.")
+    base_url: str | None = Field(
+        None, description="Address of the endpoint; null takes OPENAI_BASE_URL."
+    )
+    api_key_variable: str = Field(
+        "OPENAI_API_KEY", description="Environment variable of the worker that holds the key."
+    )
+
+
 class Context(Section):
     tokens: int = Field(
         80_000, ge=1000, description="Size of a request at which the conversation is compacted."
@@ -190,6 +200,11 @@ class AgentFile(Section):
         default_factory=list,
         description="Models asked instead when the model fails, in order: the keys of model that "
         "differ.",
+    )
+    embeddings: Embeddings | None = Field(
+        None,
+        description="Endpoint for embeddings, for search by meaning; null: the local model, where "
+        "the extra of that name is installed.",
     )
     context: Context = Field(default_factory=lambda: Context.model_validate({}))
     prompts: Prompts
