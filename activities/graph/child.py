@@ -19,7 +19,7 @@ from typing import Any
 _STORE_MB = 4096
 """Most the database may hold; the engine reserves that much address space."""
 _POOL_MB = 256
-_GRACE_SECONDS = 5
+_GRACE_SECONDS = 2
 
 
 def _limit(memory_mb: int) -> None:
