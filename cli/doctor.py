@@ -68,6 +68,7 @@ async def examine() -> AsyncIterator[Check]:
     yield await asyncio.to_thread(_binary)
     yield await asyncio.to_thread(_root)
     yield await asyncio.to_thread(_configuration)
+    yield await asyncio.to_thread(_graph)
     yield await asyncio.to_thread(_tokens)
     yield await _model()
     try:
@@ -116,6 +117,32 @@ def _configuration() -> Check:
     except Problem as problem:
         return Check("configuration", False, str(problem), "correct that file")
     return Check("configuration", True, f"agents {', '.join(names)}")
+
+
+def _graph() -> Check:
+    from activities.graph import (  # noqa: PLC0415 - commands start faster without
+        GraphAway,
+        GraphRefused,
+        Limits,
+        graph_folder,
+        graph_url,
+        open_graph,
+    )
+
+    folder = graph_folder(workspaces_root())
+    if not graph_url() and not folder.exists():
+        return Check("graph", True, f"{folder} is not there yet; the first use makes it")
+    try:
+        root, schema = open_root(workspaces_root()), load_agent("generalist").graph_schema
+        seconds = LIMIT.total_seconds()
+        with open_graph(
+            root, schema, limits=Limits(wait_seconds=seconds, seconds=seconds)
+        ) as graph:
+            kinds = [table.name for table in graph.schema()]
+            where = "Neo4j" if graph_url() else str(folder)
+            return Check("graph", True, f"{where} ({', '.join(kinds) or 'empty'})")
+    except (GraphAway, GraphRefused, RootUnusable, Problem) as error:
+        return Check("graph", False, str(error))
 
 
 def _tokens() -> Check:

@@ -17,6 +17,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.meta import find_undeclared_variables
 from pydantic import ValidationError
 
+from config.graph_files import extended, load_graph_schema
 from config.guard_files import load_guards
 from config.guarding import Guard
 from config.schema import AgentConfig, AgentFile, Problem
@@ -81,6 +82,9 @@ def load_agent(
         templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
         instructions_template=_instructions(name, folder),
         wording=_wording(folder / "phrases"),
+        graph_schema=extended(
+            load_graph_schema(folder / "graph" / "schema.yaml"), checked.graph, source
+        ),
         reviewer=load_agent(checked.review.agent, folder=folder, reviews=True)
         if checked.review
         else None,

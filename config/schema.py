@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from config.graphing import GraphSchema
 from config.guarding import Guard, Hook, HookEvent
 from config.web import Web
 from config.wording import Wording
@@ -232,6 +233,10 @@ class AgentFile(Section):
         description="Executables that are asked, by event: PreToolUse, PostToolUse, "
         "PermissionRequest, Stop, SubagentStop.",
     )
+    graph: GraphSchema = Field(
+        default_factory=GraphSchema,
+        description="Nodes and relations of the graph beside those of config/graph/schema.yaml.",
+    )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
@@ -261,6 +266,8 @@ class AgentConfig(AgentFile):
     """The agent named under `review`."""
     rules: list[Guard] = Field(default_factory=list)
     """The guards of the files named in `guards`."""
+    graph_schema: GraphSchema = Field(default_factory=GraphSchema)
+    """The shipped schema with what `graph` adds."""
 
     @property
     def models(self) -> list[ModelConfig]:
