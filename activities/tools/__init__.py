@@ -1,6 +1,9 @@
 """The tools. Importing this package fills the registry."""
 
 from activities.tools import (
+    assessing,
+    citing,
+    comparing,
     discovery,
     documents,
     files,
@@ -8,6 +11,7 @@ from activities.tools import (
     requirements,
     scope,
     todos,
+    validating,
     verdict,
     waiting,
 )
@@ -16,6 +20,9 @@ from activities.tools.registry import REGISTRY, Tool, select
 __all__ = [
     "REGISTRY",
     "Tool",
+    "assessing",
+    "citing",
+    "comparing",
     "discovery",
     "documents",
     "files",
@@ -24,6 +31,7 @@ __all__ = [
     "scope",
     "select",
     "todos",
+    "validating",
     "verdict",
     "waiting",
 ]
