@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
 from activities.closing import Closing
 from activities.facts import facts_activity
@@ -268,3 +269,13 @@ def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
     assert told.startswith("REQ-001")
     [row] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
     assert row.citations[0].url == "https://law.example/act/1"
+
+
+def test_without_its_store_a_validator_waits(
+    judge: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    judge.reply(("take_requirement", "{}"))
+    with pytest.raises(ApplicationError, match="does not answer") as told:
+        judge.run("take_requirement", judge.request(), local=False)
+    assert told.value.type == "Dependency"
