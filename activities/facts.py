@@ -16,6 +16,7 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.opening import open_snapshot, scheduled_at
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos
 from activities.snapshot import Snapshot
+from activities.stores.turning import before_completion
 from activities.tools import REGISTRY
 from activities.tools.context import ToolError
 from protocol.endings import Facts, FactsRequest, GateFacts
@@ -32,9 +33,10 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
     def gate_facts(request: FactsRequest) -> Facts:
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
-            return Facts(
-                commit=request.commit, at=scheduled_at(), facts=read_facts(snapshot, request.call)
-            )
+            facts = read_facts(snapshot, request.call)
+            if snapshot.call(request.call)["function"]["name"] == "job_complete":
+                facts.unstored = before_completion(root, snapshot)
+            return Facts(commit=request.commit, at=scheduled_at(), facts=facts)
 
     return gate_facts
 

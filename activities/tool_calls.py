@@ -18,7 +18,7 @@ from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.model.prompt import context_tokens
 from activities.model.replies import Replies
-from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
+from activities.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
 from activities.snapshot import Snapshot
@@ -136,6 +136,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
         root=guards.root,
         job=job_id(),
         key=attempt_key(),
+        at=order(),
         heartbeat=no_heartbeat if local else activity.heartbeat,
         waited=waited,
     )

@@ -67,6 +67,7 @@ async def examine() -> AsyncIterator[Check]:
     """All checks, in an order in which each explains those after it."""
     yield await asyncio.to_thread(_binary)
     yield await asyncio.to_thread(_root)
+    yield await asyncio.to_thread(_store)
     yield await asyncio.to_thread(_configuration)
     yield await asyncio.to_thread(_graph)
     yield await asyncio.to_thread(_tokens)
@@ -107,6 +108,21 @@ def _root() -> Check:
     except RootUnusable as error:
         return Check("workspaces", False, str(error))
     return Check("workspaces", True, f"{root.path} (id {root.id})")
+
+
+def _store() -> Check:
+    folder = workspaces_root()
+    if not folder.exists():
+        return Check("store", True, "not looked at before there is a workspaces root")
+    from activities.stores.away import StoreAway  # noqa: PLC0415 - loads the database library
+    from activities.stores.engine import Store  # noqa: PLC0415
+
+    try:
+        store = Store(open_root(folder))
+        store.run(lambda connection: None, seconds=LIMIT.total_seconds())
+    except (RootUnusable, StoreAway) as error:
+        return Check("store", False, str(error))
+    return Check("store", True, store.shown)
 
 
 def _configuration() -> Check:

@@ -171,6 +171,22 @@ class Settings(Section):
         False, description="Whether the agent has the tools of the group web besides its own."
     )
 
+    relevance_threshold: float = Field(
+        0.4, ge=0, le=1, description="Below this assess_relevance says: not relevant."
+    )
+    similar_threshold: float = Field(
+        0.4, ge=0, le=1, description="Likeness from which find_similar_requirements names another."
+    )
+    duplicate_threshold: float = Field(
+        0.85, ge=0, le=1, description="Likeness from which it calls the other a duplicate."
+    )
+    take_hours: float = Field(
+        24,
+        gt=0,
+        le=8760,
+        description="Hours after which a requirement that a job took and did not decide is free.",
+    )
+
     @model_validator(mode="after")
     def _chunks_advance(self) -> Self:
         if self.chunk_overlap >= self.chunk_tokens:

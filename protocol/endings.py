@@ -47,6 +47,8 @@ class GateFacts(Data):
     workspace_tokens: int = 0
     missing_deliverables: list[str] = Field(default_factory=list)
     arguments_error: str | None = None
+    unstored: list[str] = Field(default_factory=list)
+    """Why shared stores lack something that this job wrote or decided; the first few reasons."""
 
 
 class FactsRequest(At):

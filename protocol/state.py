@@ -123,6 +123,18 @@ class ScopeItem(Data):
         return f"{self.id} ({self.status}): {self.text}"
 
 
+class Deferred(Data):
+    """A write to a shared store that did not answer, to be made when it does."""
+
+    kind: str
+    """Who knows how to make it (`activities.stores.deferring`)."""
+    key: str
+    """Idempotency key of the call that it belongs to."""
+    at: int
+    """When that call was scheduled, epoch milliseconds."""
+    data: dict[str, Any] = Field(default_factory=dict)
+
+
 class JobState(Data):
     """Everything about a job that a rewind restores, beside its files."""
 
@@ -134,6 +146,9 @@ class JobState(Data):
     found: list[str] = Field(default_factory=list)
     """Deferred tools that were found in this phase, in that order. Kept in checkpoints, not in
     workflow memory."""
+    deferred: list[Deferred] = Field(default_factory=list)
+    """Writes to shared stores that are still to be made. Kept in checkpoints, not in workflow
+    memory."""
 
     def complete_todo(self, todo_id: int, notes: str = "") -> None:
         """Close a todo, and the scope items that no open todo covers any more."""
@@ -208,12 +223,13 @@ class JobState(Data):
         return [item for item in self.scope if item not in before]
 
     def without_notes(self) -> JobState:
-        """A copy for workflow memory, where notes, conditions and finds are not needed."""
+        """A copy for workflow memory, without what only checkpoints keep."""
         slim = self.model_copy(deep=True)
         for todo in slim.phase.todos:
             todo.notes = ""
             todo.done_when = None
         slim.found = []
+        slim.deferred = []
         return slim
 
 

@@ -1,6 +1,9 @@
 """The tools. Importing this package fills the registry."""
 
 from activities.tools import (
+    assessing,
+    citing,
+    comparing,
     discovery,
     documents,
     files,
@@ -10,6 +13,7 @@ from activities.tools import (
     scope,
     searching,
     todos,
+    validating,
     verdict,
     waiting,
     web,
@@ -19,6 +23,9 @@ from activities.tools.registry import REGISTRY, Tool, select
 __all__ = [
     "REGISTRY",
     "Tool",
+    "assessing",
+    "citing",
+    "comparing",
     "discovery",
     "documents",
     "files",
@@ -29,6 +36,7 @@ __all__ = [
     "searching",
     "select",
     "todos",
+    "validating",
     "verdict",
     "waiting",
     "web",

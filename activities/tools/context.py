@@ -52,6 +52,8 @@ class ToolContext:
     """The job's id."""
     key: str
     """Idempotency key of this call: retries share it; reset, rewind and fork do not."""
+    at: int = 0
+    """When the call was scheduled, epoch milliseconds by the server: a later call, a later time."""
     heartbeat: Callable[[], None] = field(default=no_heartbeat)
     waited: int = 0
     """For `wait`: how many seconds it was."""

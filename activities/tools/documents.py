@@ -15,10 +15,7 @@ from activities.checkpoints import parse as parts_of
 from activities.documents import (
     DocumentError,
     Page,
-    contains_quote,
     extract_bounded,
-    page_of,
-    pages_with_quote,
     parse,
     render,
 )
@@ -81,44 +78,6 @@ def chunk_document(
     return f"Wrote {len(manifest)} chunks and {folder}/manifest.json."
 
 
-@tool(
-    "citations",
-    effect="writes",
-    phases=("tactical",),
-    local=False,
-    seconds=60,
-    owns=("citations/",),
-)
-def cite_document(
-    context: ToolContext,
-    path: DocumentPath,
-    page: Annotated[int, Field(ge=1)],
-    quote: Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")],
-) -> str:
-    """Record a citation; refused unless the quote stands on that page.
-
-    Answers with the citation's id, for add_requirement.
-    """
-    found = document_pages(context, path)
-    try:
-        text = page_of(found, page).text
-    except DocumentError as error:
-        raise ToolError(f"{path}: {error}") from None
-    if not contains_quote(text, quote):
-        others = pages_with_quote(found, quote)
-        where = (
-            f"It stands on page {', '.join(map(str, others[:10]))}."
-            if others
-            else "It stands on no page: quote the exact words, at least a dozen characters."
-        )
-        raise ToolError(f"That quote is not on page {page} of {path}. {where}")
-    number = len(context.files.children("citations")) + 1 if _has(context, "citations") else 1
-    name = f"CIT-{number:04d}"
-    citation = {"id": name, "document": path, "page": page, "quote": quote}
-    context.files = context.files.write(f"citations/{name}.json", _json(citation))
-    return f"citation {name}: {path}, page {page}"
-
-
 def document_pages(context: ToolContext, path: str) -> list[Page]:
     """The pages of a document of the workspace.
 
@@ -139,10 +98,6 @@ def document_pages(context: ToolContext, path: str) -> list[Page]:
 
 def _covers_input(name: str) -> bool:
     return refusal(name, "strategic") is not None
-
-
-def _has(context: ToolContext, path: str) -> bool:
-    return context.files.entry(path) is not None
 
 
 def _range(pages: str | None, found: list[Page]) -> tuple[int, int]:

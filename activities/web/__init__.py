@@ -3,7 +3,7 @@
 from activities.web.addresses import Refused, Resolve, resolve
 from activities.web.fetching import Fetched, fetch
 from activities.web.searching import Away, Hit, search
-from activities.web.sources import FOLDER, Source, as_source, name_stem
+from activities.web.sources import FOLDER, Source, as_source, name_stem, sources_from
 
 __all__ = [
     "FOLDER",
@@ -18,4 +18,5 @@ __all__ = [
     "name_stem",
     "resolve",
     "search",
+    "sources_from",
 ]

@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from urllib.parse import urldefrag
 
 import httpx2
 
@@ -30,6 +31,7 @@ from activities.web.addresses import Refused
 from activities.web.fetching import Fetched
 
 FOLDER = "documents/sources"
+SIDE = ".source.json"
 _TITLE = re.compile(rb"<title[^>]{0,200}>([^<]{1,2000})", re.IGNORECASE)
 _ENDINGS = {
     "text/html": "html",
@@ -75,7 +77,7 @@ class Source:
             "sha256": hashlib.sha256(self.fetched.data).hexdigest(),
         }
         side = json.dumps(about, ensure_ascii=False, indent=2) + "\n"
-        return files.write(f"{self.path}.source.json", side.encode())
+        return files.write(f"{self.path}{SIDE}", side.encode())
 
 
 def as_source(fetched: Fetched, heartbeat: Callable[[], None] | None = None) -> Source:
@@ -95,6 +97,24 @@ def as_source(fetched: Fetched, heartbeat: Callable[[], None] | None = None) -> 
         told = str(error).partition(": ")[2] or str(error)
         raise Refused(f"{fetched.url}: {told}. Or take another source.") from None
     return Source(name, _title(data) if name.endswith(".html") else "", pages, fetched)
+
+
+def sources_from(files: Files, url: str) -> list[str]:
+    """Paths of the pages that were fetched from an address, or found there after redirects."""
+    wanted = _plain(url)
+    if files.entry(FOLDER) is None:
+        return []
+    found = []
+    for entry in files.children(FOLDER):
+        if entry.path.endswith(SIDE):
+            about = json.loads(files.content(entry))
+            if wanted in (_plain(about["url"]), _plain(about["final_url"])):
+                found.append(entry.path.removesuffix(SIDE))
+    return found
+
+
+def _plain(url: str) -> str:
+    return urldefrag(url).url.rstrip("/")
 
 
 def name_stem(url: str) -> str:
