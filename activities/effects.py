@@ -12,19 +12,14 @@ from collections.abc import Callable
 
 from activities.checkpoints import Files
 from activities.model.replies import Replies
-from activities.tools.context import ToolError
+from activities.tools.context import ToolError, Unreached
+
+__all__ = ["MAY_HAVE_HAPPENED", "Unreached", "once"]
 
 MAY_HAVE_HAPPENED = (
     "The call was interrupted after it began: it may have happened, wholly or in part, or not. "
     "Nothing of it is in the workspace. Check what is there before you call it again."
 )
-
-
-class Unreached(Exception):
-    """What a tool needs did not answer and nothing was done; worth another attempt later.
-
-    The message names what was not reached and what to do about it.
-    """
 
 
 def once(

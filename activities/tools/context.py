@@ -16,6 +16,13 @@ class ToolError(Exception):
     """The call cannot be done; the message goes to the model and says what to do instead."""
 
 
+class Unreached(Exception):
+    """What a tool needs did not answer and nothing was done; worth another attempt later.
+
+    The message names what was not reached and what to do about it.
+    """
+
+
 def no_heartbeat() -> None:
     """For tools that run as local activities, which need none."""
 
