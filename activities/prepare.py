@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from temporalio import activity
@@ -27,7 +28,6 @@ from activities.forking import begin, copied, no_such_job, origin, with_items
 from activities.guards.routes import guarded_route
 from activities.heartbeats import heartbeats
 from activities.inputs import read_documents
-from activities.mcp.declaring import declare
 from activities.mcp.errors import Away
 from activities.model.endpoint import chosen_name
 from activities.model.prices import check_prices, dearest
@@ -204,8 +204,13 @@ class Preparation:
 def _declare(config: AgentConfig) -> list[str]:
     """Ask the MCP servers for their tools; gives lines on what the job does without."""
     check_servers(config)
+    if not config.mcp:
+        config.declared, config.away = [], {}
+        return []
+    declaring = import_module("activities.mcp.declaring")  # late, as in `activities.tools.remote`
     try:
-        return declare(config)
+        notes: list[str] = declaring.declare(config)
+        return notes
     except Away as away:
         raise failure("Dependency", str(away), retry=may_pass()) from away
 

@@ -10,9 +10,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 PR_SET_PDEATHSIG = 1
 CANNOT_START = 127
+GRACE = 0.5
+"""Seconds for a server to end by itself."""
 
 
 def end(status: int) -> None:
@@ -26,6 +29,8 @@ def end(status: int) -> None:
 
 
 def kill(*_: object) -> None:
+    """The worker is gone: its end of the server's standard input as well, which tells it to end."""
+    time.sleep(GRACE)
     os.killpg(0, signal.SIGKILL)
 
 

@@ -7,7 +7,6 @@ in threads. One per process, so that jobs which name the same server share its p
 from __future__ import annotations
 
 import asyncio
-import atexit
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -78,10 +77,6 @@ class Servers:
         """
         work = self._call(name, server, tool, arguments, key, repeatable, folder)
         return self._wait(work, wanted)
-
-    def close(self) -> None:
-        """End every server; for the end of the worker."""
-        self._wait(self._close(), lambda: None)
 
     def _wait(self, work: Coroutine[Any, Any, R], wanted: Callable[[], None]) -> R:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -176,11 +171,6 @@ class Servers:
         except (Away, TimeoutError):
             await self._drop(connection)
 
-    async def _close(self) -> None:
-        held = list(self._connections.values())
-        self._connections.clear()
-        await asyncio.gather(*(connection.close() for connection in held))
-
 
 def _key(server: Server) -> str:
     """What makes two servers the same: how they are reached, the values of variables included."""
@@ -192,6 +182,4 @@ def _key(server: Server) -> str:
 @cache
 def servers() -> Servers:
     """Those of this process."""
-    made = Servers()
-    atexit.register(made.close)
-    return made
+    return Servers()
