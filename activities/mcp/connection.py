@@ -52,6 +52,9 @@ class Connection:
         except TimeoutError:
             self._why = f"it did not answer within {self.server.start_seconds} s"
             await self.close()
+        except asyncio.CancelledError:  # nobody waits for it any more
+            self._task.cancel()
+            raise
         if not self.usable:
             what = self.server.url or self.server.command[0]
             raise Away(
@@ -81,17 +84,17 @@ class Connection:
                 tool, arguments, read_timeout_seconds=self.server.call_seconds, meta=meta
             )
         )
-        # With HTTP the connection may end without a word to those who wait for an answer.
-        await asyncio.wait({asked, self._task}, return_when=asyncio.FIRST_COMPLETED)
-        if not asked.done():
-            await asyncio.wait({asked}, timeout=1)
-            asked.cancel()
         try:
-            return await asked
-        except asyncio.CancelledError:
-            if self._task.done():
-                raise ConnectionError(self._why or "the connection ended") from None
-            raise
+            # With HTTP the connection may end without a word to those who wait for an answer.
+            await asyncio.wait({asked, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                await asyncio.wait({asked}, timeout=1)
+            if not asked.done():
+                raise ConnectionError(self._why or "the connection ended")
+            return asked.result()
+        finally:
+            # Also when nobody wants the answer any more: the server is told.
+            asked.cancel()
 
     async def tools(self) -> list[Tool]:
         """Everything it declares.

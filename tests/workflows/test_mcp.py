@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowFailureError
 
 from tests.activities.mcp.serving import odd, public
 from tests.workflows.serving import serving
@@ -51,6 +53,7 @@ async def test_a_start_waits_for_a_server_that_is_away(temporal, root, tmp_path:
     program, ledger = tmp_path / "server", tmp_path / "ledger"
     async with serving(temporal, root, Short()) as jobs:
         handle = await jobs.start(job(set={"mcp": {"odd": {"command": [str(program)]}}}))
+        other = await jobs.start(job(set={"mcp": {"odd": {"command": [str(program)]}}}))
         status = await jobs.until(handle, status="waiting")
         assert status["waiting_for"] == "dependency"
         assert "The MCP server odd" in status["waiting"]["message"]
@@ -58,6 +61,12 @@ async def test_a_start_waits_for_a_server_that_is_away(temporal, root, tmp_path:
         assert memo["status"] == "waiting: dependency"
 
         python, script, path = odd(ledger)["command"]
+        await jobs.until(other, status="waiting")
+        await other.signal("cancel", {"reason": "no tea"})
+        with pytest.raises(WorkflowFailureError) as ended:
+            await jobs.result(other)
+        assert "cancelled before it began: no tea" in str(ended.value.cause)
+
         program.write_text(f"#!/bin/sh\nexec {python} {script} {path}\n")
         program.chmod(0o755)
         await handle.signal("resume")

@@ -9,6 +9,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.mcp.servers import servers
+from config.guarding import Guard
 from tests.activities.mcp.serving import (
     agent,
     answer,
@@ -138,6 +139,31 @@ def test_a_server_that_is_gone_is_a_dependency(tmp_path: Path, ledger: Path) -> 
         call(job, "odd__note", '{"text": "tea"}')
     assert failed.value.type == "Dependency"
     assert not failed.value.non_retryable
+    assert "note" not in ledger.read_text()
+
+
+def test_a_call_that_nobody_wants_any_more_ends_at_once(job: Standing, ledger: Path) -> None:
+    class Unwanted(Exception):
+        pass
+
+    def wanted() -> None:
+        if "slow" in ledger.read_text():
+            raise Unwanted
+
+    server = job.open().config.mcp["odd"]
+    with pytest.raises(Unwanted):
+        servers().call("odd", server, "slow", {}, key="k", repeatable=False, wanted=wanted)
+    # It was the server's only call, and it is there for the next.
+    assert call(job, "odd__look").ok
+
+
+def test_a_guard_names_the_tool_of_a_server(job: Standing, ledger: Path) -> None:
+    config = job.open().config
+    given = {"name": "quiet", "point": "before_tool", "decision": "deny", "message": "Not now."}
+    rule = Guard.model_validate({**given, "match": {"tool": ["odd__*"]}})
+    job.pin(config.model_copy(update={"rules": [rule]}))
+    reply = call(job, "odd__note", '{"text": "tea"}')
+    assert (reply.ok, reply.guard) == (False, "quiet")
     assert "note" not in ledger.read_text()
 
 
