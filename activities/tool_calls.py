@@ -183,8 +183,8 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
 
 
 def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot) -> str:
-    """Run the tool; at most once, if it says so."""
-    if not entry.at_most_once:
+    """Run the tool; what reaches outside never again once it was finished."""
+    if not entry.at_most_once and entry.effect != "outside":
         return entry.run(context, arguments)
     kept = Replies(snapshot.checkpoints.path)
 
@@ -192,7 +192,9 @@ def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot
         text = entry.run(context, arguments)
         return text, context.files
 
-    text, context.files = effects.once(kept, context.key, context.files, run)
+    text, context.files = effects.once(
+        kept, context.key, context.files, run, repeatable=not entry.at_most_once
+    )
     return text
 
 
