@@ -17,7 +17,7 @@ from activities.prepare import Preparation
 from activities.recovery import recovery_activities
 from activities.review import Reviewing
 from activities.shown import show_call_activity
-from activities.tool_calls import tool_activities
+from activities.tool_calls import remote_activity, tool_activities
 
 
 def all_activities(root: Root, connect: Connect = connect) -> list[Callable[..., Any]]:
@@ -32,6 +32,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         ModelCalls(root, connect).model_call,
         Compacting(root, connect).compact,
         *tool_activities(root),
+        remote_activity(root),
         facts_activity(root),
         show_call_activity(root),
         endings_activity(root),

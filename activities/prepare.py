@@ -6,7 +6,8 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from temporalio import activity
@@ -21,12 +22,13 @@ from activities.checkpoints import (
     Root,
     open_checkpoints,
 )
-from activities.failures import typed
+from activities.failures import failure, may_pass, typed
 from activities.folder import settle
 from activities.forking import begin, copied, no_such_job, origin, with_items
 from activities.guards.routes import guarded_route
 from activities.heartbeats import heartbeats
 from activities.inputs import read_documents
+from activities.mcp.errors import Away
 from activities.model.endpoint import chosen_name
 from activities.model.prices import check_prices, dearest
 from activities.model.prompt import context_tokens
@@ -39,6 +41,7 @@ from activities.snapshot import Snapshot
 from activities.summary import workspace_summary
 from activities.tools import Tool, select
 from activities.tools.context import no_heartbeat
+from activities.tools.equipment import check_servers, toolbox
 from activities.tools.offering import tools_of
 from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
@@ -63,6 +66,8 @@ class Begun:
     """Archive page of the phase before, where there is one."""
     story: str = ""
     """What the checkpoint's message begins with."""
+    notices: list[str] = field(default_factory=list)
+    """For people: what the job does without."""
 
 
 class Preparation:
@@ -103,12 +108,14 @@ class Preparation:
             context=context_tokens(snapshot),
             limits=_limits(config),
             search_attributes=registered,
+            notices=begun.notices,
         )
 
     def _first(self, request: PrepareRequest) -> Begun:
         """A job from nothing: its first files and the bootstrap."""
         config = load_agent(request.agent, request.set)
         _choose_models(config)
+        notices = _declare(config)
         tools = _tools(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
@@ -132,7 +139,7 @@ class Preparation:
             for document in documents:
                 files = document.put_into(files)
             snapshot.files = files
-        return Begun(snapshot, tools)
+        return Begun(snapshot, tools, notices=notices)
 
     def _forked(self, request: PrepareRequest, fork: Fork) -> Begun:
         """A job from the start of a phase of another; see `activities.forking`."""
@@ -145,6 +152,8 @@ class Preparation:
             )
         config = amend(pinned, request.set)
         _choose_models(config)
+        # What a server declared stays as it was pinned, like all that is not overridden.
+        notices = _declare(config) if config.mcp != pinned.mcp else []
         tools = _tools(config)
         documents = read_documents(
             self._root, request.documents, config.limits.file_bytes, found.document_names
@@ -161,7 +170,11 @@ class Preparation:
             snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
         snapshot.note_changes(before)
         return Begun(
-            snapshot, tools, page, f"forked from {fork.job} at the start of phase {fork.phase} · "
+            snapshot,
+            tools,
+            page,
+            f"forked from {fork.job} at the start of phase {fork.phase} · ",
+            notices,
         )
 
     def _own(self, request: PrepareRequest) -> Checkpoints:
@@ -186,6 +199,20 @@ class Preparation:
                 ) from None
         finally:
             draft.unlink()
+
+
+def _declare(config: AgentConfig) -> list[str]:
+    """Ask the MCP servers for their tools; gives lines on what the job does without."""
+    check_servers(config)
+    if not config.mcp:
+        config.declared, config.away = [], {}
+        return []
+    declaring = import_module("activities.mcp.declaring")  # late, as in `activities.tools.remote`
+    try:
+        notes: list[str] = declaring.declare(config)
+        return notes
+    except Away as away:
+        raise failure("Dependency", str(away), retry=may_pass()) from away
 
 
 def _tools(config: AgentConfig) -> list[Tool]:
@@ -236,7 +263,7 @@ def _limits(config: AgentConfig) -> JobLimits:
 def _routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     """How each tool is called; those that the agent's `approve` names ask a person first."""
     try:
-        asking = {entry.name for entry in select(config.approve)}
+        asking = {entry.name for entry in select(config.approve, toolbox(config))}
     except KeyError as unknown:
         raise Problem(
             f"agent {config.name}: approve: {unknown} is neither a tool nor a group of tools"

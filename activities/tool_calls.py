@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from temporalio import activity
+from temporalio.common import RawValue
 
 from activities import effects, fingerprints
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
-from activities.effects import Unreached
 from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
 from activities.guards.judging import Outcome
@@ -23,7 +23,8 @@ from activities.plain import plain
 from activities.plan import boxes, parse_plan
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY, Tool
-from activities.tools.context import ToolContext, ToolError, no_heartbeat
+from activities.tools.context import ToolContext, ToolError, Unreached, no_heartbeat
+from activities.tools.equipment import toolbox
 from activities.tools.offering import not_found_yet
 from activities.tools.ownership import in_the_way, refusal
 from protocol.requests import Guarded, ToolReply, ToolRequest
@@ -37,15 +38,35 @@ def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
     return [_activity(root, entry) for entry in REGISTRY.values()] + [_deny(root)]
 
 
+def remote_activity(root: Root) -> Callable[[Sequence[RawValue]], ToolReply]:
+    """The activity of every other name: tools that a job's configuration brings along."""
+
+    @activity.defn(dynamic=True)
+    def run(arguments: Sequence[RawValue]) -> ToolReply:
+        converter = activity.payload_converter()
+        request: ToolRequest = converter.from_payload(arguments[0].payload, ToolRequest)
+        with typed(), heartbeats_from_thread():
+            snapshot = open_snapshot(root, request)
+            entry = toolbox(snapshot.config).get(name := activity.info().activity_type)
+            if entry is None:
+                raise RuntimeError(f"this worker has no activity {name}; it may be an older one")
+            return _called(root, snapshot, entry, request)
+
+    return run
+
+
 def _activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply]:
     @activity.defn(name=entry.name)
     def run(request: ToolRequest) -> ToolReply:
         with typed(), heartbeats_from_thread():
-            snapshot = open_snapshot(root, request)
-            guards = Guards(root, snapshot, request.approved, request.bypass)
-            return run_tool(snapshot, entry, request, when(request), guards)
+            return _called(root, open_snapshot(root, request), entry, request)
 
     return run
+
+
+def _called(root: Root, snapshot: Snapshot, entry: Tool, request: ToolRequest) -> ToolReply:
+    guards = Guards(root, snapshot, request.approved, request.bypass)
+    return run_tool(snapshot, entry, request, when(request), guards)
 
 
 def _deny(root: Root) -> Callable[[ToolRequest], ToolReply]:
@@ -163,8 +184,8 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
 
 
 def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot) -> str:
-    """Run the tool; at most once, if it says so."""
-    if not entry.at_most_once:
+    """Run the tool; what reaches outside never again once it was finished."""
+    if not entry.at_most_once and entry.effect != "outside":
         return entry.run(context, arguments)
     kept = Replies(snapshot.checkpoints.path)
 
@@ -172,7 +193,9 @@ def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot
         text = entry.run(context, arguments)
         return text, context.files
 
-    text, context.files = effects.once(kept, context.key, context.files, run)
+    text, context.files = effects.once(
+        kept, context.key, context.files, run, repeatable=not entry.at_most_once
+    )
     return text
 
 

@@ -34,7 +34,7 @@ OFFERED = frozenset(
     {
         *("agent", "description", "number", "kind", "name", "bootstrap", "issue", "instructions"),
         *("forked", "min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
-        *("archive_name", "archive", "deferred", "scope"),
+        *("archive_name", "archive", "deferred", "scope", "away"),
     }
 )
 """Names that templates may use (`activities.orientation`)."""
@@ -73,6 +73,8 @@ def load_agent(
     checked = _validated(merged, given, source)
     if reviews and checked.review:
         raise Problem(f"{source}: review: {name} reviews other agents and has no reviewer itself")
+    if reviews and checked.mcp:
+        raise Problem(f"{source}: mcp: {name} reviews other agents, and a reviewer has no servers")
     roles = checked.prompts.model_dump()
     guards = [*(folder / "agents" / agent / "guards" for agent in chain), folder / "guards"]
     return AgentConfig(

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from config.graphing import GraphSchema
 from config.guarding import Guard, Hook, HookEvent
+from config.servers import Declared, Server
 from config.web import Web
 from config.wording import Wording
 from protocol.course import StuckFigures
@@ -204,6 +205,9 @@ class Review(Section):
     calls: int = Field(12, ge=1, le=100, description="Replies that one review may take.")
 
 
+ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+
+
 class AgentFile(Section):
     """`config/agents/<name>/agent.yaml` merged over what it extends."""
 
@@ -253,6 +257,11 @@ class AgentFile(Section):
         default_factory=GraphSchema,
         description="Nodes and relations of the graph beside those of config/graph/schema.yaml.",
     )
+    mcp: dict[ServerName, Server] = Field(
+        default_factory=dict,
+        description="MCP servers by name; what they declare when a job starts are its tools, for "
+        "tactical phases.",
+    )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
@@ -284,6 +293,10 @@ class AgentConfig(AgentFile):
     """The guards of the files named in `guards`."""
     graph_schema: GraphSchema = Field(default_factory=GraphSchema)
     """The shipped schema with what `graph` adds."""
+    declared: list[Declared] = Field(default_factory=list)
+    """What the MCP servers declared when the job began."""
+    away: dict[str, str] = Field(default_factory=dict)
+    """MCP servers that the job does without, and why."""
 
     @property
     def models(self) -> list[ModelConfig]:

@@ -68,5 +68,7 @@ class Prepared(Moved):
     limits: JobLimits
     context: int = 0
     """Tokens of the first request."""
+    notices: list[str] = Field(default_factory=list)
+    """What the job does without, a line each, for people."""
     search_attributes: list[str] = Field(default_factory=list)
     """Names of ours that the server has registered; only those may be set."""

@@ -27,6 +27,7 @@ from workflows import guards, parking, questions, status
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.signals import Signals
+from workflows.start import Start
 from workflows.steps import Steps
 
 
@@ -45,6 +46,7 @@ class Job(Signals):
     def __init__(self) -> None:
         super().__init__()
         self._steps = Steps()
+        self._start = Start(self._steps, self._inbox)
         self._shown: tuple[dict[str, str], dict[str, str]] = ({}, {})
 
     @workflow.run
@@ -72,7 +74,7 @@ class Job(Signals):
         """Where the job stands."""
         job = getattr(self, "_job", None)
         if job is None:
-            return status.preparing(self._inbox.notices)
+            return status.preparing(self._inbox.notices, self._start.waiting)
         return status.status(job, self._inbox.notices)
 
     async def _begin(self, start: tuple[Any, ...]) -> JobRecord:
@@ -86,12 +88,14 @@ class Job(Signals):
             request = PrepareRequest(
                 **asked.model_dump(), chain=workflow.info().first_execution_run_id
             )
-            made = await self._steps.prepare(request)
+            made = await self._start.prepared(request)
         except Refused as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         except StepFailed as failed:
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         job = JobRecord.begin(made, workflow.now().timestamp())
+        for line in job.notices:
+            self._inbox.notice(line)
         self._show(job)
         return job
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from protocol import scope
-from protocol.record import JobRecord, Timer
+from protocol.record import JobRecord, Timer, Waiting
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
 from workflows import budget, questions
@@ -62,11 +62,26 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
     }
 
 
-def preparing(notices: list[str]) -> dict[str, Any]:
+def preparing(notices: list[str], waiting: Waiting | None = None) -> dict[str, Any]:
     """The same before there is a job to speak of."""
-    return {"status": "running", "waiting_for": None, "phase": None, "todos": [], "step": 0} | {
-        "notices": notices
+    return {
+        "status": "waiting" if waiting else "running",
+        "waiting_for": waiting.reason if waiting else None,
+        "waiting": waiting.model_dump() if waiting else None,
+        "phase": None,
+        "todos": [],
+        "step": 0,
+        "notices": notices,
     }
+
+
+def preparing_details(waiting: Waiting, notices: list[str]) -> str:
+    """Temporal Web's current details of a start that waits."""
+    lines = [f"**Waiting: {waiting.reason}.** {waiting.message}", ""]
+    lines += [f"What to do: {waiting.remedy}"]
+    if notices:
+        lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]
+    return "\n".join(lines)
 
 
 def details(job: JobRecord, notices: list[str]) -> str:

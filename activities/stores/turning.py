@@ -17,7 +17,7 @@ from protocol.endings import Outcome
 
 def _has(snapshot: Snapshot, tool: str) -> bool:
     """Whether the job's agent may call this tool."""
-    return any(entry.name == tool for entry in select(snapshot.config.tools))
+    return any(entry.name == tool for entry in select(snapshot.config.toolset))
 
 
 def _writer(root: Root, snapshot: Snapshot) -> Writer:
