@@ -108,7 +108,7 @@ def run_tool(
     text = request.refusal or ""
     if error is None:
         raw = snapshot.call(request.call)["function"]["arguments"]
-        before, ledger = snapshot.files, snapshot.state.model_copy(deep=True).scope
+        before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
         story = snapshot.story(entry.name)
         try:
             text = _run(snapshot, entry, raw, request.waited or 0, guards)
@@ -150,7 +150,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
         reads=snapshot.reads,
         changes=snapshot.changes,
         # A copy, so that a call which fails half way leaves no trace in the state.
-        state=state.model_copy(deep=True),
+        state=state.copied(),
         config=snapshot.config,
         conversation=snapshot.conversation,
         history=snapshot.history,

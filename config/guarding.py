@@ -37,6 +37,29 @@ def compiled(pattern: str) -> Any:
     return re2.compile(pattern, options=options)
 
 
+def matching(patterns: tuple[str, ...], text: str) -> list[str]:
+    """Those of the patterns that are somewhere in the text; found in one pass over it."""
+    found = _together(patterns)
+    return [patterns[place] for place in sorted(found.Match(text) or ())] if found else [*patterns]
+
+
+@lru_cache(maxsize=256)
+def _together(patterns: tuple[str, ...]) -> Any:
+    """The patterns as one; None for those that are too large together."""
+    options = re2.Options()
+    options.log_errors = False
+    # A set that has too little memory says that nothing matches.
+    options.max_mem = 64 << 20
+    found = re2.Set.SearchSet(options)
+    try:
+        for pattern in patterns:
+            found.Add(pattern)
+        found.Compile()
+    except re2.error:
+        return None
+    return found
+
+
 def _pattern(text: str) -> str:
     try:
         compiled(text)
