@@ -10,6 +10,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from config.guarding import Guard, Hook, HookEvent
+from config.shell import ShellConfig
 from config.wording import Wording
 from protocol.course import StuckFigures
 from protocol.limits import Budget, Price
@@ -212,6 +213,10 @@ class AgentFile(Section):
         default_factory=dict,
         description="Executables that are asked, by event: PreToolUse, PostToolUse, "
         "PermissionRequest, Stop, SubagentStop.",
+    )
+    shell: ShellConfig = Field(
+        default_factory=lambda: ShellConfig.model_validate({}),
+        description="How run_command runs commands.",
     )
     todos: TodoLists
     settings: Settings = Field(
