@@ -198,7 +198,7 @@ def _tools(config: AgentConfig) -> list[Tool]:
             f"agent {config.name}: tools: {unknown} is neither a tool nor a group of tools"
         ) from None
     names = {entry.name for entry in tools}
-    if "run_command" in names:
+    if "run_command" in names or config.verifiers:
         try:
             sandbox.check(config.shell)
         except NoSandbox as problem:

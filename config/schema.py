@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from config.guarding import Guard, Hook, HookEvent
 from config.shell import ShellConfig
+from config.web import Web
 from config.wording import Wording
 from protocol.course import StuckFigures
 from protocol.limits import Budget, Price
@@ -156,6 +157,9 @@ class Settings(Section):
     )
     chunk_tokens: int = Field(1500, ge=50, description="Tokens of one chunk of a document.")
     chunk_overlap: int = Field(150, ge=0, description="Tokens that neighbouring chunks share.")
+    research_web: bool = Field(
+        False, description="Whether the agent has the tools of the group web besides its own."
+    )
 
     @model_validator(mode="after")
     def _chunks_advance(self) -> Self:
@@ -172,6 +176,18 @@ class Review(Section):
         2, ge=1, le=20, description="Times a job may be sent back before it waits for a person."
     )
     calls: int = Field(12, ge=1, le=100, description="Replies that one review may take.")
+
+
+class Verifier(Section):
+    name: str = Field(min_length=1, max_length=60, description="By which people name it.")
+    command: str = Field(
+        min_length=1, description="Run in the sandbox on a copy; exit code 0 lets the phase end."
+    )
+    seconds: int = Field(300, ge=1, le=3600, description="Most seconds it may take.")
+    phases: list[PhaseKind] = Field(
+        ["tactical"],
+        description="Kinds of phase at whose end it runs; it always runs before a job completes.",
+    )
 
 
 class AgentFile(Section):
@@ -218,11 +234,24 @@ class AgentFile(Section):
         default_factory=lambda: ShellConfig.model_validate({}),
         description="How run_command runs commands.",
     )
+    verifiers: list[Verifier] = Field(
+        default_factory=list,
+        description="Commands (build, lint, tests) that must succeed before a phase ends.",
+    )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
         description="Figures of the requirement agents.",
     )
+    web: Web = Field(
+        default_factory=lambda: Web.model_validate({}),
+        description="What fetch_page may reach, and who web_search asks.",
+    )
+
+    @property
+    def toolset(self) -> list[str]:
+        """Tool groups and tools, also those that the settings add."""
+        return [*self.tools, *(["web"] if self.settings.research_web else [])]
 
 
 class AgentConfig(AgentFile):

@@ -11,6 +11,7 @@ from activities.tools import (
     todos,
     verdict,
     waiting,
+    web,
 )
 from activities.tools.registry import REGISTRY, Tool, select
 
@@ -28,4 +29,5 @@ __all__ = [
     "todos",
     "verdict",
     "waiting",
+    "web",
 ]

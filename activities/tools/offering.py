@@ -33,7 +33,7 @@ class Offer:
 
 def offer(config: AgentConfig, kind: PhaseKind, found: Sequence[str] = ()) -> Offer:
     """What is offered and what is deferred, after the tools in `found` were found."""
-    tools = [entry for entry in select(config.tools) if kind in entry.phases]
+    tools = [entry for entry in select(config.toolset) if kind in entry.phases]
     # Not among what is counted: it is there for the others.
     tools = [entry for entry in tools if entry.name != SEARCH]
     deferred = {entry.name: entry for entry in tools if entry.group not in CORE}

@@ -87,6 +87,11 @@ def test_a_credential_can_be_taken_out(job: Standing) -> None:
     assert "Refused" in job.call("edit_file", path="leak.md", old="gone", new=SECRETS[3])
 
 
+def test_a_credential_is_kept_out_of_what_ends_in_the_archive(job: Standing) -> None:
+    assert "Refused by secrets" in job.call("todo_complete", notes=f"It is {SECRETS[3]}.")
+    assert "completed" in job.call("todo_complete", notes="The key lies in the vault.").lower()
+
+
 def test_what_is_logged_is_redacted_also_in_tracebacks() -> None:
     try:
         raise ValueError(SECRETS[3])
