@@ -14,6 +14,7 @@ from temporalio import activity
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.service import RPCError
 
+from activities import sandbox
 from activities.checkpoints import (
     Checkpoints,
     Files,
@@ -37,6 +38,7 @@ from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
 from activities.review import reviewer_tools
+from activities.sandbox import NoSandbox
 from activities.snapshot import Snapshot
 from activities.summary import workspace_summary
 from activities.tools import Tool, select
@@ -223,6 +225,11 @@ def _tools(config: AgentConfig) -> list[Tool]:
             f"agent {config.name}: tools: {unknown} is neither a tool nor a group of tools"
         ) from None
     names = {entry.name for entry in tools}
+    if "run_command" in names or config.verifiers:
+        try:
+            sandbox.check(config.shell)
+        except NoSandbox as problem:
+            raise Problem(f"agent {config.name}: {problem}") from None
     if lacking := [name for name in NEEDED if name not in names]:
         raise Problem(
             f"agent {config.name}: tools: without {', '.join(lacking)} no job can end; add the "

@@ -26,7 +26,7 @@ from activities.tools import REGISTRY, Tool
 from activities.tools.context import ToolContext, ToolError, Unreached, no_heartbeat
 from activities.tools.equipment import toolbox
 from activities.tools.offering import not_found_yet
-from activities.tools.ownership import in_the_way, refusal
+from activities.tools.ownership import in_the_way, is_system, refusal
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
@@ -126,7 +126,9 @@ def run_tool(
             if "plan.md" in changed:
                 follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
             told = guards.report()
-            reply = _record(snapshot, request, at, story, text, told=told, changed=bool(changed))
+            # What the system notes beside a call's work is no progress of the job.
+            worked = any(not is_system(path) for path in changed)
+            reply = _record(snapshot, request, at, story, text, told=told, changed=worked)
             if news := snapshot.state.items_changed_since(ledger):
                 reply.scope = news
             return reply

@@ -71,6 +71,7 @@ async def examine() -> AsyncIterator[Check]:
     yield await asyncio.to_thread(_configuration)
     yield await asyncio.to_thread(_graph)
     yield await asyncio.to_thread(_tokens)
+    yield await asyncio.to_thread(_sandbox)
     yield await _model()
     try:
         client = await connect()
@@ -167,6 +168,16 @@ def _tokens() -> Check:
     # The one encoding whose ids are published for this text: a wrong vocabulary shows.
     count = tokens.count("hello world")
     return Check("token vocabulary", count == 2, "o200k_base, offline", "run `make setup` again")
+
+
+def _sandbox() -> Check:
+    from activities import sandbox  # noqa: PLC0415 - loads what only activities need
+
+    program = sandbox.find_bwrap()
+    if why := sandbox.lacking(program):
+        # Only agents that run commands need it.
+        return Check("sandbox", True, f"none, so the tool run_command is off: {why}")
+    return Check("sandbox", True, f"{program}; commands can be run")
 
 
 async def _model() -> Check:

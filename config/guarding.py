@@ -29,6 +29,10 @@ MAY: dict[str, tuple[str, ...]] = {
 """Decisions at each point; at the others a guard allows or denies."""
 
 
+PASSED_OVER = 4096
+"""Characters of a text that is held against many patterns at once."""
+
+
 @lru_cache(maxsize=1024)
 def compiled(pattern: str) -> Any:
     """The pattern, in a linear-time engine. Raises re2.error."""
@@ -38,8 +42,13 @@ def compiled(pattern: str) -> Any:
 
 
 def matching(patterns: tuple[str, ...], text: str) -> list[str]:
-    """Those of the patterns that are somewhere in the text; found in one pass over it."""
-    found = _together(patterns)
+    """Those of the patterns that may be somewhere in the text, each still to be looked for.
+
+    Short texts are passed over once for all of them.
+    """
+    # The engine says "nothing" when a set's states run out of memory. A text has no more states
+    # than characters, so a short one cannot.
+    found = _together(patterns) if len(text) <= PASSED_OVER else None
     return [patterns[place] for place in sorted(found.Match(text) or ())] if found else [*patterns]
 
 
@@ -48,7 +57,6 @@ def _together(patterns: tuple[str, ...]) -> Any:
     """The patterns as one; None for those that are too large together."""
     options = re2.Options()
     options.log_errors = False
-    # A set that has too little memory says that nothing matches.
     options.max_mem = 64 << 20
     found = re2.Set.SearchSet(options)
     try:

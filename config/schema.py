@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from config.graphing import GraphSchema
 from config.guarding import Guard, Hook, HookEvent
 from config.servers import Declared, Server
+from config.shell import ShellConfig
 from config.web import Web
 from config.wording import Wording
 from protocol.course import StuckFigures
@@ -208,6 +209,18 @@ class Review(Section):
 ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 
 
+class Verifier(Section):
+    name: str = Field(min_length=1, max_length=60, description="By which people name it.")
+    command: str = Field(
+        min_length=1, description="Run in the sandbox on a copy; exit code 0 lets the phase end."
+    )
+    seconds: int = Field(300, ge=1, le=3600, description="Most seconds it may take.")
+    phases: list[PhaseKind] = Field(
+        ["tactical"],
+        description="Kinds of phase at whose end it runs; it always runs before a job completes.",
+    )
+
+
 class AgentFile(Section):
     """`config/agents/<name>/agent.yaml` merged over what it extends."""
 
@@ -261,6 +274,14 @@ class AgentFile(Section):
         default_factory=dict,
         description="MCP servers by name; what they declare when a job starts are its tools, for "
         "tactical phases.",
+    )
+    shell: ShellConfig = Field(
+        default_factory=lambda: ShellConfig.model_validate({}),
+        description="How run_command runs commands.",
+    )
+    verifiers: list[Verifier] = Field(
+        default_factory=list,
+        description="Commands (build, lint, tests) that must succeed before a phase ends.",
     )
     todos: TodoLists
     settings: Settings = Field(

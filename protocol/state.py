@@ -40,18 +40,14 @@ class DoneWhen(Data):
         None, min_length=1, max_length=300, description="A path, or a pattern like output/*.md."
     )
     matches: Match | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_command(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "command" in value:
-            raise ValueError("no command can be run here; use file_exists or matches")
-        return value
+    command: str | None = Field(
+        None, min_length=1, max_length=2000, description="A shell command that exits with 0."
+    )
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
-        if (self.file_exists is None) == (self.matches is None):
-            raise ValueError("give either file_exists or matches: {path, pattern}")
+        if sum(each is not None for each in (self.file_exists, self.matches, self.command)) != 1:
+            raise ValueError("give one of file_exists, matches: {path, pattern} and command")
         return self
 
     @property
@@ -59,6 +55,8 @@ class DoneWhen(Data):
         """`output/a.md exists`."""
         if self.matches:
             return f"{self.matches.path} has a match for {self.matches.pattern}"
+        if self.command:
+            return f"this command succeeds: {self.command}"
         return f"{self.file_exists} exists"
 
 

@@ -60,6 +60,10 @@ class Guards:
         """
         return self._settle(self._hooks.judges("Stop", stop_hook_active=active), {})
 
+    def also(self, judges: list[Judge]) -> Outcome:
+        """What others say, who stand where guards do: may be bypassed like them."""
+        return self._settle(judges, {})
+
     def change(self, tool: str, arguments: dict[str, Any], after: Files) -> Outcome:
         """Whether the call may change what it would change."""
         judges = [

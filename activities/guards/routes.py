@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from activities.guards.hooks import matching
-from activities.tools.registry import Tool
+from activities.tools.registry import Tool, select
 from config.guarding import HookEvent
 from config.schema import AgentConfig
 from protocol.tools import ToolRoute
@@ -27,6 +27,13 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
         route.local = False
         # Each may be asked again after every rewrite.
         route.seconds += sum(int(hook.timeout) + 2 for hook in hooks) * 3
+    if entry.name == "todo_complete" and "run_command" in {t.name for t in select(config.tools)}:
+        # A todo's `done_when` may be a command.
+        route.local = False
+        route.seconds += config.shell.seconds + 60
+    if entry.name in ("todo_complete", "job_complete") and config.verifiers:
+        route.guarded = True
+        route.seconds += sum(verifier.seconds + 30 for verifier in config.verifiers)
     if entry.name in ENDINGS:
         points = ("before_tool", *ENDINGS[entry.name])
         stops = entry.name == "job_complete" and bool(config.hooks.get("Stop"))

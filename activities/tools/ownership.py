@@ -9,6 +9,7 @@ SYSTEM = (
     "tools/",
     "errors/",
     "citations/",
+    "commands/",
     "workspace_summary.md",
     "output/completion.json",
 )
