@@ -15,6 +15,7 @@ from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
 from activities.opening import open_snapshot, scheduled_at
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos
+from activities.projects.handing import refusals
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY
 from activities.tools.context import ToolError
@@ -70,6 +71,9 @@ def read_facts(snapshot: Snapshot, call: int) -> GateFacts:
         ][:MAX_NAMED],
         workspace_tokens=tokens.count(snapshot.text("workspace.md")),
         missing_deliverables=_missing(snapshot, arguments.get("deliverables") or []),
+        handoff=[why[:500] for why in refusals(snapshot)][:MAX_NAMED]
+        if called["name"] == "job_complete"
+        else [],
         arguments_error=error,
     )
 

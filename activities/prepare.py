@@ -34,6 +34,7 @@ from activities.opening import attempt_key, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
+from activities.projects.handing import hand_over, told
 from activities.review import reviewer_tools
 from activities.snapshot import Snapshot
 from activities.summary import workspace_summary
@@ -79,7 +80,7 @@ class Preparation:
                 fork = request.fork
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
-                registered = await _registered_attributes()
+                registered = await registered_attributes()
                 return await asyncio.to_thread(self._prepare, request, registered)
 
     def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
@@ -96,7 +97,7 @@ class Preparation:
             root=self._root.id,
             agent=config.name,
             model=config.model.name,
-            title=_title(request.instructions or snapshot.text("instructions.md")),
+            title=title(request.instructions or snapshot.text("instructions.md")),
             tree=snapshot.checkpoints.tree_of(commit),
             state=state,
             tools=_routes(config, begun.tools),
@@ -108,11 +109,13 @@ class Preparation:
     def _first(self, request: PrepareRequest) -> Begun:
         """A job from nothing: its first files and the bootstrap."""
         config = load_agent(request.agent, request.set)
-        _choose_models(config)
+        choose_models(config)
         tools = _tools(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
-        instructions = render(config.instructions_template, instructions=request.instructions)
+        instructions = render(
+            config.instructions_template, instructions=self._instructions(request)
+        )
         if not instructions.strip():
             raise Problem(
                 f"agent {config.name} has no instructions of its own: give some in `instructions`"
@@ -132,6 +135,8 @@ class Preparation:
             for document in documents:
                 files = document.put_into(files)
             snapshot.files = files
+        if request.project:
+            hand_over(self._root, snapshot, request.project)
         return Begun(snapshot, tools)
 
     def _forked(self, request: PrepareRequest, fork: Fork) -> Begun:
@@ -144,7 +149,7 @@ class Preparation:
                 "leave `agent` out"
             )
         config = amend(pinned, request.set)
-        _choose_models(config)
+        choose_models(config)
         tools = _tools(config)
         documents = read_documents(
             self._root, request.documents, config.limits.file_bytes, found.document_names
@@ -153,7 +158,10 @@ class Preparation:
         snapshot = copied(found, fork, self._own(request))
         before = snapshot.files
         with _problems(config):
-            page = begin(snapshot, config, request.instructions, request.items, documents)
+            asked = self._instructions(request)
+            page = begin(snapshot, config, asked, request.items, documents)
+            if request.project:
+                hand_over(self._root, snapshot, request.project)
             snapshot.files = _with_pages(snapshot.files, config, tools)
             summary = workspace_summary(
                 snapshot.files, snapshot.changes, snapshot.state, no_heartbeat
@@ -164,28 +172,37 @@ class Preparation:
             snapshot, tools, page, f"forked from {fork.job} at the start of phase {fork.phase} · "
         )
 
+    def _instructions(self, request: PrepareRequest) -> str:
+        """What the job was given; for a project's job, what was handed over to it."""
+        return told(self._root, request.project) if request.project else request.instructions
+
     def _own(self, request: PrepareRequest) -> Checkpoints:
         """The job's own repository, made if need be and claimed."""
         checkpoints = open_checkpoints(self._root, job_id(), create=True)
-        self._claim(checkpoints.path, request.chain)
+        claim(checkpoints.path, request.chain)
         return checkpoints
 
-    def _claim(self, repository: Path, chain: str) -> None:
-        """A workspace belongs to one job; another of the same id would write into its history."""
-        mark = repository / "job.json"
-        # A draft and a link, so that a mark is there whole or not at all, and only one is made.
-        draft = repository / f"job.json.{attempt_key()}"
-        draft.write_text(json.dumps({"chain": chain}))
-        try:
-            mark.hardlink_to(draft)
-        except FileExistsError:
-            if json.loads(mark.read_text())["chain"] != chain:
-                raise Problem(
-                    f"a job with the id {job_id()} has already run on this workspaces root; "
-                    "start this one under another id"
-                ) from None
-        finally:
-            draft.unlink()
+
+def claim(repository: Path, chain: str) -> None:
+    """A repository belongs to one workflow; another of the same id would write into its history.
+
+    Raises:
+        Problem: it has an owner, and that is another one.
+    """
+    mark = repository / "job.json"
+    # A draft and a link, so that a mark is there whole or not at all, and only one is made.
+    draft = repository / f"job.json.{attempt_key()}"
+    draft.write_text(json.dumps({"chain": chain}))
+    try:
+        mark.hardlink_to(draft)
+    except FileExistsError:
+        if json.loads(mark.read_text())["chain"] != chain:
+            raise Problem(
+                f"a job with the id {job_id()} has already run on this workspaces root; "
+                "start this one under another id"
+            ) from None
+    finally:
+        draft.unlink()
 
 
 def _tools(config: AgentConfig) -> list[Tool]:
@@ -204,7 +221,7 @@ def _tools(config: AgentConfig) -> list[Tool]:
     return tools
 
 
-def _choose_models(config: AgentConfig) -> None:
+def choose_models(config: AgentConfig) -> None:
     for model in config.models:
         model.name = chosen_name(model)
     check_prices(config)
@@ -287,14 +304,14 @@ def _problems(config: AgentConfig) -> Iterator[None]:
         raise Problem(f"agent {config.name}: the workspace cannot be made. {error}") from None
 
 
-def _title(text: str) -> str:
+def title(text: str) -> str:
     """The first line with words, bounded."""
     lines = [line.strip("# ").strip() for line in text.splitlines()]
     first = next((line for line in lines if line), "")
     return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"
 
 
-async def _registered_attributes() -> list[str]:
+async def registered_attributes() -> list[str]:
     """Those of our search attributes that the server knows; setting another would be an error."""
     client = activity.client()
     try:

@@ -50,7 +50,9 @@ def _judge(root: Root, request: EndingRequest) -> Ending:
             outcome.arguments, denied=f"{who} rewrites what cannot be rewritten", guard=who
         )
     if not outcome.guard and "job_complete" in request.points:
-        outcome = guards.stop(active=request.stop_hook_active)
+        outcome = guards.stop(
+            active=request.stop_hook_active, subagent="subagent_end" in request.points
+        )
     told = guards.report(outcome).model_dump(exclude_unset=True)
     ending = Ending(commit=request.commit, at=scheduled_at(), **told)
     if outcome.denied:
