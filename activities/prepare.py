@@ -174,7 +174,9 @@ class Preparation:
 
     def _instructions(self, request: PrepareRequest) -> str:
         """What the job was given; for a project's job, what was handed over to it."""
-        return told(self._root, request.project) if request.project else request.instructions
+        if request.project is None:
+            return request.instructions
+        return told(self._root, request.project, again=request.fork is not None)
 
     def _own(self, request: PrepareRequest) -> Checkpoints:
         """The job's own repository, made if need be and claimed."""

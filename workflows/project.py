@@ -34,7 +34,7 @@ from protocol.project import (
 from protocol.record import Letter, Waiting
 from workflows import parking, pipeline, project_status, shares
 from workflows.forms import FORMS
-from workflows.moves import Assign, End, Park, Wait, begin
+from workflows.moves import Assign, End, Park, Wait, begin, problems
 from workflows.parking import StepFailed
 from workflows.project_steps import Child, ProjectSteps, outcome
 from workflows.signals import Signals
@@ -242,41 +242,43 @@ class Project(Signals):
         # On copies, since the steps below can fail and are then begun anew.
         after = project.model_copy(deep=True)
         before = {unit.id: unit.model_dump() for unit in project.units}
+        why = problems(ended, work)
         if commit := self._form.settle(after, run, ended, work):
             made = await self._steps.merge(after, run, commit)
-            if not made.conflicts:
+            if made.conflicts:
+                why = [f"it collides with accepted work in {', '.join(made.conflicts[:20])}"]
+            else:
                 after.head = made.commit
             self._form.merged(after, run, made.conflicts, made.commit)
         changed = [unit.id for unit in after.units if unit.model_dump() != before.get(unit.id)]
         if changed:
-            why = f"{run.handoff.id}: {self._story(after, run, ended)}"
-            after.head = await self._steps.write_state(after, changed, why)
+            story = f"{run.handoff.id}: {self._story(after, run, ended)}"
+            after.head = await self._steps.write_state(after, changed, story)
         for name in ("features", "groups", "stages", "scope", "wave", "planning", "planned"):
             setattr(project, name, getattr(after, name))
         for name in ("finished", "findings", "head"):
             setattr(project, name, getattr(after, name))
-        self._close_account(run, ended, work)
+        self._close_account(run, ended, work, why)
 
-    def _close_account(self, run: Running, ended: Ended, work: Work | None) -> None:
+    def _close_account(self, run: Running, ended: Ended, work: Work | None, why: list[str]) -> None:
+        """Settle what a job used, and tell people what came of it."""
         project = self._project
         project.usage.add(ended.usage)
         del project.running[run.job]
         project.ended = [other for other in project.ended if other.job != ended.job]
         self._children.pop(run.job, None)
         self._watchers.pop(run.job, None)
-        accepted = ended.status == "completed" and work is not None and not work.problems
         summary = (work.summary if work else "") or ended.reason
         told = Told(
             job=run.job,
             agent=run.handoff.to_agent,
             unit=run.unit,
-            status="accepted" if accepted else ended.status,
+            status="accepted",
             summary=summary[:500],
         )
-        if not accepted:
-            why = "; ".join(work.problems if work else [ended.reason])
+        if why:
             told.status = "sent back" if ended.status == "completed" else ended.status
-            self._inbox.notice(f"{run.job} {told.status}: {why}")
+            self._inbox.notice(f"{run.job} {told.status}: {'; '.join(why)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
         project.told = [*project.told, told][-MOST_JOBS:]

@@ -30,8 +30,8 @@ KINDS: dict[Report, type[BaseModel]] = {
 _MARKS = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 
 
-def told(root: Root, link: ProjectLink) -> str:
-    """A handoff as the receiver's instructions."""
+def told(root: Root, link: ProjectLink, *, again: bool = False) -> str:
+    """A handoff as the receiver's instructions; `again` for one who knows the project already."""
     handoff = link.handoff
     lines = [handoff.task.strip()]
     if handoff.inputs.results:
@@ -51,6 +51,8 @@ def told(root: Root, link: ProjectLink) -> str:
         f"{link.summary_tokens:,} tokens.",
         "",
     ]
+    if again:
+        return "\n".join(lines)
     repository = Repository(repository_path(root, link.id))
     brief = (repository.file(handoff.inputs.commit, BRIEF) or b"").decode(errors="replace")
     if len(brief) > BRIEF_CHARACTERS:

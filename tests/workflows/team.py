@@ -11,6 +11,7 @@ from activities.rehearsal import Reply, Request
 from activities.rehearsal.seen import View, look
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
 
+FORK = {"todos.fork": ["Rethink", "Hand over"]}
 Writes = Callable[[str], Sequence[Call]]
 """What a job does in its tactical phase, from its instructions."""
 
@@ -43,7 +44,8 @@ class Team:
     def _calls(self, view: View, verb: str) -> list[Call]:
         if verb in ("Plan", "Rethink"):
             # What the job is asked for goes along in the plan, which tactical phases do not see.
-            return [plan("[ ] Do"), write("workspace.md", view.opening[:6000]), *[DONE] * 20]
+            asked = view.opening.partition("## Amended")[2] or view.opening
+            return [plan("[ ] Do"), write("workspace.md", asked[:8000]), *[DONE] * 20]
         if verb == "Hand":
             return [hand_over({}), *[DONE] * 20]
         if verb == "Mark":
@@ -59,5 +61,5 @@ class Team:
 def project(form: str, **details: Any) -> dict[str, Any]:
     """The input of a project of short jobs."""
     more = details.pop("set", {})
-    base = {"form": form, "instructions": "Make a tea room.", "set": {**SET, **more}}
+    base = {"form": form, "instructions": "Make a tea room.", "set": {**SET, **FORK, **more}}
     return {**base, **details}
