@@ -37,6 +37,12 @@ STATE_FILES: dict[FormName, str] = {
     "groups": "groups.json",
     "pipeline": "pipeline.json",
 }
+ROLES: dict[FormName, tuple[str, ...]] = {
+    "features": ("initializer", "coder", "tester"),
+    "groups": ("manager", "worker"),
+    "pipeline": (),
+}
+"""The roles that jobs have in each form; stages of a pipeline name their agents."""
 BRIEF = "project.md"
 """The project's instructions, in its repository."""
 MOST_JOBS = 500
@@ -96,7 +102,7 @@ class ProjectStart(Data):
         ids = [stage.id for stage in self.stages if stage.id]
         if len(set(ids)) < len(ids):
             raise ValueError("stages: two have the same id")
-        known = {"initializer", "coder", "tester", "manager", "worker"}
+        known = {role for roles in ROLES.values() for role in roles}
         if strange := sorted(self.agents.keys() - known):
             raise ValueError(
                 f"agents: {', '.join(strange)} is no role; the roles are {', '.join(sorted(known))}"

@@ -45,6 +45,7 @@ def status(project: ProjectRecord, notices: list[str]) -> dict[str, Any]:
         "status": word(project),
         "waiting_for": stands.reason if stands else None,
         "waiting": stands.model_dump() if stands else None,
+        "line": line(project),
         "wave": project.wave,
         "units": [unit_told(unit) for unit in project.units],
         "running": [_running(run) for run in project.running.values()],

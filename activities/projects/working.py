@@ -26,6 +26,7 @@ from config.schema import Problem
 from protocol.handoffs import FeatureReport, Routing, Verdict
 from protocol.project import (
     BRIEF,
+    ROLES,
     STATE_FILES,
     Merged,
     MergeRequest,
@@ -41,11 +42,6 @@ from protocol.requests import Moved
 from protocol.scope import given_items
 from protocol.state import MAX_ITEMS, DoneWhen
 
-ROLES = {
-    "features": ("initializer", "coder", "tester"),
-    "groups": ("manager", "worker"),
-    "pipeline": (),
-}
 MOST_CHANGED = 50
 MOST_PROBLEMS = 20
 
