@@ -218,7 +218,6 @@ class ProjectResult(Data):
     usage: Usage = Field(default_factory=Usage)
     jobs: int = 0
     commit: str = ""
-    tree: str = ""
 
 
 class ProjectRecord(Data):

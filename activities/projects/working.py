@@ -252,7 +252,7 @@ class ProjectEnd:
 
     def _close(self, request: ProjectClosing) -> Moved:
         repository = _repository(self._root)
-        text = request.result.model_dump_json(indent=2, exclude={"commit", "tree"}) + "\n"
+        text = request.result.model_dump_json(indent=2, exclude={"commit"}) + "\n"
         tree = repository.with_files(
             repository.tree_id(request.head), {"project-result.json": text.encode()}
         )
