@@ -60,7 +60,7 @@ class RoutingFrame(Data):
 class Handoff(Data):
     """Work, from one to another. The receiver checks it before its first model call."""
 
-    id: str = Field(min_length=1, max_length=100)
+    id: str = Field(min_length=1, max_length=200)
     """Made from the unit, the role and the attempt: the same when it is handed over again."""
     from_agent: str
     """Who hands over: the agent that worked before, or `project`."""

@@ -45,7 +45,7 @@ ROLES: dict[FormName, tuple[str, ...]] = {
 """The roles that jobs have in each form; stages of a pipeline name their agents."""
 BRIEF = "project.md"
 """The project's instructions, in its repository."""
-MOST_JOBS = 500
+MOST_JOBS = 300
 
 
 class StageStart(Data):

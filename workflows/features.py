@@ -122,7 +122,7 @@ def _tested(project: ProjectRecord, feature: Feature, why: list[str], work: Work
         found = verdict.findings or [c.detail for c in verdict.checks if not c.passed and c.detail]
         _again(project, feature, found or ["The tester did not pass it and gave no finding."])
         return ""
-    feature.tested, feature.evidence = True, work.evidence
+    feature.tested, feature.evidence = True, [line[:200] for line in work.evidence[:8]]
     return feature.commit
 
 

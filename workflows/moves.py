@@ -10,6 +10,8 @@ from protocol.handoffs import Handoff, Inputs
 from protocol.payloads import Fork
 from protocol.project import Ended, ProjectRecord, Unit, Work
 
+MOST_TASK = 20_000
+
 
 @dataclass(frozen=True)
 class Assign:
@@ -74,7 +76,7 @@ def assign(
         id=f"{unit}-{role}-{number}",
         from_agent=details.pop("from_agent", "project"),
         to_agent=agent or project.start.agent(role),
-        task=task,
+        task=task[:MOST_TASK],
         inputs=Inputs(commit=commit or project.head, results=list(results)),
         **details,
     )
@@ -107,6 +109,13 @@ def remember(unit: Unit, ended: Ended) -> None:
 def block(unit: Unit, reasons: Sequence[str]) -> None:
     unit.status = "blocked"
     unit.reasons = list(reasons)
+
+
+def shortened(units: Sequence[Unit]) -> None:
+    """Of what is settled only so much is kept that a record of many units stays small."""
+    for unit in units:
+        if unit.settled:
+            unit.reasons = [reason[:300] for reason in unit.reasons[:5]]
 
 
 def collision(conflicts: Sequence[str]) -> list[str]:

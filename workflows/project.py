@@ -34,7 +34,7 @@ from protocol.project import (
 from protocol.record import Letter, Waiting
 from workflows import parking, pipeline, project_status, shares
 from workflows.forms import FORMS
-from workflows.moves import Assign, End, Park, Wait, begin, problems
+from workflows.moves import Assign, End, Park, Wait, begin, problems, shortened
 from workflows.parking import StepFailed
 from workflows.project_steps import Child, ProjectSteps, outcome
 from workflows.signals import Signals
@@ -250,6 +250,7 @@ class Project(Signals):
             else:
                 after.head = made.commit
             self._form.merged(after, run, made.conflicts, made.commit)
+        shortened(after.units)
         changed = [unit.id for unit in after.units if unit.model_dump() != before.get(unit.id)]
         if changed:
             story = f"{run.handoff.id}: {self._story(after, run, ended)}"
@@ -274,7 +275,7 @@ class Project(Signals):
             agent=run.handoff.to_agent,
             unit=run.unit,
             status="accepted",
-            summary=summary[:500],
+            summary=summary[:300],
         )
         if why:
             told.status = "sent back" if ended.status == "completed" else ended.status

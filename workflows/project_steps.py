@@ -43,6 +43,8 @@ from workflows import project_status
 from workflows.moves import Assign
 from workflows.steps import Steps
 
+SUMMARY_CHARACTERS = 95
+"""The server takes 400 bytes."""
 Child = ChildWorkflowHandle[Any, dict[str, Any]]
 
 
@@ -126,7 +128,7 @@ class ProjectSteps(Steps):
             "fork": move.fork.model_dump() if move.fork else None,
             "project": link.model_dump(mode="json", exclude_defaults=True),
         }
-        title = f"{move.handoff.to_agent} on {move.unit}, {project.title}"[:180]
+        title = f"{move.handoff.to_agent} on {move.unit}, {project.title}"[:SUMMARY_CHARACTERS]
         try:
             return await workflow.start_child_workflow(
                 "Job",

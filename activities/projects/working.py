@@ -42,6 +42,7 @@ from protocol.requests import Moved
 from protocol.scope import given_items
 from protocol.state import MAX_ITEMS, DoneWhen
 
+MOST_ID = 150
 MOST_CHANGED = 50
 MOST_PROBLEMS = 20
 
@@ -101,6 +102,8 @@ class Beginning:
 
     def _prepare(self, request: ProjectPrepareRequest, registered: list[str]) -> ProjectPrepared:
         start = request.start
+        if len(job_id()) > MOST_ID:
+            raise Problem(f"the id of a project has at most {MOST_ID} characters: its jobs' follow")
         check_agents(start)
         for condition in _conditions(start):
             try:
