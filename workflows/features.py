@@ -12,7 +12,8 @@ end         none is pending                  every feature is tested or blocked
 from __future__ import annotations
 
 from protocol.handoffs import FoundFeature
-from protocol.project import PROOF, Ended, Feature, ProjectRecord, Running, Work
+from protocol.project import PROOF, Ended, Feature, ProjectRecord, Running
+from protocol.project_requests import Work
 from workflows.moves import (
     Assign,
     End,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from protocol.project import Ended, FormName, ProjectRecord, Running, Work
+from protocol.project import Ended, FormName, ProjectRecord, Running
+from protocol.project_requests import Work
 from workflows import features, groups, pipeline
 from workflows.moves import Assign, Move
 

@@ -8,7 +8,8 @@ counts only with the ledger complete (`protocol.routing`).
 from __future__ import annotations
 
 from protocol.handoffs import FoundGroup, Routing, RoutingFrame
-from protocol.project import Ended, Group, ProjectRecord, Running, Work
+from protocol.project import Ended, Group, ProjectRecord, Running
+from protocol.project_requests import Work
 from protocol.state import ScopeItem
 from workflows.moves import (
     Assign,

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from protocol.handoffs import Handoff, Inputs
 from protocol.payloads import Fork
-from protocol.project import Ended, ProjectRecord, Unit, Work
+from protocol.project import Ended, ProjectRecord, Unit
+from protocol.project_requests import Work
 
 MOST_TASK = 20_000
 

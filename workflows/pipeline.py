@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.project import Ended, ProjectRecord, ProjectStart, Running, Stage, Work
+from protocol.project import Ended, ProjectRecord, ProjectStart, Running, Stage
+from protocol.project_requests import Work
 from workflows.moves import (
     Assign,
     End,

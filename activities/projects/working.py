@@ -24,16 +24,13 @@ from activities.snapshot import Snapshot
 from config.loader import load_agent
 from config.schema import Problem
 from protocol.handoffs import FeatureReport, Routing, Verdict
-from protocol.project import (
-    BRIEF,
-    ROLES,
-    STATE_FILES,
+from protocol.project import BRIEF, ROLES, STATE_FILES, ProjectStart
+from protocol.project_requests import (
     Merged,
     MergeRequest,
     ProjectClosing,
     ProjectPrepared,
     ProjectPrepareRequest,
-    ProjectStart,
     StateRequest,
     TakeRequest,
     Work,

@@ -6,14 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from protocol.handoffs import FeatureReport, FoundFeature, Routing, Verdict
-from protocol.project import (
-    ChildReport,
-    Ended,
-    ProjectRecord,
-    ProjectStart,
-    Running,
-    Work,
-)
+from protocol.project import ChildReport, Ended, ProjectRecord, ProjectStart, Running
+from protocol.project_requests import Work
 from protocol.requests import Usage
 from protocol.scope import given_items
 from workflows import pipeline

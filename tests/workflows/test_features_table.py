@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.project import Feature, ProjectRecord, Work
+from protocol.project import Feature, ProjectRecord
+from protocol.project_requests import Work
 from tests.workflows.project_records import Play, features, started, verdict
 from workflows.moves import End, Wait
 

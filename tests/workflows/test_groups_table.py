@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocol.project import Group, ProjectRecord, Work
+from protocol.project import Group, ProjectRecord
+from protocol.project_requests import Work
 from protocol.routing import problems
 from tests.workflows.project_records import Play, routing, started
 from workflows.groups import frame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.project import Work
+from protocol.project_requests import Work
 from protocol.record import Waiting
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
