@@ -202,13 +202,14 @@ class Project(Standing):
 
     async def _wait(self) -> None:
         """Wait until a child has something to say, or a person."""
-        self._news = False
         await workflow.wait_condition(
             lambda: (
                 bool(self._inbox.letters or self._inbox.refused or self._project.ended)
                 or self._news
             )
         )
+        # Only now: what was told while something else was under way is news as well.
+        self._news = False
         self._steps.may_continue_as_new = True
         await self._share_out()
 

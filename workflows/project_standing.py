@@ -50,10 +50,10 @@ class Standing(Signals):
             project.count_time(workflow.now().timestamp())
             self._show(project)
             self._continue_as_new_if_due()
-            self._news = False
             await workflow.wait_condition(
                 lambda: bool(self._inbox.letters or self._inbox.refused) or self._news
             )
+            self._news = False
             self._steps.may_continue_as_new = True
             project.clock = workflow.now().timestamp()
 
