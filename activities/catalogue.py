@@ -14,6 +14,7 @@ from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
 from activities.phases import Phases
 from activities.prepare import Preparation
+from activities.projects.working import project_activities
 from activities.recovery import recovery_activities
 from activities.review import Reviewing
 from activities.shown import show_call_activity
@@ -40,4 +41,5 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,
         *recovery_activities(root),
+        *project_activities(root),
     ]

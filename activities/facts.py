@@ -16,6 +16,7 @@ from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
 from activities.opening import job_id, open_snapshot, scheduled_at
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos
+from activities.projects.handing import refusals
 from activities.snapshot import Snapshot
 from activities.stores.turning import before_completion
 from activities.tools import REGISTRY, select
@@ -83,6 +84,9 @@ def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> G
         ][:MAX_NAMED],
         workspace_tokens=tokens.count(snapshot.text("workspace.md")),
         missing_deliverables=_missing(snapshot, arguments.get("deliverables") or []),
+        handoff=[why[:500] for why in refusals(snapshot)][:MAX_NAMED]
+        if called["name"] == "job_complete"
+        else [],
         arguments_error=error,
     )
 

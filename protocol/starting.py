@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from protocol.course import StuckFigures
+from protocol.handoffs import ProjectLink
 from protocol.limits import Budget, Price
 from protocol.payloads import Fork
 from protocol.requests import Moved
@@ -20,6 +21,7 @@ class PrepareRequest(Data):
     items: list[str] = Field(default_factory=list)
     set: dict[str, object] = Field(default_factory=dict)
     fork: Fork | None = None
+    project: ProjectLink | None = None
     chain: str = ""
     """First run id of the workflow: tells a retry or a reset from another job of the same id."""
 

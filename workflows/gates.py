@@ -121,6 +121,11 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
             f"The stores lack something of this job: {'; '.join(facts.unstored)}. Mend what can be "
             "mended, or wait(seconds) for what does not answer; then call job_complete again."
         )
+    if facts.handoff:
+        return Refusal(
+            f"The project cannot take your work over yet. {' '.join(facts.handoff)} Mend this, "
+            "then call job_complete again."
+        )
     open_items = state.open_items
     if not facts.plan_open and not open_items:
         return None

@@ -48,6 +48,7 @@ class Job(Signals):
         self._steps = Steps()
         self._start = Start(self._steps, self._inbox)
         self._shown: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._told = ""
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
@@ -96,6 +97,8 @@ class Job(Signals):
         job = JobRecord.begin(made, workflow.now().timestamp())
         for line in job.notices:
             self._inbox.notice(line)
+        if asked.project:
+            job.project = asked.project.id
         self._show(job)
         return job
 
@@ -111,6 +114,7 @@ class Job(Signals):
             await self._trouble(failed)
         self._job.count_time(workflow.now().timestamp())
         self._show(self._job)
+        await self._tell_project()
         self._continue_as_new_if_due()
 
     # What people send
@@ -134,6 +138,7 @@ class Job(Signals):
             if job.waiting is None or job.waiting.trying:
                 return
             self._show(job)
+            await self._tell_project()
             self._continue_as_new_if_due()
             await self._wait_for_letters()
 
@@ -298,8 +303,25 @@ class Job(Signals):
             self._inbox.notice(f"completion.json not written: {failed.message}")
         self._job.waiting = None
         self._show(self._job)
+        await self._tell_project()
         if by_signal:
             await workflow.wait_condition(_is_cancelled)
+
+    async def _tell_project(self) -> None:
+        """Tell the project this job works for how it stands, when that has changed."""
+        job = self._job
+        told = status.report(job, workflow.info().workflow_id)
+        change = f"{told.status} {told.waiting} {told.message} {told.phase}"
+        if not job.project or change == self._told:
+            return
+        self._told = change
+        project: Any = workflow.get_external_workflow_handle(job.project)
+        try:
+            await asyncio.shield(project.signal("report", told.model_dump(mode="json")))
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            self._inbox.notice(f"project {job.project} could not be told: {error}")
 
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run with the same state once the history is long."""

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from protocol import scope
+from protocol.project import ChildReport
 from protocol.record import JobRecord, Timer, Waiting
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
@@ -138,6 +139,20 @@ def details(job: JobRecord, notices: list[str]) -> str:
     if notices:
         lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]
     return "\n".join(lines)
+
+
+def report(job: JobRecord, job_id: str) -> ChildReport:
+    """What the project is told that the job works for."""
+    waits, phase = job.waiting, job.state.phase
+    return ChildReport(
+        job=job_id,
+        status=job.status,
+        waiting=waits.reason if waits else None,
+        message=waits.message[:2000] if waits else "",
+        remedy=waits.remedy[:2000] if waits else "",
+        phase=f"phase {phase.number} ({phase.kind}) {phase.name}"[:200],
+        usage=job.usage,
+    )
 
 
 def memo(job: JobRecord) -> dict[str, str]:

@@ -54,7 +54,9 @@ def _judge(root: Root, request: EndingRequest) -> Ending:
             outcome.arguments, denied=f"{who} rewrites what cannot be rewritten", guard=who
         )
     if not outcome.guard and "job_complete" in request.points:
-        outcome = guards.stop(active=request.stop_hook_active)
+        outcome = guards.stop(
+            active=request.stop_hook_active, subagent="subagent_end" in request.points
+        )
     if not outcome.guard:
         outcome = guards.also(_verifiers(root, snapshot, request))
     told = guards.report(outcome).model_dump(exclude_unset=True)

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from activities.guards.hooks import matching
 from activities.tools.registry import Tool, select
-from config.guarding import HookEvent
+from config.guarding import Hook, HookEvent
 from config.schema import AgentConfig
 from protocol.tools import ToolRoute
 
@@ -14,7 +14,7 @@ OF_CALLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse", "PermissionReque
 ENDINGS = {
     "todo_complete": ("todo_complete", "phase_end"),
     "todo_rewind": (),
-    "job_complete": ("job_complete",),
+    "job_complete": ("job_complete", "subagent_end"),
 }
 """Calls for which the workflow turns to another phase, or ends, and the points they stand at."""
 
@@ -36,8 +36,10 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
         route.seconds += sum(verifier.seconds + 30 for verifier in config.verifiers)
     if entry.name in ENDINGS:
         points = ("before_tool", *ENDINGS[entry.name])
-        stops = entry.name == "job_complete" and bool(config.hooks.get("Stop"))
-        guarded = bool(hooks or stops) or any(
+        ending: list[Hook] = []
+        if entry.name == "job_complete":
+            ending = [*config.hooks.get("Stop", []), *config.hooks.get("SubagentStop", [])]
+        guarded = bool(hooks or ending) or any(
             guard.stage == "active"
             and guard.point in points
             and guard.match.changes is None
@@ -46,6 +48,5 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
         )
         if guarded:
             route.guarded = True
-        if stops:
-            route.seconds += sum(int(hook.timeout) + 2 for hook in config.hooks["Stop"])
+        route.seconds += sum(int(hook.timeout) + 2 for hook in ending)
     return route
