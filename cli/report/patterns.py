@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cli.report.data import Pattern, PhaseLine, RefusalLine
+from protocol.state import one_line
 
 OFTEN = 3
 """Refusals of one kind from which on they count as repeated."""
 SURE, UNSURE = 0.8, 0.5
 MOST_DETAILS = 10
+REASON_CHARACTERS = 140
 
 
 def planning_only(phases: Sequence[PhaseLine]) -> Pattern:
@@ -24,7 +26,7 @@ def planning_only(phases: Sequence[PhaseLine]) -> Pattern:
     calls = sum(phase.model_calls for phase in phases)
     strategic = sum(phase.model_calls for phase in phases if phase.kind == "strategic")
     longest = max((len(run) for run in runs), default=0)
-    figure = f"{longest} strategic in a row at most"
+    figure = f"at most {longest} strategic in a row"
     return Pattern(
         name="planning_only",
         title="Phases that only plan",
@@ -85,12 +87,17 @@ def repeated(rows: Sequence[RefusalLine]) -> Pattern:
             "the agent what to do instead, or that its prompt asks for what is refused."
         ),
         details=[
-            f"{row.count} × {row.by}"  # noqa: RUF001
-            + (f" ({row.tool})" if row.tool and row.tool != row.by else "")
-            + (f": {row.reason}" if row.reason else "")
+            f"{row.count} × {_named(row)}"  # noqa: RUF001
+            + (f": {one_line(row.reason, REASON_CHARACTERS)}" if row.reason else "")
             for row in often[:MOST_DETAILS]
         ],
     )
+
+
+def _named(row: RefusalLine) -> str:
+    if row.kind == "tool error":
+        return f"error of {row.tool}"
+    return f"{row.by} ({row.tool})" if row.tool else row.by
 
 
 def self_assessment(

@@ -13,7 +13,7 @@ def test_a_plan_after_each_stretch_of_work_is_as_it_should_be() -> None:
     final = phase(6, "strategic", purpose="final")
     found = patterns.planning_only([*phases, final])
     assert not found.found
-    assert found.figure == "1 strategic in a row at most; 67% of model calls plan"
+    assert found.figure == "at most 1 strategic in a row; 67% of model calls plan"
 
 
 def test_plans_that_replace_plans_are_named() -> None:
@@ -56,7 +56,7 @@ def test_the_same_refusal_three_times_is_repeated() -> None:
     ]
     found = patterns.repeated(rows)
     assert found.details == [
-        "4 × edit_file: Twice.",  # noqa: RUF001
+        "4 × error of edit_file: Twice.",  # noqa: RUF001
         "3 × phase gate (todo_complete): No list.",  # noqa: RUF001
     ]
 
