@@ -66,6 +66,8 @@ def _number(value: float | None) -> str:
 
 
 def _money(value: float) -> str:
+    if not value:
+        return "0"
     return f"{value:,.4f}" if value < 1 else f"{value:,.2f}"
 
 
