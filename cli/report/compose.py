@@ -63,6 +63,8 @@ def compose(
     figures = _figures(status, result, counted, held, head)
     rows = [row for row in refusals if row.kind != "tool error"]
     if counted:
+        # A fork's status goes on counting from where it left the first job.
+        figures.steps = len(counted.steps)
         figures.refusals = max(figures.refusals, sum(row.count for row in rows))
         figures.tool_errors = sum(row.count for row in refusals if row.kind == "tool error")
         figures.completions_refused = sum(

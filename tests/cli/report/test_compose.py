@@ -22,12 +22,14 @@ from protocol.state import JobState, Phase, ScopeItem, Todo
 from tests.cli.report.samples import NOON, at
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
+OTHER_KEY = "AKIAQ3EGRT7YHJ2KLM4N"
+"""Known by its capitals."""
 START = int(NOON.timestamp())
 PLANS = (
     "",
-    f"## Phase 1: Brew\n- [ ] boil {KEY}\n- [ ] pour\n",
+    f"## Phase 1: Brew\n- [ ] boil {OTHER_KEY}\n- [ ] pour\n",
     "## Phase 1: Brew\n- [ ] pour\n",
-    f"## Phase 1: Brew\n- [ ] boil {KEY}\n- [ ] pour\n",
+    f"## Phase 1: Brew\n- [ ] boil {OTHER_KEY}\n- [ ] pour\n",
 )
 
 
@@ -69,10 +71,28 @@ def seen(**status: Any) -> Seen:
 
 def composed(held: kept.Kept, found: Seen | None, **more: Any) -> Report:
     tally = Tally()
-    tally.take(Standing(at(20), f"waiting: {KEY}"))
+    for seconds, status in ((5, "waiting: paused"), (10, "running"), (20, f"waiting: {KEY}")):
+        tally.take(Standing(at(seconds), status))
     traces = [{"type": "decision", "event": {"what_happened": f"took {KEY}"}}]
     given: dict[str, Any] = {"now": at(60), "whole": True} | more
     return compose("made-up", found, tally if found else None, held, traces, **given)
+
+
+def test_of_a_fork_only_its_own_phases_are_told(tmp_path: Path) -> None:
+    store = Checkpoints.create(Root.open(tmp_path / "root", create=True), "forked")
+    snapshot = None
+    for number, story in enumerate(
+        ("phase 1 begins: on", "forked from tea · phase 2 begins: on"), 1
+    ):
+        phase = Phase(number=number, kind="strategic", purpose="fork", name="On", todos=[])
+        state = JobState(phase=phase)
+        snapshot = snapshot or Snapshot.start(store, load_agent("generalist"), state)
+        snapshot.state = state
+        store.tag(f"phase/{number:04d}", snapshot.save(story, START + number))
+        commit = snapshot.save(f"phase {number} · reply: text", START + number)
+    found = kept.read(store, commit)
+    assert ([began.phase.number for began in found.began], found.replies) == ([2], 1)
+    assert found.first_at == START + 2
 
 
 def test_no_credential_gets_into_a_report(held: kept.Kept) -> None:
@@ -87,7 +107,8 @@ def test_no_credential_gets_into_a_report(held: kept.Kept) -> None:
     status = {"waiting": waiting, "notices": [f"saw {KEY}"], "error": KEY, "result": result}
     made = composed(held, seen(**status))
     for shown in (made.model_dump_json(), page([made])):
-        assert "a1B2" not in shown
+        assert "a1b2" not in shown.lower()
+        assert "q3egrt" not in shown.lower()
         assert "[redacted]" in shown
 
 
@@ -95,7 +116,7 @@ def test_a_waiting_job_says_why_and_what_to_do(held: kept.Kept) -> None:
     waiting = {"reason": "budget", "message": "No room.", "remedy": "Raise it."}
     made = composed(held, seen(waiting=waiting, status="waiting", refusals=2))
     assert (made.job.waiting, made.job.remedy) == ("budget", "Raise it.")
-    assert made.figures.waiting_seconds == 40
+    assert made.figures.waiting_seconds == 45
     [row] = made.refusals
     assert (row.kind, row.count) == ("signal", 2)
     assert "Raise it." in page([made])
@@ -108,7 +129,7 @@ def test_plans_and_phases_are_read_from_the_checkpoints(held: kept.Kept) -> None
     found = {pattern.name: pattern for pattern in made.patterns}
     assert found["planning_only"].details == ["phases 1 to 4: bootstrap, rewind, rewind, rewind"]
     assert found["swinging_plans"].details == [
-        f"gone at phase 3, back at 4: {line(f'boil {KEY}')}",
+        f"gone at phase 3, back at 4: {line(f'boil {OTHER_KEY}')}",
     ]
     assert [phase.started for phase in made.phases] == [at(10), at(20), at(30), at(40)]
     assert [(phase.todos_done, phase.todos) for phase in made.phases] == [(1, 1)] * 4

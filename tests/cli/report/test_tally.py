@@ -132,6 +132,9 @@ def test_what_talks_and_what_is_refused_is_counted_by_phase() -> None:
     ]
     assert tally.phases[2].refusals == 2
     assert tally.phases[2].usage.tool_calls == 3
+    tally.take(call("deny_call", error="There is no tool 'tea'."))
+    # What no tool was asked to do is none of the job's tool calls, there as here.
+    assert tally.phases[2].usage.tool_calls == 3
     assert tally.usage.cost == pytest.approx(0.3)
 
 
