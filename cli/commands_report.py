@@ -12,7 +12,7 @@ from cli.output import OK, Mistake, dump, note, run, say
 from engine.connection import connect
 
 if TYPE_CHECKING:
-    from cli.report.data import Report
+    from cli.report.data import ProjectReport, Report
 
 
 def report(
@@ -23,10 +23,11 @@ def report(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Write a job's report: one HTML file that needs nothing else, running or closed.
+    """Write the report of a job or project, running or closed: one HTML file.
 
     Phases on a timeline, tokens and cost by step, refusals by gate and guard, the scope, what was
     delivered and what is unresolved, and whether the job shows a pattern that is watched for.
+    Of a project, all that of each of its jobs, with the sums.
     With --json the figures go to standard output, or to FILE, and no page is written.
     """
     from cli.report.page import page  # noqa: PLC0415 - loads the activities, which takes a second
@@ -36,7 +37,7 @@ def report(
         dump(found.model_dump(mode="json"))
         return OK
     path = output or Path(f"{job.replace('/', '_')}.html")
-    told = found.model_dump_json(indent=2) + "\n" if json else page([found])
+    told = found.model_dump_json(indent=2) + "\n" if json else page(found)
     try:
         path.write_text(told, encoding="utf-8")
     except OSError as error:
@@ -47,7 +48,7 @@ def report(
     return OK
 
 
-async def _gathered(job: str) -> Report:
+async def _gathered(job: str) -> Report | ProjectReport:
     from cli.report.gather import gather, no_traces  # noqa: PLC0415 - as above
 
     return await gather(await connect(), job, no_traces)

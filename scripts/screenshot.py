@@ -60,7 +60,7 @@ async def main() -> None:
                 link = ui_link(JOB, base=running.ui)
                 run = (await handle.describe()).run_id
                 report = Path(folder) / "report.html"
-                report.write_text(report_page([await gather(running.client, JOB, no_traces)]))
+                report.write_text(report_page(await gather(running.client, JOB, no_traces)))
                 await _take(browser, f"{link}/{run}", report)
                 await handle.signal("cancel", {"reason": "the pictures are taken"})
                 with suppress(WorkflowFailureError):

@@ -16,6 +16,8 @@ from protocol.state import Data
 
 MOST_PHASES = 500
 MOST_LISTED = 200
+MOST_JOBS = 50
+"""Of a project, those that began last."""
 BARS = 160
 """Most bars of a chart over steps; a longer job has several steps to a bar."""
 
@@ -199,3 +201,15 @@ class Report(Data):
     patterns: list[Pattern] = Field(default_factory=list)
     remarks: list[str] = Field(default_factory=list)
     """What could not be read, and what is left out."""
+
+
+class ProjectReport(Data):
+    """The reports of a project's jobs."""
+
+    version: Literal[1] = 1
+    id: str
+    title: str = ""
+    status: str
+    jobs: list[Report]
+    remarks: list[str] = Field(default_factory=list)
+    """As of a report; whose jobs are not here."""

@@ -1,4 +1,4 @@
-"""Puts a job's report together: from its status, its checkpoints and its Temporal history."""
+"""Reads what a job's report is made of: its status, its checkpoints and its Temporal history."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from cli.jobs import Seen, look
 from cli.output import Mistake
 from cli.report import kept
 from cli.report.compose import compose
-from cli.report.data import Report
+from cli.report.data import MOST_JOBS, ProjectReport, Report
 from cli.report.history import chain, happened
 from cli.report.kept import Kept
 from cli.report.tally import Tally
+from cli.report.words import line
 from engine.connection import ui_link
 
 Traces = Callable[[str], list[dict[str, Any]]]
@@ -29,8 +30,8 @@ def no_traces(job_id: str) -> list[dict[str, Any]]:
     return []
 
 
-async def gather(client: Client, job_id: str, traces_of: Traces) -> Report:
-    """A job's report, running or closed.
+async def gather(client: Client, job_id: str, traces_of: Traces) -> Report | ProjectReport:
+    """The report of a job, running or closed, or the reports of a project's jobs.
 
     Args:
         traces_of: Gives the traces of a job, as plain data.
@@ -47,11 +48,43 @@ async def gather(client: Client, job_id: str, traces_of: Traces) -> Report:
         except Mistake:
             raise unknown from None
         return compose(job_id, None, None, held, traces_of(job_id), now=datetime.now(UTC))
-    held = _kept(job_id, seen)
+    if seen.status.get("project"):
+        return await _project(client, seen, traces_of)
+    if not seen.live and str(seen.status.get("agent")).startswith("project ("):
+        raise Mistake(
+            f"{job_id} is a project, and only a worker can name its jobs; start one, or report "
+            "the jobs one by one"
+        )
+    return await _job(client, seen, traces_of)
+
+
+async def _job(client: Client, seen: Seen, traces_of: Traces) -> Report:
+    held = _kept(seen.id, seen)
     tally, whole = await _tallied(client, seen)
-    link = ui_link(job_id, client.namespace)
-    now = datetime.now(UTC)
-    return compose(job_id, seen, tally, held, traces_of(job_id), now=now, whole=whole, link=link)
+    link = ui_link(seen.id, client.namespace)
+    now, traces = datetime.now(UTC), traces_of(seen.id)
+    return compose(seen.id, seen, tally, held, traces, now=now, whole=whole, link=link)
+
+
+async def _project(client: Client, seen: Seen, traces_of: Traces) -> ProjectReport:
+    """Of each job what can be had; one that cannot be read is named, and holds nothing up."""
+    begun = [*(seen.status.get("jobs") or []), *(seen.status.get("running") or [])]
+    ids = list(dict.fromkeys(str(job["job"]) for job in begun))
+    reports, remarks = [], []
+    if len(ids) > MOST_JOBS:
+        remarks.append(f"{len(ids) - MOST_JOBS:,} earlier jobs are not listed.")
+    for job_id in ids[-MOST_JOBS:]:
+        try:
+            reports.append(await _job(client, await look(client, job_id), traces_of))
+        except Mistake as missing:
+            remarks.append(line(missing))
+    return ProjectReport(
+        id=line(seen.id),
+        title=line(seen.status.get("title")),
+        status=line(seen.word, 40),
+        jobs=reports,
+        remarks=remarks,
+    )
 
 
 def _kept(job_id: str, seen: Seen | None) -> Kept:

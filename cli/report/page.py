@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 
@@ -16,18 +15,22 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from cli.report import drawing
-from cli.report.data import Report
+from cli.report.data import ProjectReport, Report
 
 _HERE = files(__package__)
 TRACE_COLUMNS = ("time", "type", "source", "guard", "phase", "step")
 
 
-def page(reports: Sequence[Report], title: str = "") -> str:
-    """The page of one job or of several.
+def page(report: Report | ProjectReport) -> str:
+    """The page of a job, or of all jobs of a project."""
+    if isinstance(report, Report):
+        return _page([report], report.job.title or report.job.id, report.job.id)
+    return _page(report.jobs, report.title or report.id, report.id, report)
 
-    Args:
-        title: Of the page; the job's own if left out.
-    """
+
+def _page(
+    reports: list[Report], title: str, name: str, project: ProjectReport | None = None
+) -> str:
     style = _HERE.joinpath("page.css").read_text("utf-8")
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = Environment(
@@ -42,11 +45,9 @@ def page(reports: Sequence[Report], title: str = "") -> str:
         "share": _share,
     }
     template = environment.from_string(_HERE.joinpath("page.html.j2").read_text("utf-8"))
-    first = reports[0].job if reports else None
-    named = f"{first.title or first.id} · {first.id}" if first else "No jobs"
     return template.render(
-        title=title or named,
-        several=len(reports) != 1,
+        title=f"{title} · {name}",
+        project=project,
         reports=reports,
         draw=drawing,
         trace_columns=TRACE_COLUMNS,

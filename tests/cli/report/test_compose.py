@@ -106,7 +106,7 @@ def test_no_credential_gets_into_a_report(held: kept.Kept) -> None:
     }
     status = {"waiting": waiting, "notices": [f"saw {KEY}"], "error": KEY, "result": result}
     made = composed(held, seen(**status))
-    for shown in (made.model_dump_json(), page([made])):
+    for shown in (made.model_dump_json(), page(made)):
         assert "a1b2" not in shown.lower()
         assert "q3egrt" not in shown.lower()
         assert "[redacted]" in shown
@@ -119,7 +119,7 @@ def test_a_waiting_job_says_why_and_what_to_do(held: kept.Kept) -> None:
     assert made.figures.waiting_seconds == 45
     [row] = made.refusals
     assert (row.kind, row.count) == ("signal", 2)
-    assert "Raise it." in page([made])
+    assert "Raise it." in page(made)
     sizes = {one.path: (one.bytes, one.problem) for one in made.deliverables}
     assert sizes["output/none.md"] == (0, "is empty")
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cli.report.data import Report
+from cli.report.data import ProjectReport, Report
 from cli.report.words import line, text, tidy
 from tests.cli.report.samples import report
 
@@ -16,8 +16,8 @@ KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
 def form() -> dict[str, Any]:
     """Field names and types, without what is only told about them."""
-    schema = Report.model_json_schema(mode="serialization")
-    parts = {"Report": schema, **schema["$defs"]}
+    schema = ProjectReport.model_json_schema(mode="serialization")
+    parts = {"ProjectReport": schema, **schema["$defs"]}
     return {
         name: {k: _type(v) for k, v in part["properties"].items()} for name, part in parts.items()
     }

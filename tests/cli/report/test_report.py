@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ from activities.checkpoints import Root
 from activities.rehearsal import Reply, rehearse
 from activities.rehearsal.wire import Answer, Request
 from engine.connection import workspaces_root
-from tests.workflows.serving import serving
+from tests.workflows.serving import SECONDS, serving
+from tests.workflows.team import Team, project, write
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
 TITLE = "Write a guide on <script>alert(1)</script> tea."
@@ -40,6 +42,11 @@ class Astray:
         return rehearse(request)
 
 
+def patiently(engine: Any, work: Any) -> Any:
+    """What comes of it on the server's loop; a whole job takes its time on a busy machine."""
+    return asyncio.run_coroutine_threadsafe(work, engine.loop).result(SECONDS)
+
+
 @pytest.fixture
 def job(engine: Any, workspaces: Path) -> Iterator[str]:
     """A job that has completed, over several runs; its worker is still there."""
@@ -56,7 +63,7 @@ def job(engine: Any, workspaces: Path) -> Iterator[str]:
             },
         }
         handle = engine.do(jobs.start(start, job_id=f"reported-{workspaces.parent.name}"))
-        engine.do(jobs.result(handle))
+        patiently(engine, jobs.result(handle))
         yield handle.id
     finally:
         engine.do(context.__aexit__(None, None, None))
@@ -124,7 +131,7 @@ def test_what_is_left_of_a_job_is_reported(engine: Any, starter: Any, workspaces
     job = f"left-{workspaces.parent.name}"
     try:
         start = {"agent": "generalist", "instructions": TITLE}
-        result = engine.do(jobs.result(engine.do(jobs.start(start, job_id=job))))
+        result = patiently(engine, jobs.result(engine.do(jobs.start(start, job_id=job))))
     finally:
         engine.do(context.__aexit__(None, None, None))
 
@@ -143,6 +150,44 @@ def test_what_is_left_of_a_job_is_reported(engine: Any, starter: Any, workspaces
     assert len(told["phases"]) == told["figures"]["phases"] == result["phases"]
     assert told["figures"]["tool_errors"] is None
     assert any("Temporal no longer has" in remark for remark in told["remarks"])
+
+
+def test_the_report_of_a_project_has_that_of_each_job(
+    engine: Any, starter: Any, workspaces: Path, tmp_path: Path
+) -> None:
+    root = Root.open(workspaces, create=True)
+    name = f"menu-{workspaces.parent.name}"
+    stages = [
+        {"id": "draft", "agent": "generalist", "task": "Draft the menu."},
+        {"id": "check", "agent": "generalist", "task": "Check the menu."},
+    ]
+    team = Team(
+        {
+            "Draft the menu": lambda told: [write("repo/menu.md", "tea\n")],
+            "Check the menu": lambda told: [write("repo/checked.md", "fine\n")],
+        }
+    )
+    context = serving(engine.client, root, team)
+    jobs = engine.do(context.__aenter__())
+    try:
+        start = jobs.start(project("pipeline", stages=stages), job_id=name, kind="Project")
+        patiently(engine, jobs.result(engine.do(start)))
+        status = json.loads(starter("show", name, "--json").out)
+        told = json.loads(starter("report", name, "--json").out)
+        file = tmp_path / "project.html"
+        assert starter("report", name, "--output", str(file)).code == 0
+    finally:
+        engine.do(context.__aexit__(None, None, None))
+    assert (told["id"], told["status"], told["remarks"]) == (name, "completed", [])
+    ids = [one["job"]["id"] for one in told["jobs"]]
+    assert ids == [job["job"] for job in status["jobs"]]
+    assert len(ids) == 2
+    calls = sum(one["figures"]["model_calls"] for one in told["jobs"])
+    assert calls == status["usage"]["model_calls"]
+    page = file.read_text(encoding="utf-8")
+    assert all(job in page for job in ids)
+    # Without a worker nobody can name the jobs.
+    assert "only a worker can name its jobs" in starter("report", name).error
 
 
 def test_mistakes_are_told_in_a_line(engine: Any, starter: Any, workspaces: Path) -> None:
