@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,13 @@ def patiently(engine: Any, work: Any) -> Any:
 
 
 @pytest.fixture
-def job(engine: Any, workspaces: Path) -> Iterator[str]:
-    """A job that has completed, over several runs; its worker is still there."""
+def job(engine: Any, workspaces: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A job that has completed, over several runs, and what ends its worker."""
     root = Root.open(workspaces, create=True)
     context = serving(engine.client, root, Astray())
     jobs = engine.do(context.__aenter__())
-    try:
+    with ExitStack() as stack:
+        stack.callback(lambda: engine.do(context.__aexit__(None, None, None)))
         start = {
             "agent": "generalist",
             "instructions": TITLE,
@@ -64,12 +66,37 @@ def job(engine: Any, workspaces: Path) -> Iterator[str]:
         }
         handle = engine.do(jobs.start(start, job_id=f"reported-{workspaces.parent.name}"))
         patiently(engine, jobs.result(handle))
-        yield handle.id
-    finally:
-        engine.do(context.__aexit__(None, None, None))
+        yield handle.id, stack.close
 
 
-def test_a_job_is_reported_as_it_was(job: str, starter: Any, tmp_path: Path) -> None:
+def test_a_job_is_reported_as_it_was_and_then_from_what_is_left(
+    job: tuple[str, Callable[[], None]], starter: Any, tmp_path: Path
+) -> None:
+    name, end_worker = job
+    full = _as_it_was(name, starter, tmp_path / "report.html")
+
+    # No worker: Temporal still has the history.
+    end_worker()
+    told = json.loads(starter("report", name, "--json").out)
+    assert told["job"]["status"] == "completed"
+    assert (told["figures"]["nudges"], full["figures"]["nudges"]) == (None, 0)
+    for part in ("phases", "steps", "refusals", "deliverables", "scope"):
+        assert told[part] == full[part], part
+    assert any("No worker" in remark for remark in told["remarks"])
+
+    # Temporal has no job of that id (any more): the checkpoints remain.
+    root = Root.open(workspaces_root(), create=False)
+    root.repository(name).rename(root.repository("forgotten"))
+    told = json.loads(starter("report", "forgotten", "--json").out)
+    assert told["job"]["status"] == "completed"
+    for figure in ("phases", "steps", "model_calls", "prompt_tokens", "rewinds"):
+        assert told["figures"][figure] == full["figures"][figure], figure
+    assert [phase["name"] for phase in told["phases"]] == [p["name"] for p in full["phases"]]
+    assert (told["figures"]["tool_errors"], told["steps"]) == (None, [])
+    assert any("Temporal no longer has" in remark for remark in told["remarks"])
+
+
+def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
     status = json.loads(starter("show", job, "--json").out)
     ran = starter("report", job, "--json")
     assert (ran.code, ran.err) == (0, "")
@@ -114,7 +141,6 @@ def test_a_job_is_reported_as_it_was(job: str, starter: Any, tmp_path: Path) -> 
     assert (told["job"]["status"], told["remarks"]) == ("completed", [])
     assert figures["completions_let_through"] == 0
 
-    file = tmp_path / "report.html"
     ran = starter("report", job, "--output", str(file))
     assert (ran.code, ran.out.strip()) == (0, str(file))
     page = file.read_text(encoding="utf-8")
@@ -122,34 +148,7 @@ def test_a_job_is_reported_as_it_was(job: str, starter: Any, tmp_path: Path) -> 
     assert "<script" not in page
     for shown in (page, json.dumps(told)):
         assert "a1B2c3" not in shown
-
-
-def test_what_is_left_of_a_job_is_reported(engine: Any, starter: Any, workspaces: Path) -> None:
-    root = Root.open(workspaces, create=True)
-    context = serving(engine.client, root, rehearse)
-    jobs = engine.do(context.__aenter__())
-    job = f"left-{workspaces.parent.name}"
-    try:
-        start = {"agent": "generalist", "instructions": TITLE}
-        result = patiently(engine, jobs.result(engine.do(jobs.start(start, job_id=job))))
-    finally:
-        engine.do(context.__aexit__(None, None, None))
-
-    # No worker: Temporal still has the history.
-    told = json.loads(starter("report", job, "--json").out)
-    assert told["job"]["status"] == "completed"
-    assert told["figures"]["prompt_tokens"] == result["usage"]["prompt_tokens"]
-    assert told["figures"]["nudges"] is None
-    assert any("No worker" in remark for remark in told["remarks"])
-
-    # Temporal has no job of that id (any more): the checkpoints remain.
-    root.repository(job).rename(root.repository("forgotten"))
-    told = json.loads(starter("report", "forgotten", "--json").out)
-    assert told["job"]["status"] == "completed"
-    assert told["figures"]["prompt_tokens"] == result["usage"]["prompt_tokens"]
-    assert len(told["phases"]) == told["figures"]["phases"] == result["phases"]
-    assert told["figures"]["tool_errors"] is None
-    assert any("Temporal no longer has" in remark for remark in told["remarks"])
+    return dict(told)
 
 
 def test_the_report_of_a_project_has_that_of_each_job(
