@@ -11,6 +11,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from activities.search.embedding import Embedder
+
 SIZE = 1 << 15
 """Places of the table that n-grams are counted in."""
 BEAT = 500
@@ -20,14 +22,23 @@ Vector = NDArray[np.float32]
 
 
 def likeness(
-    text: str, others: Sequence[str], heartbeat: Callable[[], None] = lambda: None
+    text: str,
+    others: Sequence[str],
+    heartbeat: Callable[[], None] = lambda: None,
+    by: Embedder | None = None,
 ) -> list[float]:
     """How alike each of the others is to the text, from 0 to 1; 1 for the same words in order.
 
-    The mean of two cosines: of the counts of words and pairs of neighbours, which see who does
-    what to whom, and of the counts of three characters in a row, which see past inflection. Case,
-    accents and punctuation do not count.
+    Without `by` the mean of two cosines: of the counts of words and pairs of neighbours, which see
+    who does what to whom, and of the counts of three characters in a row, which see past
+    inflection. Case, accents and punctuation do not count. With `by` the cosine of the embeddings
+    that it makes, which sees paraphrases.
+
+    Raises:
+        EmbeddingsFailed: `by` does not answer.
     """
+    if by is not None:
+        return _by_meaning(text, others, heartbeat, by)
     words, grams = _counts(text)
     found = []
     for number, other in enumerate(others):
@@ -36,6 +47,18 @@ def likeness(
         other_words, other_grams = _counts(other)
         alike = (_cosine(words, other_words) + _cosine(grams, other_grams)) / 2
         found.append(round(min(1.0, alike), 4))
+    return found
+
+
+def _by_meaning(
+    text: str, others: Sequence[str], heartbeat: Callable[[], None], by: Embedder
+) -> list[float]:
+    found: list[float] = []
+    own = by.embed([text])[0] if others else None
+    for at in range(0, len(others), by.batch):
+        heartbeat()
+        rows = by.embed(list(others[at : at + by.batch]))
+        found += [round(min(1.0, max(0.0, float(row @ own))), 4) for row in rows]
     return found
 
 

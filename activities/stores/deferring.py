@@ -1,20 +1,22 @@
 """Writes to shared stores that outlast a store's absence.
 
 A store that does not answer stops no job: the write is kept in the job's state, and made by a
-following call that reaches the store, or before the job completes. Who owns a kind of write says
-with `makes` how it is made; it must be idempotent by the key and the time of its call.
+following write that reaches the store, or before the job completes. Who owns a kind of write says
+with `makes` how it is made and in which store; it must be idempotent by the key and the time of its
+call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from activities.checkpoints import Files, Root
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.engine import Store
 from activities.stores.requirements import Call
+from config.schema import AgentConfig
 from protocol.state import Deferred, JobState
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class Writer:
     call: Call
     files: Files
     state: JobState
+    config: AgentConfig
 
     @property
     def store(self) -> Store:
@@ -41,50 +44,61 @@ class Writer:
     def of(cls, context: ToolContext) -> Writer:
         """For a tool's call: `context.state` is changed, `context.files` as they are now read."""
         call = Call(context.job, context.key, context.at)
-        return cls(context.root, call, context.files, context.state)
+        return cls(context.root, call, context.files, context.state, context.config)
 
 
+StoreName = Literal["relational", "graph"]
 Make = Callable[[Writer, Deferred], list[str]]
 """Makes a write; answers with remarks. Raises StoreAway when it cannot be made yet, StoreRefuses
 when it never can."""
 _MAKERS: dict[str, Make] = {}
+_STORES: dict[str, StoreName] = {}
 
 
-def makes(kind: str) -> Callable[[Make], Make]:
-    """Enter who makes the deferred writes of a kind."""
+def makes(kind: str, store: StoreName = "relational") -> Callable[[Make], Make]:
+    """Enter who makes the deferred writes of a kind, and where."""
 
     def enter(make: Make) -> Make:
         _MAKERS[kind] = make
+        _STORES[kind] = store
         return make
 
     return enter
 
 
-def flush(writer: Writer) -> list[str]:
-    """Make what is deferred, in order; answers with remarks for the model.
+def flush(writer: Writer, store: StoreName | None = None) -> list[str]:
+    """Make what is deferred for a store, or for all, in order; answers with remarks for the model.
 
     Raises:
         StoreAway: a store still does not answer; what was not made stays deferred.
     """
     remarks: list[str] = []
-    while writer.state.deferred:
-        entry = writer.state.deferred[0]
+    away: dict[StoreName, StoreAway] = {}
+    for entry in list(writer.state.deferred):
+        where = _STORES[entry.kind]
+        if store not in (None, where) or where in away:
+            continue
         try:
             remarks += _MAKERS[entry.kind](writer, entry)
         except StoreRefuses as refusal:
             remarks.append(f"A deferred write was dropped: {refusal}")
-        writer.state.deferred = writer.state.deferred[1:]
+        except StoreAway as error:
+            away[where] = error
+            continue
+        writer.state.deferred = [each for each in writer.state.deferred if each is not entry]
+    for problem in away.values():
+        raise problem
     return remarks
 
 
 def write(writer: Writer, entry: Deferred) -> list[str]:
-    """Make a write, after those before it, or defer it; answers with remarks for the model.
+    """Make a write, after those before it in its store, or defer it; answers with remarks.
 
     Raises:
         StoreRefuses: too much is deferred already, or the store will not have it.
     """
     try:
-        return [*flush(writer), *_MAKERS[entry.kind](writer, entry)]
+        return [*flush(writer, _STORES[entry.kind]), *_MAKERS[entry.kind](writer, entry)]
     except StoreAway as error:
         if len(writer.state.deferred) >= MOST:
             raise StoreRefuses(

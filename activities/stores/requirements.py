@@ -40,6 +40,8 @@ class Known:
     ref: str
     text: str
     status: str
+    taken_by: str | None
+    """The job that is to decide on it, while it is a draft."""
 
 
 def held_blobs(connection: Connection, job: str) -> dict[str, str]:
@@ -109,13 +111,17 @@ def _put(
 def known(connection: Connection) -> list[Known]:
     """All requirements but those withdrawn, rejected or said to be duplicates."""
     wanted = (
-        select(R.job, R.id, R.text, R.status)
+        select(R.job, R.id, R.text, R.status, R.taken_by)
         .where(R.withdrawn.is_(False), R.status.in_(("draft", "accepted")))
         .order_by(R.job, R.id)
     )
     return [
-        Known(f"{row.job}/{row.id}", row.text, row.status) for row in connection.execute(wanted)
-    ]
+        Known(
+            f"{row.job}/{row.id}", row.text, row.status,
+            row.taken_by if row.status == "draft" else None,
+        )
+        for row in connection.execute(wanted)
+    ]  # fmt: skip
 
 
 def take(connection: Connection, call: Call, hours: float) -> Requirement | None:
@@ -163,7 +169,9 @@ def decide(
     Raises:
         StoreRefuses: there is none of that name, another job holds it, or it has changed since.
     """
-    row = find(connection, ref, lock=True)
+    # Both rows, always in the same order: two that each call the other a duplicate take turns.
+    rows = {name: find(connection, name, lock=True) for name in sorted({ref, duplicate_of or ref})}
+    row = rows[ref]
     if row is None or row.withdrawn:
         raise StoreRefuses(
             f"There is no requirement {ref} any more or yet; call take_requirement() for the next."
@@ -175,11 +183,8 @@ def decide(
             f"{ref} is not held by this job, or changed since it was taken: call "
             "take_requirement() and decide on what it answers."
         )
-    if duplicate_of is not None and find(connection, duplicate_of) is None:
-        raise StoreRefuses(
-            f"duplicate_of: there is no requirement {duplicate_of} in the store; "
-            "find_similar_requirements names those there are."
-        )
+    if duplicate_of is not None:
+        _check_other(rows[duplicate_of], duplicate_of)
     _change(
         connection,
         row.job,
@@ -193,6 +198,21 @@ def decide(
             "decided_at": call.at,
         },
     )
+
+
+def _check_other(other: Row[Any] | None, named: str) -> None:
+    """Refuse what nothing can be a duplicate of, lest no one of them stays."""
+    if other is None or other.withdrawn:
+        raise StoreRefuses(
+            f"duplicate_of: there is no requirement {named} in the store; "
+            "find_similar_requirements names those there are."
+        )
+    if other.status in ("duplicate", "rejected"):
+        first = f" of {other.duplicate_of}, which may be named" if other.duplicate_of else ""
+        raise StoreRefuses(
+            f"duplicate_of: {named} is {other.status} itself{first}. Else decide on this one by "
+            "what it says."
+        )
 
 
 def release(connection: Connection, call: Call) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from temporalio import activity
 
 from activities.checkpoints import Root
+from activities.graph import writing  # noqa: F401 - enters how writes to the graph are made up
 from activities.opening import attempt_key, job_id, order
 from activities.snapshot import Snapshot
 from activities.stores import requirements as rows
@@ -22,7 +23,7 @@ def _has(snapshot: Snapshot, tool: str) -> bool:
 
 def _writer(root: Root, snapshot: Snapshot) -> Writer:
     call = rows.Call(job_id(), attempt_key(), order())
-    return Writer(root, call, snapshot.files, snapshot.state)
+    return Writer(root, call, snapshot.files, snapshot.state, snapshot.config)
 
 
 def after_rewind(root: Root, snapshot: Snapshot) -> None:
@@ -51,6 +52,9 @@ def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> None:
             snapshot.state.deferred = []
         elif snapshot.state.deferred:
             flush(writer)
+    except StoreAway as error:
+        activity.logger.warning("at the end of the job %s", error)
+    try:
         if _has(snapshot, "take_requirement"):
             writer.store.run(lambda connection: rows.release(connection, writer.call))
     except StoreAway as error:

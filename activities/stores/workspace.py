@@ -57,7 +57,7 @@ def bring_up(writer: Writer) -> list[str]:
     state = writer.state
     state.deferred = [entry for entry in state.deferred if entry.kind != FILLED]
     try:
-        return [*flush(writer), *fill(writer)]
+        return [*flush(writer, "relational"), *fill(writer)]
     except StoreAway as error:
         entry = Deferred(kind=FILLED, key=writer.call.key, at=writer.call.at)
         return defer(writer, entry, error)
@@ -69,5 +69,7 @@ def unstored(writer: Writer, *, filled: bool) -> list[str]:
         flush(writer)
         problems = fill(writer) if filled else []
     except StoreAway as error:
-        return [f"{len(writer.state.deferred) or 1} writes wait, since {error}".rstrip(".")]
+        waiting = len(writer.state.deferred) or 1
+        told = "write waits" if waiting == 1 else "writes wait"
+        return [f"{waiting} {told}, since {error}".rstrip(".")]
     return problems[:MOST_NAMED]

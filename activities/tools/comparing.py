@@ -11,6 +11,7 @@ from pydantic import Field
 from activities.checkpoints import Files
 from activities.requirements import folder
 from activities.requirements.likeness import likeness
+from activities.search import EmbeddingsFailed, embedder
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store
@@ -32,7 +33,8 @@ def find_similar_requirements(
     """Find requirements like this text, in this workspace and in the store of all jobs.
 
     The most alike come first, with their likeness; those that are duplicates by the agent's
-    settings are called so. Requirements of this job are named REQ-001, others job/REQ-001.
+    settings are called so. Requirements of this job are named REQ-001, others job/REQ-001. The one
+    that this job has taken is left out.
     """
     settings = context.config.settings
     least = settings.similar_threshold if threshold is None else threshold
@@ -43,11 +45,18 @@ def find_similar_requirements(
         candidates += [
             (each.ref, each.status, each.text)
             for each in stored
-            if each.ref.rpartition("/")[0] != context.job
+            # What this job is to judge is no other one.
+            if each.ref.rpartition("/")[0] != context.job and each.taken_by != context.job
         ]
     except StoreAway as error:
         remark = f"\nOnly this workspace was searched: {error}"
-    alike = likeness(text, [said for _, _, said in candidates], context.heartbeat)
+    said = [said for _, _, said in candidates]
+    try:
+        by = embedder(context.config.embeddings) if context.config.embeddings else None
+        alike = likeness(text, said, context.heartbeat, by)
+    except EmbeddingsFailed as error:
+        remark += f"\nCompared by words alone: {error}"
+        alike = likeness(text, said, context.heartbeat)
     found = sorted(
         ((value, *entry) for value, entry in zip(alike, candidates, strict=True) if value >= least),
         key=lambda entry: (-entry[0], entry[1]),

@@ -25,7 +25,7 @@ def take_requirement(context: ToolContext) -> str:
     """
     writer = Writer.of(context)
     try:
-        remarks = flush(writer)
+        remarks = flush(writer, "relational")
         hours = context.config.settings.take_hours
         taken = writer.store.run(lambda connection: rows.take(connection, writer.call, hours))
     except StoreAway as error:

@@ -1,0 +1,83 @@
+"""The two writes of jobs to the graph. They merge by key; one that finds the graph away is kept.
+
+The graph is tried twice. A requirement's node has the name that the store of requirements gives it,
+such as `job-1/REQ-001`, so that jobs mean the same one by the same id.
+"""
+
+from __future__ import annotations
+
+import re
+
+from activities.graph.model import GraphAway, GraphRefused, Query, Rows
+from activities.graph.opening import open_graph
+from activities.graph.statements import get_node, put_node, put_relation
+from activities.stores.away import StoreAway, StoreRefuses
+from activities.stores.deferring import Writer, makes
+from config.graphing import JOB
+from protocol.state import Deferred
+
+NODE = "graph node"
+RELATION = "graph relation"
+REQUIREMENT = "Requirement"
+TRIES = 2
+_OWN = re.compile(r"REQ-\d{3,9}")
+
+
+def full_id(job: str, id: str) -> str:
+    """The id of a requirement in the graph: `REQ-001` of the job at work becomes `job/REQ-001`."""
+    return f"{job}/{id}" if _OWN.fullmatch(id) else id
+
+
+@makes(NODE, "graph")
+def _put_requirement(writer: Writer, entry: Deferred) -> list[str]:
+    schema, values = writer.config.graph_schema, entry.data["values"]
+    put, held = _write(
+        writer,
+        put_node(schema, REQUIREMENT, values, writer.call.job),
+        get_node(schema, REQUIREMENT, values["id"]),
+    )
+    if not put.rows:
+        there = held.rows[0][0] if held.rows else {}
+        other = there if isinstance(there, dict) else {}
+        raise StoreRefuses(
+            f"Requirement {values['id']} is in the graph already, made by the job "
+            f"{other.get(JOB)}, and says something else: {str(other.get('text'))[:300]!r}. Give "
+            "the id and the text as take_requirement tells them, or yours an id of its own."
+        )
+    return []
+
+
+@makes(RELATION, "graph")
+def _put_relation(writer: Writer, entry: Deferred) -> list[str]:
+    schema, given = writer.config.graph_schema, entry.data
+    start: tuple[str, str] = (REQUIREMENT, given["requirement"])
+    end: tuple[str, str] = (given["target_kind"], given["target"])
+    found, held = _write(
+        writer,
+        put_relation(schema, given["relation"], start, end, given["values"], given["made"]),
+        get_node(schema, *start),
+    )
+    if not held.rows:
+        raise StoreRefuses(
+            f"There is no Requirement {start[1]} in the graph. Make it first with "
+            "create_requirement_node."
+        )
+    if not found.rows:
+        raise StoreRefuses(
+            f"There is no {end[0]} {end[1]} in the graph. Look for it with resolve_entity, or "
+            "give target_name to make it."
+        )
+    return []
+
+
+def _write(writer: Writer, *queries: Query) -> list[Rows]:
+    problem: Exception | None = None
+    for _ in range(TRIES):
+        try:
+            with open_graph(writer.root, writer.config.graph_schema) as graph:
+                return graph.write(*queries)
+        except GraphAway as error:
+            problem = error
+        except GraphRefused as error:
+            raise StoreRefuses(f"The graph refused it: {error}") from None
+    raise StoreAway(str(problem)) from problem
