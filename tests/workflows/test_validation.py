@@ -1,0 +1,123 @@
+"""From a document that nobody here wrote to the graph: `creator`, then two validators at once."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+from sqlalchemy import select
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.documents import contains_quote, extract
+from activities.graph import Query, open_graph
+from activities.rehearsal import rehearse
+from activities.stores.engine import Store
+from activities.stores.requirements import of_job
+from activities.stores.schema import REQUIREMENTS
+from config.loader import load_agent
+from tests.activities.stores.filling import fill, requirement
+from tests.workflows.serving import Jobs, serving
+
+SOURCE = "pypdf-7.1.0/resources/issue-604.pdf"
+PAGES = slice(84, 124)
+
+
+@pytest.fixture(scope="module")
+def document(real: Callable[[str], bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """40 pages of it: the whole has 137, and takes long to read."""
+    writer = pypdf.PdfWriter()
+    for page in pypdf.PdfReader(io.BytesIO(real(SOURCE))).pages[PAGES]:
+        writer.add_page(page)
+    path = tmp_path_factory.mktemp("document") / "guidelines.pdf"
+    writer.write(path)
+    return path
+
+
+def rows_of(store: Store) -> dict[str, Any]:
+    held = store.run(lambda connection: connection.execute(select(REQUIREMENTS)).all())
+    return {f"{row.job}/{row.id}": row for row in held}
+
+
+def asked(root: Root, cypher: str) -> list[list[object]]:
+    with open_graph(root, load_agent("validator").graph_schema) as graph:
+        return graph.read(Query(cypher))[0].rows
+
+
+def pages_of(document: Path) -> dict[int, str]:
+    return {page.number: page.text for page in extract(document.name, document.read_bytes())}
+
+
+def decisions(jobs: Jobs, job_id: str) -> list[dict[str, str]]:
+    path = jobs.root.workspace(job_id) / "output/decisions.json"
+    found: list[dict[str, str]] = json.loads(path.read_text())
+    return found
+
+
+async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
+    temporal: Client, root: Root, url: str, document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_STORE_URL", url)
+    monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
+    store = Store(root, url)
+    async with serving(temporal, root, rehearse) as jobs:
+        creator = await jobs.start(
+            {
+                "agent": "creator",
+                "documents": [str(document)],
+                "set": {"settings.confidence_threshold": 0.7},
+            }
+        )
+        assert (await jobs.result(creator))["status"] == "completed"
+        found = rows_of(store)
+        original, row = next(iter(found.items()))
+        planted = [
+            requirement(1, f"{row.text} This holds as well.", job="zeta"),
+            requirement(2, "The sky over the lake was blue that day.", job="zeta"),
+        ]
+        fill(store, planted, job="zeta")
+
+        given = {"agent": "validator", "documents": [str(document)]}
+        validators = [await jobs.start(given), await jobs.start(given)]
+        for handle in validators:
+            assert (await jobs.result(handle))["status"] == "completed"
+    rows = rows_of(store)
+    told = {handle.id: decisions(jobs, handle.id) for handle in validators}
+    every = [each["id"] for listed in told.values() for each in listed]
+    # Each once, by one of them, as that one says, and both had their share.
+    assert sorted(every) == sorted(rows)
+    assert len(rows) == len(found) + 2 > 8
+    assert all(told.values())
+    for job_id, listed in told.items():
+        for each in listed:
+            assert (rows[each["id"]].decided_by, rows[each["id"]].status) == (
+                job_id,
+                each["decision"],
+            )
+            assert rows[each["id"]].reasons == each["reasons"]
+    assert (rows["zeta/REQ-001"].status, rows["zeta/REQ-001"].duplicate_of) == (
+        "duplicate",
+        original,
+    )
+    assert rows["zeta/REQ-002"].status == "rejected"
+    # The citations, against a fresh reading of the document.
+    pages = pages_of(document)
+    assert len(pages) >= 30
+    cited = [
+        each
+        for made in store.run(lambda connection: of_job(connection, creator.id))
+        for each in made.citations
+    ]
+    assert len(cited) >= len(found)
+    assert all(contains_quote(pages[each.page], each.quote) for each in cited)
+    # The graph has what was accepted, each node and relation once.
+    accepted = sorted([ref] for ref, row in rows.items() if row.status == "accepted")
+    assert len(accepted) > 5
+    assert asked(root, "MATCH (r:Requirement) RETURN r.id ORDER BY r.id") == accepted
+    related = "MATCH (r:Requirement)-[:FULFILLED_BY]->(:BusinessObject) RETURN r.id ORDER BY r.id"
+    assert asked(root, related) == accepted
