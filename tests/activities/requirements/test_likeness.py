@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from activities.requirements.likeness import likeness
+from activities.search import EmbeddingsFailed, embedder
+from config.schema import Embeddings
+from tests.activities.search.endpoint import serving
 
 TEXT = "Every invoice must be kept for ten years."
 
@@ -40,3 +45,15 @@ def test_thousands_are_compared_in_moments_and_it_says_that_it_lives() -> None:
     assert time.monotonic() - began < 10
     assert len(found) == 5000
     assert len(beats) == 10
+
+
+def test_embeddings_see_paraphrases_and_their_failure_is_told() -> None:
+    with serving() as endpoint:
+        by = embedder(Embeddings(model="m", base_url=endpoint.url))
+        paraphrase, other = likeness("invoices kept", ["Storing bills", "A kettle"], by=by)
+        assert paraphrase > 0.9
+        assert other < 0.1
+        assert likeness(TEXT, [], by=by) == []
+        endpoint.fails_after = 0
+        with pytest.raises(EmbeddingsFailed):
+            likeness(TEXT, [TEXT], by=by)

@@ -46,7 +46,13 @@ def take(store: Store, job: str, at: int = 0, hours: float = 24) -> str | None:
 
 
 def decide(
-    store: Store, job: str, ref: str, status: str = "accepted", at: int = 0, key: str = ""
+    store: Store,
+    job: str,
+    ref: str,
+    status: str = "accepted",
+    at: int = 0,
+    key: str = "",
+    other: str | None = None,
 ) -> None:
     store.run(
         lambda connection: rows.decide(
@@ -55,7 +61,7 @@ def decide(
             ref,
             status,  # type: ignore[arg-type]
             "Because.",
-            None,
+            other,
         )
     )
 

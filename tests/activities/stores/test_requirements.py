@@ -107,3 +107,14 @@ def test_threads_take_each_requirement_once(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert sorted(taken, key=str) == [f"maker/REQ-{n:03d}" for n in range(1, 21)]
+
+
+def test_of_two_that_call_each_other_duplicates_one_stays(store: Store) -> None:
+    fill(store, [requirement(1), requirement(2)])
+    take(store, "one")
+    take(store, "two")
+    decide(store, "one", "maker/REQ-001", "duplicate", other="maker/REQ-002")
+    with pytest.raises(StoreRefuses, match="is duplicate itself of maker/REQ-002"):
+        decide(store, "two", "maker/REQ-002", "duplicate", other="maker/REQ-001")
+    decide(store, "two", "maker/REQ-002")
+    assert statuses(store) == {"REQ-001": "duplicate", "REQ-002": "accepted"}

@@ -8,18 +8,21 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from activities.facts import facts_activity
 from activities.graph import Query, open_graph
 from activities.graph.model import Limits
-from tests.activities.standing import Standing
+from protocol.endings import FactsRequest
+from tests.activities.standing import AT, Standing, environment
 
-TOOLS = ["files", "todos", "job", "graph"]
+TOOLS = ["files", "todos", "job", "graph", "validation"]
 TEXT = "Every invoice must be kept for ten years."
 FULL = {"degree": "full", "evidence": "It has a retention period."}
 
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standing]:
-    monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
+    for name in ("LONGHAUL_GRAPH_URL", "LONGHAUL_STORE_URL"):
+        monkeypatch.delenv(name, raising=False)
     yield Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
 
 
@@ -162,3 +165,62 @@ def test_a_graph_out_of_reach_is_waited_for(job: Standing, monkeypatch: pytest.M
         job.call("count_graph_statistics")
     assert away.value.type == "Dependency"
     assert "secret" not in str(away.value)
+
+
+def test_an_own_requirement_is_named_as_in_the_store(job: Standing) -> None:
+    made = job.call("create_requirement_node", id="REQ-001", text=TEXT)
+    assert made == "Requirement job/REQ-001 is in the graph."
+    job.call("create_requirement_node", id="maker/REQ-001", text="Tea is green.")
+    told = job.call(
+        "create_fulfillment_relationship",
+        requirement="maker/REQ-001",
+        target_kind="Requirement",
+        target="REQ-001",
+        relation="DEPENDS_ON",
+    )
+    assert told == "maker/REQ-001 DEPENDS_ON Requirement job/REQ-001 is in the graph."
+
+
+def test_what_a_graph_out_of_reach_missed_is_made_up_for(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
+    told = job.call("create_requirement_node", id="REQ-001", text=TEXT)
+    assert told.startswith(
+        "Requirement job/REQ-001 comes into the graph when it answers.\nDeferred"
+    )
+    relate = {"requirement": "REQ-001", "target_kind": "BusinessObject", "target": "invoice"}
+    job.call("create_fulfillment_relationship", **relate, properties=FULL, target_name="Invoice")
+    job.call("create_fulfillment_relationship", **relate | {"requirement": "b"}, properties=FULL)
+    assert len(job.open().state.deferred) == 3
+    [why] = unstored(job)
+    assert why.startswith("3 writes wait, since ")
+    # The store is there: nothing of it waits for the graph.
+    assert job.call("take_requirement") == "No draft requirement is left to take."
+    monkeypatch.delenv("LONGHAUL_GRAPH_URL")
+    told = job.call("create_requirement_node", id="REQ-002", text="Tea is green.")
+    assert "dropped: There is no Requirement b in the graph" in told
+    assert job.open().state.deferred == []
+    assert unstored(job) == []
+    counted = job.call("count_graph_statistics").splitlines()
+    assert "Requirement: 2" in counted
+    assert "(Requirement)-FULFILLED_BY->(BusinessObject): 1" in counted
+
+
+def test_the_completion_gate_makes_what_is_deferred(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
+    job.call("create_requirement_node", id="REQ-001", text=TEXT)
+    monkeypatch.delenv("LONGHAUL_GRAPH_URL")
+    for _ in range(2):
+        assert unstored(job) == []
+    assert "Requirement: 1" in job.call("count_graph_statistics").splitlines()
+
+
+def unstored(job: Standing) -> list[str]:
+    """What the completion gate says is lacking."""
+    job.reply(("job_complete", '{"summary": "s", "deliverables": [], "confidence": 0.5}'))
+    request = FactsRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0)
+    facts = environment(local=False).run(facts_activity(job.root), request).facts
+    return list(facts.unstored)

@@ -16,6 +16,7 @@ from activities.stores import turning
 from activities.stores.engine import Store
 from activities.web import Fetched, as_source
 from protocol.endings import CloseRequest, FactsRequest, GateFacts
+from tests.activities.search.endpoint import serving
 from tests.activities.standing import AT, JOB, Standing, environment
 from tests.activities.stores.filling import fill, requirement, statuses
 
@@ -278,3 +279,21 @@ def test_without_its_store_a_validator_waits(
     with pytest.raises(ApplicationError, match="does not answer") as told:
         judge.run("take_requirement", judge.request(), local=False)
     assert told.value.type == "Dependency"
+
+
+def test_what_is_compared_leaves_out_what_this_job_judges(tmp_path: Path) -> None:
+    with serving() as endpoint:
+        embeddings = {"model": "m", "base_url": endpoint.url}
+        judge = Standing.begin(
+            tmp_path, kind="tactical", agent="validator", set={"embeddings": embeddings}
+        )
+        first, second = requirement(1, "Invoices kept."), requirement(2, "Storing bills.")
+        fill(Store(judge.root), [first, second])
+        assert judge.call("take_requirement").startswith("maker/REQ-001")
+        told = judge.call("find_similar_requirements", text=first.text).splitlines()
+        assert told[0].startswith("1 of 1 ")
+        assert "· duplicate · maker/REQ-002 · draft ·" in told[1]
+        endpoint.fails_after = 0
+        told = judge.call("find_similar_requirements", text=first.text).splitlines()
+        assert told[0].startswith("0 of 1 ")
+        assert told[-1].startswith("Compared by words alone: the embeddings endpoint failed")

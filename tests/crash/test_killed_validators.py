@@ -1,0 +1,73 @@
+"""`kill -9` of the worker while two validators work: each requirement is decided once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from activities.checkpoints import Root
+from activities.graph import Query, open_graph
+from activities.rehearsal import rehearse
+from activities.rehearsal.server import ModelServer
+from activities.stores.engine import Store
+from config.loader import load_agent
+from tests.activities.mcp.serving import until
+from tests.activities.stores.filling import fill, requirement, statuses
+from tests.crash.processes import Nursery, TemporalServer
+
+TEXTS = [
+    "Invoices must be archived for ten years.",
+    "The archive must never lose a delivery note.",
+    "Passwords shall have twelve characters.",
+    "Every payment must be approved by two people.",
+    "The warehouse must report damaged pallets within a day.",
+    "Customers may not be charged twice.",
+]
+
+
+async def test_nothing_is_doubled(
+    tmp_path: Path, workers: Nursery, temporal: TemporalServer
+) -> None:
+    root = Root.open(tmp_path / "root", create=True)
+    store = Store(root, f"sqlite:///{root.path / '.longhaul' / 'store.sqlite3'}")
+    fill(store, [requirement(n, text) for n, text in enumerate(TEXTS, 1)])
+
+    def decided() -> int:
+        return sum(status != "draft" for status in statuses(store).values())
+
+    names = ["judges-1", "judges-2"]
+    with ModelServer(rehearse) as model:
+        where = (temporal.address, root.path, "judges", model.base_url)
+        worker = workers.worker(*where)
+        client = await temporal.client()
+        handles = [
+            await client.start_workflow(
+                "Job", {"agent": "validator"}, id=name, task_queue="judges", result_type=dict
+            )
+            for name in names
+        ]
+        for number in (1, 3):
+            # One was just decided: the other job is in the midst of the next one's calls.
+            await asyncio.to_thread(until, lambda least=number: decided() >= least, 90)
+            worker.kill()
+            worker = workers.worker(*where)
+        results = [await asyncio.wait_for(handle.result(), 150) for handle in handles]
+    assert [result["status"] for result in results] == ["completed"] * 2
+    assert set(statuses(store).values()) == {"accepted"}
+    every = [entry["id"] for name in names for entry in told(root, name)]
+    refs = [f"maker/REQ-{n:03d}" for n in range(1, len(TEXTS) + 1)]
+    assert sorted(every) == refs
+    with open_graph(root, load_agent("validator").graph_schema) as graph:
+        nodes, relations = graph.read(
+            Query("MATCH (r:Requirement) RETURN r.id ORDER BY r.id"),
+            Query("MATCH (r:Requirement)-[:FULFILLED_BY]->(b) RETURN r.id ORDER BY r.id"),
+        )
+    assert nodes.rows == relations.rows == [[ref] for ref in refs]
+
+
+def told(root: Root, name: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(
+        (root.workspace(name) / "output/decisions.json").read_text()
+    )
+    return found
