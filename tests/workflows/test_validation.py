@@ -16,14 +16,17 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.documents import contains_quote, extract
 from activities.graph import Query, open_graph
+from activities.projects.repository import Repository, repository_path
 from activities.rehearsal import rehearse
 from activities.stores.engine import Store
 from activities.stores.requirements import of_job
 from activities.stores.schema import REQUIREMENTS
+from cli.projects import project_input
 from config.loader import load_agent
 from tests.activities.stores.filling import fill, requirement
 from tests.workflows.serving import Jobs, serving
 
+ROOT = Path(__file__).parents[2]
 SOURCE = "pypdf-7.1.0/resources/issue-604.pdf"
 PAGES = slice(84, 120)
 # As few strategic todos as there can be: they are not what is looked at here.
@@ -123,3 +126,27 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
     assert asked(root, "MATCH (r:Requirement) RETURN r.id ORDER BY r.id") == accepted
     related = "MATCH (r:Requirement)-[:FULFILLED_BY]->(:BusinessObject) RETURN r.id ORDER BY r.id"
     assert asked(root, related) == accepted
+
+
+async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LONGHAUL_GRAPH_URL", "LONGHAUL_STORE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
+    given = project_input(ROOT / "examples/projects/pipeline.yaml")
+    # Ten candidates of the policy's hundred.
+    given["set"] = {**SET, "settings.confidence_threshold": 0.95}
+    async with serving(temporal, root, rehearse) as jobs:
+        handle = await jobs.start(given, kind="Project")
+        result = await jobs.result(handle)
+    assert result["status"] == "completed", result
+    assert [unit["status"] for unit in result["units"]] == ["completed", "completed"]
+    rows = rows_of(Store(root))
+    assert len(rows) > 5
+    assert {row.decided_by for row in rows.values()} == {f"{handle.id}.validate-validator-1"}
+    accepted = sorted([ref] for ref, row in rows.items() if row.status == "accepted")
+    assert asked(root, "MATCH (r:Requirement) RETURN r.id ORDER BY r.id") == accepted
+    held = Repository(repository_path(root, handle.id)).file(result["commit"], "decisions.json")
+    assert held is not None
+    assert sorted(entry["id"] for entry in json.loads(held)) == sorted(rows)
