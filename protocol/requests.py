@@ -138,6 +138,8 @@ class Guarded(Data):
 
     guard: str = ""
     """Who refused it, or asks."""
+    hook: bool = False
+    """Whether that is a hook."""
     asks: str = ""
     """What a person is asked; the call was neither run nor recorded."""
     bypassed: str = ""

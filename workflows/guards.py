@@ -10,16 +10,20 @@ from typing import Any
 
 from protocol.record import JobRecord
 from protocol.requests import Guarded
+from protocol.traces import Source
+from workflows import traces
 
 REPLY = "Not run: your reply was not accepted. {refusal}"
 
 
-def refused(job: JobRecord, guard: str, what: str, why: str) -> str:
-    """Count a refusal; gives the line that people see.
+def refused(job: JobRecord, guard: str, what: str, why: str, *, hook: bool = False) -> str:
+    """Count and note a refusal; gives the line that people see.
 
     The caller counts the refusal as one of the job's where the call is recorded.
     """
     job.refused = {**job.refused, guard: job.refused.get(guard, 0) + 1}
+    source: Source = "hook" if hook else "guard"
+    traces.note(job, "violation", source, guard, f"{what} was refused", why=why, tool=what)
     return f"step {job.step}: guard {guard} refused {what}: {' '.join(why.split())[:200]}"
 
 
@@ -29,7 +33,7 @@ def heed(job: JobRecord, told: Guarded, what: str, why: str) -> list[str]:
     if told.bypassed:
         lines.append(passed_over(job, told.bypassed, what))
     if told.guard:
-        lines.append(refused(job, told.guard, what, why))
+        lines.append(refused(job, told.guard, what, why, hook=told.hook))
     return lines
 
 
@@ -37,6 +41,8 @@ def passed_over(job: JobRecord, guard: str, what: str) -> str:
     """A bypass is used up; gives the line that people see."""
     reason = job.bypasses.get(guard, "")
     job.bypasses = {name: why for name, why in job.bypasses.items() if name != guard}
+    happened = f"{what} was let through"
+    traces.note(job, "approval", "person", guard, happened, why=reason, tool=what)
     return f"step {job.step}: bypass of {guard} let {what} through" + (
         f" ({reason[:200]})" if reason else ""
     )

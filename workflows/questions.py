@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from protocol.record import Approval, JobRecord, Letter, Question, Waiting
 from protocol.requests import ShownCall
+from workflows import traces
 
 SIGNALS = ("answer", "approve", "deny")
 ENOUGH = (
@@ -135,9 +136,24 @@ def take(job: JobRecord, letter: Letter) -> str | None:
         return why
     if letter.signal == "answer" and question:
         question.answer = f"A person answers: {letter.payload['text']}"
+        happened = f"The agent asked: {question.question}"
+        text = letter.payload["text"]
+        traces.note(job, "correction", "person", "clarification", happened, what_was_correct=text)
     elif approval:
         approval.approved = letter.signal == "approve"
         approval.reason = letter.payload.get("reason", "")
+        named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
+        said = "approved" if approval.approved else "denied"
+        happened = f"A person {said} {approval.tool}: {named}"
+        traces.note(
+            job,
+            "approval",
+            "person",
+            approval.guard,
+            happened,
+            why=approval.reason,
+            tool=approval.tool,
+        )
         if approval.approved and approval.reason:
             job.correction = f"A person approved {approval.tool}: {approval.reason[:1500]}"
     if job.waiting and job.waiting.reason in ("clarification", "approval"):

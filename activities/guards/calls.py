@@ -93,6 +93,8 @@ class Guards:
         told = Guarded()
         if outcome and outcome.guard:
             told.guard = outcome.guard
+            if outcome.hook:
+                told.hook = True
         if outcome and outcome.asks:
             told.asks = redact(outcome.asks)[:1000]
         if self.bypassed:
