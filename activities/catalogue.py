@@ -14,10 +14,11 @@ from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
 from activities.phases import Phases
 from activities.prepare import Preparation
+from activities.projects.working import project_activities
 from activities.recovery import recovery_activities
 from activities.review import Reviewing
 from activities.shown import show_call_activity
-from activities.tool_calls import tool_activities
+from activities.tool_calls import remote_activity, tool_activities
 
 
 def all_activities(root: Root, connect: Connect = connect) -> list[Callable[..., Any]]:
@@ -32,6 +33,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         ModelCalls(root, connect).model_call,
         Compacting(root, connect).compact,
         *tool_activities(root),
+        remote_activity(root),
         facts_activity(root),
         show_call_activity(root),
         endings_activity(root),
@@ -39,4 +41,5 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,
         *recovery_activities(root),
+        *project_activities(root),
     ]

@@ -14,6 +14,7 @@ from activities.folder import settle
 from activities.heartbeats import heartbeats
 from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.snapshot import Snapshot
+from activities.stores.turning import at_end
 from activities.summary import workspace_summary
 from activities.tools import REGISTRY
 from activities.tools.context import no_heartbeat
@@ -49,6 +50,7 @@ class Closing:
         if request.status == "completed":
             for todo in phase.todos:
                 todo.done = True
+        at_end(self._root, snapshot, request.status)
         page = archive_page(snapshot, "closed", request.reason, result.summary)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         summary = workspace_summary(snapshot.files, snapshot.changes, snapshot.state, no_heartbeat)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any
 
@@ -89,8 +89,8 @@ class Conversation:
         return Conversation(files)
 
     def __len__(self) -> int:
-        shelves = self._shelves()
-        return (len(shelves) - 1) * FAN_OUT + len(self._on(shelves[-1])) if shelves else 0
+        shelves = self._shelves
+        return (len(shelves) - 1) * FAN_OUT + len(self._newest) if shelves else 0
 
     def wire(self, start: int = 0, stop: int | None = None) -> list[bytes]:
         """Messages as they go on the wire, oldest first: joined by commas, they are the list.
@@ -109,7 +109,7 @@ class Conversation:
 
     def stored(self) -> Iterator[bytes]:
         """The messages one by one, oldest first; nothing of it is held in memory."""
-        for shelf in self._shelves():
+        for shelf in self._shelves:
             yield from map(self._read, self._on(shelf))
 
     def tokens(self, encoding: str, start: int = 0, stop: int | None = None) -> int:
@@ -131,7 +131,7 @@ class Conversation:
     def message(self, index: int) -> dict[str, Any]:
         """One message by its number, from 0."""
         shelf, place = divmod(index, FAN_OUT)
-        loaded: dict[str, Any] = json.loads(self._read(self._on(self._shelves()[shelf])[place]))
+        loaded: dict[str, Any] = json.loads(self._read(self._held(shelf)[place]))
         return loaded
 
     def calls(self, step: int) -> list[dict[str, Any]]:
@@ -149,25 +149,37 @@ class Conversation:
                 break
         raise LookupError(f"the conversation holds no reply of step {step}")
 
+    @cached_property
     def _shelves(self) -> list[bytes]:
         return self._on(bytes.fromhex(self.files.id))
+
+    @cached_property
+    def _newest(self) -> list[bytes]:
+        """The messages on the last shelf, the only one that may not be full."""
+        return self._on(self._shelves[-1])
+
+    def _held(self, number: int) -> list[bytes]:
+        """The messages on the shelf of that number."""
+        last = number == len(self._shelves) - 1
+        return self._newest if last else self._on(self._shelves[number])
 
     def _on(self, tree: bytes) -> list[bytes]:
         """The ids in one tree; the names were made so that they sort in the order of messages."""
         return [raw.id for _, raw in sorted(entries(self.files.store, tree).items())]
 
     def _parts(self, start: int, stop: int | None) -> Iterator[tuple[bytes, bool]]:
-        """The pieces of a range: ids of whole, full shelves (True) and of single messages."""
-        for number, shelf in enumerate(self._shelves()):
+        """The pieces of a range: ids of whole shelves before the last (True), of messages."""
+        last = len(self._shelves) - 1
+        for number in range(start // FAN_OUT, last + 1):
             first = number * FAN_OUT
             low, high = max(start - first, 0), FAN_OUT if stop is None else stop - first
-            if low >= FAN_OUT or high <= 0:
-                continue
-            blobs = self._on(shelf)
-            if low == 0 and high >= FAN_OUT and len(blobs) == FAN_OUT:
-                yield shelf, True
+            if high <= 0:
+                return
+            if low == 0 and high >= FAN_OUT and number < last:
+                yield self._shelves[number], True
             else:
-                yield from ((blob, False) for blob in blobs[low:high])
+                for blob in self._held(number)[low:high]:
+                    yield blob, False
 
     def _message_tokens(self, blob: bytes, encoding: str) -> int:
         return counts.get((blob, encoding), lambda: of_message(self._read(blob), encoding))

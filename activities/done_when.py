@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import re2
 from pydantic import ValidationError
@@ -11,8 +11,12 @@ from pydantic import ValidationError
 from activities.checkpoints import Files, FilesError, PathRefused, parse
 from protocol.state import DoneWhen
 
+if TYPE_CHECKING:
+    from activities.checking import Checks
+
 SHOWN = 300
 """Characters of a file that a refusal shows."""
+NO_COMMANDS = "no command can be run here; use file_exists or matches"
 
 
 def read_done_when(value: Any) -> DoneWhen:
@@ -46,11 +50,21 @@ def checked(condition: DoneWhen) -> DoneWhen:
     return condition
 
 
-def unmet(files: Files, condition: DoneWhen | None) -> str | None:
-    """What was found instead of what must hold, or None when it holds."""
+def unmet(files: Files, condition: DoneWhen | None, checks: Checks | None = None) -> str | None:
+    """What was found instead of what must hold, or None when it holds.
+
+    Args:
+        checks: Runs a command. Without it none can be.
+    """
     if condition is None:
         return None
-    found = _missing(files, condition)
+    found: str | None
+    if condition.command:
+        found = NO_COMMANDS
+        if checks:
+            found = checks.finding(files, condition.command, checks.config.shell.seconds)
+    else:
+        found = _missing(files, condition)
     return f"Not done yet: it is done when {condition.told}. {found}" if found else None
 
 

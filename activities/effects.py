@@ -1,8 +1,8 @@
 """What a call does outside the workspace, so that a retry recognises it.
 
-Tools that can hand the other side an idempotency key use `ToolContext.key`. For the others,
-declared `at_most_once`, this ledger notes that a call began and what came of it: an attempt that
-finds the first without the second does nothing and says that it may have happened.
+This ledger notes that a call began and what came of it: no attempt makes a call that was finished.
+One that began and was not finished is made again by tools that hand the other side an idempotency
+key, `ToolContext.key`; for those declared `at_most_once` it is said that it may have happened.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Callable
 
 from activities.checkpoints import Files
 from activities.model.replies import Replies
-from activities.tools.context import ToolError
+from activities.tools.context import ToolError, Unreached
+
+__all__ = ["MAY_HAVE_HAPPENED", "Unreached", "once"]
 
 MAY_HAVE_HAPPENED = (
     "The call was interrupted after it began: it may have happened, wholly or in part, or not. "
@@ -20,15 +22,13 @@ MAY_HAVE_HAPPENED = (
 )
 
 
-class Unreached(Exception):
-    """What a tool needs did not answer and nothing was done; worth another attempt later.
-
-    The message names what was not reached and what to do about it.
-    """
-
-
 def once(
-    kept: Replies, key: str, files: Files, run: Callable[[], tuple[str, Files]]
+    kept: Replies,
+    key: str,
+    files: Files,
+    run: Callable[[], tuple[str, Files]],
+    *,
+    repeatable: bool = False,
 ) -> tuple[str, Files]:
     """The result of `run` and the files it left, from the first attempt that came that far.
 
@@ -37,6 +37,8 @@ def once(
         key: The call's idempotency key.
         files: Those the call starts from; gives the handle that reads the kept tree.
         run: Does it. A ToolError is a result like any other; Unreached is none.
+        repeatable: Whether a call that was interrupted may be made again. One that was finished
+            is not: an attempt that wakes up late would undo what came after.
 
     Raises:
         ToolError: as the tool raised it, or because an earlier attempt was interrupted.
@@ -45,7 +47,7 @@ def once(
     done, begun = f"{key}.done", f"{key}.begun"
     if (found := kept.find(done)) is not None:
         outcome = json.loads(found)
-    elif not kept.claim(begun):
+    elif not kept.claim(begun) and not repeatable:
         raise ToolError(MAY_HAVE_HAPPENED)
     else:
         try:

@@ -9,14 +9,17 @@ from typing import Any
 from temporalio import activity
 
 from activities import tokens
+from activities.checking import Checks
 from activities.checkpoints import FilesError, PathRefused, Root
-from activities.done_when import unmet
+from activities.done_when import NO_COMMANDS, unmet
 from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
-from activities.opening import open_snapshot, scheduled_at
+from activities.opening import job_id, open_snapshot, scheduled_at
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos
+from activities.projects.handing import refusals
 from activities.snapshot import Snapshot
-from activities.tools import REGISTRY
+from activities.stores.turning import before_completion
+from activities.tools import REGISTRY, select
 from activities.tools.context import ToolError
 from protocol.endings import Facts, FactsRequest, GateFacts
 
@@ -32,20 +35,31 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
     def gate_facts(request: FactsRequest) -> Facts:
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
-            return Facts(
-                commit=request.commit, at=scheduled_at(), facts=read_facts(snapshot, request.call)
-            )
+            checks = Checks(root, job_id(), snapshot.config)
+            facts = read_facts(snapshot, request.call, checks)
+            if snapshot.call(request.call)["function"]["name"] == "job_complete":
+                facts.unstored = before_completion(root, snapshot)
+            return Facts(commit=request.commit, at=scheduled_at(), facts=facts)
 
     return gate_facts
 
 
-def read_facts(snapshot: Snapshot, call: int) -> GateFacts:
-    """What the gates need to know to judge one call that would end the phase or the job."""
+def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> GateFacts:
+    """What the gates need to know to judge one call that would end the phase or the job.
+
+    Args:
+        checks: Runs the command of a todo's `done_when`.
+    """
     called = snapshot.call(call)["function"]
     arguments, error = _arguments(called["name"], called["arguments"])
     handed = parse_todos(snapshot.bytes("todos.yaml"))
     plan = parse_plan(snapshot.text("plan.md"))
-    current = snapshot.state.phase.current
+    completes = called["name"] == "todo_complete"
+    current = snapshot.state.phase.current if completes else None
+    if "run_command" not in {entry.name for entry in select(snapshot.config.tools)}:
+        for todo in handed.todos:
+            if todo.done_when and todo.done_when.command:
+                todo.done_when, todo.done_when_error = None, NO_COMMANDS
     entries: list[str] = arguments.get("unresolved") or []
     return GateFacts(
         todos_file=handed.status,
@@ -57,7 +71,7 @@ def read_facts(snapshot: Snapshot, call: int) -> GateFacts:
         plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
         plan_open=sum(phase.open for phase in plan),
         plan_steps=len(boxes(plan)),
-        unmet=unmet(snapshot.files, current.done_when if current else None),
+        unmet=unmet(snapshot.files, current.done_when if current else None, checks),
         unexplained_phases=[
             phase.label
             for phase in plan
@@ -70,6 +84,9 @@ def read_facts(snapshot: Snapshot, call: int) -> GateFacts:
         ][:MAX_NAMED],
         workspace_tokens=tokens.count(snapshot.text("workspace.md")),
         missing_deliverables=_missing(snapshot, arguments.get("deliverables") or []),
+        handoff=[why[:500] for why in refusals(snapshot)][:MAX_NAMED]
+        if called["name"] == "job_complete"
+        else [],
         arguments_error=error,
     )
 

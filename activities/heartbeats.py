@@ -12,7 +12,7 @@ import contextvars
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 
 from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError
@@ -29,19 +29,21 @@ async def heartbeats() -> AsyncIterator[None]:
     The start counts as the first heartbeat: work that ends within a second sends none, each of
     which is a request to the server and a write there.
     """
+    loop = asyncio.get_running_loop()
+    timers: list[asyncio.TimerHandle] = []
 
-    async def beat() -> None:
-        while True:
-            await asyncio.sleep(SECONDS)
-            activity.heartbeat()
+    def wait() -> None:
+        timers[:] = [loop.call_later(SECONDS, beat)]
 
-    beating = asyncio.create_task(beat())
+    def beat() -> None:
+        wait()
+        activity.heartbeat()
+
+    wait()
     try:
         yield
     finally:
-        beating.cancel()
-        with suppress(asyncio.CancelledError):
-            await beating
+        timers[0].cancel()
 
 
 @contextmanager

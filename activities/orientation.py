@@ -47,6 +47,7 @@ def first_messages(snapshot: Snapshot, issue: str, last_page: str) -> list[dict[
         name=phase.name,
         description=phase.description,
         issue=issue,
+        away=sorted(config.away),
         scope=clip(
             "\n".join(f"- {item.told}" for item in snapshot.state.scope),
             PART_TOKENS,

@@ -29,6 +29,7 @@ from activities.opening import attempt_key, open_snapshot, scheduled_at
 from activities.orientation import first_messages
 from activities.plan import boxes, listed_under, parse_plan, parse_todos
 from activities.snapshot import Snapshot
+from activities.stores.turning import after_rewind
 from activities.summary import workspace_summary
 from activities.tools.context import no_heartbeat
 from config.schema import AgentConfig
@@ -99,6 +100,8 @@ class Phases:
         last_page = page.text
         if request.restore is not None:
             _restore(snapshot, request.restore, with_files=request.restore_files)
+            if request.restore_files:
+                after_rewind(self._root, snapshot)
         if request.purpose == "work":
             _take_scope(snapshot)
         snapshot.state.rewinds = request.rewinds

@@ -6,13 +6,15 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from temporalio import activity
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.service import RPCError
 
+from activities import sandbox
 from activities.checkpoints import (
     Checkpoints,
     Files,
@@ -21,12 +23,13 @@ from activities.checkpoints import (
     Root,
     open_checkpoints,
 )
-from activities.failures import typed
+from activities.failures import failure, may_pass, typed
 from activities.folder import settle
 from activities.forking import begin, copied, no_such_job, origin, with_items
 from activities.guards.routes import guarded_route
 from activities.heartbeats import heartbeats
 from activities.inputs import read_documents
+from activities.mcp.errors import Away
 from activities.model.endpoint import chosen_name
 from activities.model.prices import check_prices, dearest
 from activities.model.prompt import context_tokens
@@ -34,11 +37,14 @@ from activities.opening import attempt_key, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
+from activities.projects.handing import hand_over, told
 from activities.review import reviewer_tools
+from activities.sandbox import NoSandbox
 from activities.snapshot import Snapshot
 from activities.summary import workspace_summary
 from activities.tools import Tool, select
 from activities.tools.context import no_heartbeat
+from activities.tools.equipment import check_servers, toolbox
 from activities.tools.offering import tools_of
 from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
@@ -63,6 +69,8 @@ class Begun:
     """Archive page of the phase before, where there is one."""
     story: str = ""
     """What the checkpoint's message begins with."""
+    notices: list[str] = field(default_factory=list)
+    """For people: what the job does without."""
 
 
 class Preparation:
@@ -79,7 +87,7 @@ class Preparation:
                 fork = request.fork
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
-                registered = await _registered_attributes()
+                registered = await registered_attributes()
                 return await asyncio.to_thread(self._prepare, request, registered)
 
     def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
@@ -96,23 +104,27 @@ class Preparation:
             root=self._root.id,
             agent=config.name,
             model=config.model.name,
-            title=_title(request.instructions or snapshot.text("instructions.md")),
+            title=title(request.instructions or snapshot.text("instructions.md")),
             tree=snapshot.checkpoints.tree_of(commit),
             state=state,
             tools=_routes(config, begun.tools),
             context=context_tokens(snapshot),
             limits=_limits(config),
             search_attributes=registered,
+            notices=begun.notices,
         )
 
     def _first(self, request: PrepareRequest) -> Begun:
         """A job from nothing: its first files and the bootstrap."""
         config = load_agent(request.agent, request.set)
-        _choose_models(config)
+        choose_models(config)
+        notices = _declare(config)
         tools = _tools(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
-        instructions = render(config.instructions_template, instructions=request.instructions)
+        instructions = render(
+            config.instructions_template, instructions=self._instructions(request)
+        )
         if not instructions.strip():
             raise Problem(
                 f"agent {config.name} has no instructions of its own: give some in `instructions`"
@@ -132,7 +144,9 @@ class Preparation:
             for document in documents:
                 files = document.put_into(files)
             snapshot.files = files
-        return Begun(snapshot, tools)
+        if request.project:
+            hand_over(self._root, snapshot, request.project)
+        return Begun(snapshot, tools, notices=notices)
 
     def _forked(self, request: PrepareRequest, fork: Fork) -> Begun:
         """A job from the start of a phase of another; see `activities.forking`."""
@@ -144,7 +158,9 @@ class Preparation:
                 "leave `agent` out"
             )
         config = amend(pinned, request.set)
-        _choose_models(config)
+        choose_models(config)
+        # What a server declared stays as it was pinned, like all that is not overridden.
+        notices = _declare(config) if config.mcp != pinned.mcp else []
         tools = _tools(config)
         documents = read_documents(
             self._root, request.documents, config.limits.file_bytes, found.document_names
@@ -153,7 +169,10 @@ class Preparation:
         snapshot = copied(found, fork, self._own(request))
         before = snapshot.files
         with _problems(config):
-            page = begin(snapshot, config, request.instructions, request.items, documents)
+            asked = self._instructions(request)
+            page = begin(snapshot, config, asked, request.items, documents)
+            if request.project:
+                hand_over(self._root, snapshot, request.project)
             snapshot.files = _with_pages(snapshot.files, config, tools)
             summary = workspace_summary(
                 snapshot.files, snapshot.changes, snapshot.state, no_heartbeat
@@ -161,31 +180,60 @@ class Preparation:
             snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
         snapshot.note_changes(before)
         return Begun(
-            snapshot, tools, page, f"forked from {fork.job} at the start of phase {fork.phase} · "
+            snapshot,
+            tools,
+            page,
+            f"forked from {fork.job} at the start of phase {fork.phase} · ",
+            notices,
         )
+
+    def _instructions(self, request: PrepareRequest) -> str:
+        """What the job was given; for a project's job, what was handed over to it."""
+        if request.project is None:
+            return request.instructions
+        return told(self._root, request.project, again=request.fork is not None)
 
     def _own(self, request: PrepareRequest) -> Checkpoints:
         """The job's own repository, made if need be and claimed."""
         checkpoints = open_checkpoints(self._root, job_id(), create=True)
-        self._claim(checkpoints.path, request.chain)
+        claim(checkpoints.path, request.chain)
         return checkpoints
 
-    def _claim(self, repository: Path, chain: str) -> None:
-        """A workspace belongs to one job; another of the same id would write into its history."""
-        mark = repository / "job.json"
-        # A draft and a link, so that a mark is there whole or not at all, and only one is made.
-        draft = repository / f"job.json.{attempt_key()}"
-        draft.write_text(json.dumps({"chain": chain}))
-        try:
-            mark.hardlink_to(draft)
-        except FileExistsError:
-            if json.loads(mark.read_text())["chain"] != chain:
-                raise Problem(
-                    f"a job with the id {job_id()} has already run on this workspaces root; "
-                    "start this one under another id"
-                ) from None
-        finally:
-            draft.unlink()
+
+def claim(repository: Path, chain: str) -> None:
+    """A repository belongs to one workflow; another of the same id would write into its history.
+
+    Raises:
+        Problem: it has an owner, and that is another one.
+    """
+    mark = repository / "job.json"
+    # A draft and a link, so that a mark is there whole or not at all, and only one is made.
+    draft = repository / f"job.json.{attempt_key()}"
+    draft.write_text(json.dumps({"chain": chain}))
+    try:
+        mark.hardlink_to(draft)
+    except FileExistsError:
+        if json.loads(mark.read_text())["chain"] != chain:
+            raise Problem(
+                f"a job with the id {job_id()} has already run on this workspaces root; "
+                "start this one under another id"
+            ) from None
+    finally:
+        draft.unlink()
+
+
+def _declare(config: AgentConfig) -> list[str]:
+    """Ask the MCP servers for their tools; gives lines on what the job does without."""
+    check_servers(config)
+    if not config.mcp:
+        config.declared, config.away = [], {}
+        return []
+    declaring = import_module("activities.mcp.declaring")  # late, as in `activities.tools.remote`
+    try:
+        notes: list[str] = declaring.declare(config)
+        return notes
+    except Away as away:
+        raise failure("Dependency", str(away), retry=may_pass()) from away
 
 
 def _tools(config: AgentConfig) -> list[Tool]:
@@ -196,6 +244,11 @@ def _tools(config: AgentConfig) -> list[Tool]:
             f"agent {config.name}: tools: {unknown} is neither a tool nor a group of tools"
         ) from None
     names = {entry.name for entry in tools}
+    if "run_command" in names or config.verifiers:
+        try:
+            sandbox.check(config.shell)
+        except NoSandbox as problem:
+            raise Problem(f"agent {config.name}: {problem}") from None
     if lacking := [name for name in NEEDED if name not in names]:
         raise Problem(
             f"agent {config.name}: tools: without {', '.join(lacking)} no job can end; add the "
@@ -204,7 +257,7 @@ def _tools(config: AgentConfig) -> list[Tool]:
     return tools
 
 
-def _choose_models(config: AgentConfig) -> None:
+def choose_models(config: AgentConfig) -> None:
     for model in config.models:
         model.name = chosen_name(model)
     check_prices(config)
@@ -236,7 +289,7 @@ def _limits(config: AgentConfig) -> JobLimits:
 def _routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     """How each tool is called; those that the agent's `approve` names ask a person first."""
     try:
-        asking = {entry.name for entry in select(config.approve)}
+        asking = {entry.name for entry in select(config.approve, toolbox(config))}
     except KeyError as unknown:
         raise Problem(
             f"agent {config.name}: approve: {unknown} is neither a tool nor a group of tools"
@@ -287,14 +340,14 @@ def _problems(config: AgentConfig) -> Iterator[None]:
         raise Problem(f"agent {config.name}: the workspace cannot be made. {error}") from None
 
 
-def _title(text: str) -> str:
+def title(text: str) -> str:
     """The first line with words, bounded."""
     lines = [line.strip("# ").strip() for line in text.splitlines()]
     first = next((line for line in lines if line), "")
     return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"
 
 
-async def _registered_attributes() -> list[str]:
+async def registered_attributes() -> list[str]:
     """Those of our search attributes that the server knows; setting another would be an error."""
     client = activity.client()
     try:

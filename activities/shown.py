@@ -13,8 +13,8 @@ from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
 from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
-from activities.tools import REGISTRY
 from activities.tools.context import ToolError
+from activities.tools.equipment import toolbox
 from protocol.requests import ShowCallRequest, ShownCall
 
 MAX_CHARACTERS = 16_000
@@ -28,10 +28,11 @@ def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShownCall]:
     def show_call(request: ShowCallRequest) -> ShownCall:
         """What the call asks for, or why it cannot be run as it is."""
         with typed(), heartbeats_from_thread():
-            called = open_snapshot(root, request).call(request.call)["function"]
+            snapshot = open_snapshot(root, request)
+            called = snapshot.call(request.call)["function"]
             shown = ShownCall(commit=request.commit, at=scheduled_at())
             try:
-                arguments = REGISTRY[called["name"]].parse(called["arguments"])
+                arguments = toolbox(snapshot.config)[called["name"]].parse(called["arguments"])
             except ToolError as problem:
                 shown.error = str(problem)[:500]
             else:

@@ -13,6 +13,7 @@ and, where there are any,
     reasoning/      what the model returned of its reasoning, by step
     history/        the conversations of earlier phases, by number
     review/         the conversation of the last review of a completion
+    project.json    what a project handed over to this job (`protocol.handoffs.ProjectLink`)
 
 Opening and saving cost what changed, not what is there: parts nobody touched keep their ids.
 """
@@ -29,6 +30,7 @@ from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.context.view import Compaction, View
 from activities.conversation import Conversation
 from config.schema import AgentConfig
+from protocol.handoffs import ProjectLink
 from protocol.state import JobState
 
 _configs: dict[bytes, AgentConfig] = {}
@@ -45,6 +47,10 @@ def _config(store: Store, blob: bytes) -> AgentConfig:
 
 def _compaction(store: Store, raw: Raw | None) -> Compaction:
     return Compaction.model_validate_json(store.read(raw.id)) if raw else Compaction()
+
+
+def _link(store: Store, raw: Raw | None) -> ProjectLink | None:
+    return ProjectLink.model_validate_json(store.read(raw.id)) if raw else None
 
 
 def with_entry(files: Files, path: str, raw: Raw | None) -> Files:
@@ -83,6 +89,7 @@ class Snapshot:
     reasoning: Files
     history: Files
     review: Files
+    link: ProjectLink | None = None
 
     @classmethod
     def start(cls, checkpoints: Checkpoints, config: AgentConfig, state: JobState) -> Snapshot:
@@ -136,6 +143,7 @@ class Snapshot:
             files(b"reasoning"),
             files(b"history"),
             files(b"review"),
+            _link(store, parts.get(b"project.json")),
         )
 
     def save(self, message: str, at: int) -> str:
@@ -161,6 +169,9 @@ class Snapshot:
         if self.compaction != Compaction():
             context = self.compaction.model_dump_json().encode()
             parts[b"context.json"] = Raw(FILE, store.write_blob(context))
+        if self.link:
+            link = self.link.model_dump_json(exclude_defaults=True).encode()
+            parts[b"project.json"] = Raw(FILE, store.write_blob(link))
         tree = build(store, parts)
         parents = [self.commit] if self.commit else []
         self.commit = self.checkpoints.commit(tree.hex(), parents, message, at)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from temporalio import activity
+from temporalio.common import RawValue
 
 from activities import effects, fingerprints
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
-from activities.effects import Unreached
 from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
 from activities.guards.judging import Outcome
@@ -18,14 +18,15 @@ from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.model.prompt import context_tokens
 from activities.model.replies import Replies
-from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
+from activities.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY, Tool
-from activities.tools.context import ToolContext, ToolError, no_heartbeat
+from activities.tools.context import ToolContext, ToolError, Unreached, no_heartbeat
+from activities.tools.equipment import toolbox
 from activities.tools.offering import not_found_yet
-from activities.tools.ownership import in_the_way, refusal
+from activities.tools.ownership import in_the_way, is_system, refusal
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
@@ -37,15 +38,35 @@ def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
     return [_activity(root, entry) for entry in REGISTRY.values()] + [_deny(root)]
 
 
+def remote_activity(root: Root) -> Callable[[Sequence[RawValue]], ToolReply]:
+    """The activity of every other name: tools that a job's configuration brings along."""
+
+    @activity.defn(dynamic=True)
+    def run(arguments: Sequence[RawValue]) -> ToolReply:
+        converter = activity.payload_converter()
+        request: ToolRequest = converter.from_payload(arguments[0].payload, ToolRequest)
+        with typed(), heartbeats_from_thread():
+            snapshot = open_snapshot(root, request)
+            entry = toolbox(snapshot.config).get(name := activity.info().activity_type)
+            if entry is None:
+                raise RuntimeError(f"this worker has no activity {name}; it may be an older one")
+            return _called(root, snapshot, entry, request)
+
+    return run
+
+
 def _activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply]:
     @activity.defn(name=entry.name)
     def run(request: ToolRequest) -> ToolReply:
         with typed(), heartbeats_from_thread():
-            snapshot = open_snapshot(root, request)
-            guards = Guards(root, snapshot, request.approved, request.bypass)
-            return run_tool(snapshot, entry, request, when(request), guards)
+            return _called(root, open_snapshot(root, request), entry, request)
 
     return run
+
+
+def _called(root: Root, snapshot: Snapshot, entry: Tool, request: ToolRequest) -> ToolReply:
+    guards = Guards(root, snapshot, request.approved, request.bypass)
+    return run_tool(snapshot, entry, request, when(request), guards)
 
 
 def _deny(root: Root) -> Callable[[ToolRequest], ToolReply]:
@@ -87,7 +108,7 @@ def run_tool(
     text = request.refusal or ""
     if error is None:
         raw = snapshot.call(request.call)["function"]["arguments"]
-        before, ledger = snapshot.files, snapshot.state.model_copy(deep=True).scope
+        before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
         story = snapshot.story(entry.name)
         try:
             text = _run(snapshot, entry, raw, request.waited or 0, guards)
@@ -105,7 +126,9 @@ def run_tool(
             if "plan.md" in changed:
                 follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
             told = guards.report()
-            reply = _record(snapshot, request, at, story, text, told=told, changed=bool(changed))
+            # What the system notes beside a call's work is no progress of the job.
+            worked = any(not is_system(path) for path in changed)
+            reply = _record(snapshot, request, at, story, text, told=told, changed=worked)
             if news := snapshot.state.items_changed_since(ledger):
                 reply.scope = news
             return reply
@@ -129,13 +152,14 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
         reads=snapshot.reads,
         changes=snapshot.changes,
         # A copy, so that a call which fails half way leaves no trace in the state.
-        state=state.model_copy(deep=True),
+        state=state.copied(),
         config=snapshot.config,
         conversation=snapshot.conversation,
         history=snapshot.history,
         root=guards.root,
         job=job_id(),
         key=attempt_key(),
+        at=order(),
         heartbeat=no_heartbeat if local else activity.heartbeat,
         waited=waited,
     )
@@ -162,8 +186,8 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
 
 
 def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot) -> str:
-    """Run the tool; at most once, if it says so."""
-    if not entry.at_most_once:
+    """Run the tool; what reaches outside never again once it was finished."""
+    if not entry.at_most_once and entry.effect != "outside":
         return entry.run(context, arguments)
     kept = Replies(snapshot.checkpoints.path)
 
@@ -171,7 +195,9 @@ def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot
         text = entry.run(context, arguments)
         return text, context.files
 
-    text, context.files = effects.once(kept, context.key, context.files, run)
+    text, context.files = effects.once(
+        kept, context.key, context.files, run, repeatable=not entry.at_most_once
+    )
     return text
 
 

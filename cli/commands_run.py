@@ -1,7 +1,8 @@
-"""Commands that start and follow jobs: demo, start, fork, watch."""
+"""Commands that start and follow jobs: demo, start, project, fork, watch."""
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,9 +11,10 @@ import typer
 
 from cli import view
 from cli.demo import demo as run_demo
-from cli.jobs import Seen
+from cli.jobs import JOB, PROJECT, Seen
 from cli.options import Job, Json
 from cli.output import FAILED, OK, console, dump, err_console, run, say
+from cli.projects import project_input
 from cli.starting import check_id, job_input, new_id, read_text
 from cli.starting import start as start_job
 from cli.watch import JsonLines, follow, follow_on
@@ -76,9 +78,11 @@ def start(
     return run(_start(job_id, data, wait=wait, json=json))
 
 
-async def _start(job_id: str, data: dict[str, Any], *, wait: bool, json: bool) -> int:
+async def _start(
+    job_id: str, data: dict[str, Any], *, wait: bool, json: bool, kind: str = JOB
+) -> int:
     client = await connect()
-    await start_job(client, job_id, data)
+    await start_job(client, job_id, data, kind)
     link = ui_link(job_id, client.namespace)
     if not wait:
         if json:
@@ -89,6 +93,27 @@ async def _start(job_id: str, data: dict[str, Any], *, wait: bool, json: bool) -
         return OK
     err_console().print(f"{job_id}  {link or ''}", markup=False)
     return _finish(await follow_on(err_console(), client, job_id), json=json)
+
+
+def project(
+    file: Annotated[Path, typer.Argument(help="YAML file of the project.", metavar="FILE")],
+    id: Annotated[
+        str, typer.Option(help="Id of the project; made from the file's name if left out.")
+    ] = "",
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the project and print how it ended.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Start a project: several agents on one piece of work, in the form that FILE names.
+
+    `features` makes one tested feature after another, `groups` lets agents work side by side,
+    `pipeline` hands the work from one agent to the next. Its jobs are called after it.
+    The same from the Web UI: workflow type `Project`, the file's content as JSON.
+    """
+    project_id = id or new_id(re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "project")
+    check_id(project_id)
+    return run(_start(project_id, project_input(file), wait=wait, json=json, kind=PROJECT))
 
 
 def fork(
@@ -165,5 +190,5 @@ def _code(seen: Seen) -> int:
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    for command in (demo, start, fork, watch):
+    for command in (demo, start, project, fork, watch):
         app.command()(command)

@@ -67,8 +67,11 @@ async def examine() -> AsyncIterator[Check]:
     """All checks, in an order in which each explains those after it."""
     yield await asyncio.to_thread(_binary)
     yield await asyncio.to_thread(_root)
+    yield await asyncio.to_thread(_store)
     yield await asyncio.to_thread(_configuration)
+    yield await asyncio.to_thread(_graph)
     yield await asyncio.to_thread(_tokens)
+    yield await asyncio.to_thread(_sandbox)
     yield await _model()
     try:
         client = await connect()
@@ -108,6 +111,21 @@ def _root() -> Check:
     return Check("workspaces", True, f"{root.path} (id {root.id})")
 
 
+def _store() -> Check:
+    folder = workspaces_root()
+    if not folder.exists():
+        return Check("store", True, "not looked at before there is a workspaces root")
+    from activities.stores.away import StoreAway  # noqa: PLC0415 - loads the database library
+    from activities.stores.engine import Store  # noqa: PLC0415
+
+    try:
+        store = Store(open_root(folder))
+        store.run(lambda connection: None, seconds=LIMIT.total_seconds())
+    except (RootUnusable, StoreAway) as error:
+        return Check("store", False, str(error))
+    return Check("store", True, store.shown)
+
+
 def _configuration() -> Check:
     try:
         names = agent_names()
@@ -118,12 +136,48 @@ def _configuration() -> Check:
     return Check("configuration", True, f"agents {', '.join(names)}")
 
 
+def _graph() -> Check:
+    from activities.graph import (  # noqa: PLC0415 - commands start faster without
+        GraphAway,
+        GraphRefused,
+        Limits,
+        graph_folder,
+        graph_url,
+        open_graph,
+    )
+
+    folder = graph_folder(workspaces_root())
+    if not graph_url() and not folder.exists():
+        return Check("graph", True, f"{folder} is not there yet; the first use makes it")
+    try:
+        root, schema = open_root(workspaces_root()), load_agent("generalist").graph_schema
+        seconds = LIMIT.total_seconds()
+        with open_graph(
+            root, schema, limits=Limits(wait_seconds=seconds, seconds=seconds)
+        ) as graph:
+            kinds = [table.name for table in graph.schema()]
+            where = "Neo4j" if graph_url() else str(folder)
+            return Check("graph", True, f"{where} ({', '.join(kinds) or 'empty'})")
+    except (GraphAway, GraphRefused, RootUnusable, Problem) as error:
+        return Check("graph", False, str(error))
+
+
 def _tokens() -> Check:
     from activities import tokens  # noqa: PLC0415 - the vocabulary takes a moment to load
 
     # The one encoding whose ids are published for this text: a wrong vocabulary shows.
     count = tokens.count("hello world")
     return Check("token vocabulary", count == 2, "o200k_base, offline", "run `make setup` again")
+
+
+def _sandbox() -> Check:
+    from activities import sandbox  # noqa: PLC0415 - loads what only activities need
+
+    program = sandbox.find_bwrap()
+    if why := sandbox.lacking(program):
+        # Only agents that run commands need it.
+        return Check("sandbox", True, f"none, so the tool run_command is off: {why}")
+    return Check("sandbox", True, f"{program}; commands can be run")
 
 
 async def _model() -> Check:

@@ -21,6 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.output import Mistake
 
 JOB = "Job"
+PROJECT = "Project"
 QUERY_SECONDS = 5.0
 
 _CLOSED = {
@@ -88,7 +89,7 @@ async def describe(client: Client, job_id: str) -> WorkflowExecutionDescription:
         if error.status == RPCStatusCode.INVALID_ARGUMENT:
             raise Mistake(f"{job_id!r} cannot be the id of a job: {error.message}") from None
         raise
-    if found.workflow_type != JOB:
+    if found.workflow_type not in (JOB, PROJECT):
         raise Mistake(f"{job_id!r} is not a job but a workflow of type {found.workflow_type}")
     return found
 
@@ -226,7 +227,9 @@ async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple
 async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
     """The newest jobs as Temporal's visibility has them; no worker is needed."""
     jobs = []
-    async for found in client.list_workflows(f"WorkflowType = '{JOB}'", limit=limit):
+    async for found in client.list_workflows(
+        f"WorkflowType IN ('{JOB}', '{PROJECT}')", limit=limit
+    ):
         memo = dict(await found.memo())
         outcome = _CLOSED.get(found.status or WorkflowExecutionStatus.RUNNING)
         jobs.append(
@@ -234,7 +237,7 @@ async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
                 "job_id": found.id,
                 "agent": memo.get("agent"),
                 "status": outcome or memo.get("status") or "running",
-                "phase": memo.get("phase"),
+                "phase": memo.get("phase") or memo.get("state"),
                 "title": memo.get("title"),
                 "started": f"{found.start_time.astimezone():%Y-%m-%d %H:%M:%S}",
             }

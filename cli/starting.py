@@ -93,15 +93,15 @@ def check_id(job_id: str) -> None:
         )
 
 
-async def start(client: Client, job_id: str, data: dict[str, Any]) -> None:
-    """Start the job.
+async def start(client: Client, job_id: str, data: dict[str, Any], kind: str = JOB) -> None:
+    """Start the job, or the project.
 
     Raises:
         Mistake: the id is in use, or was used before.
     """
     try:
         await client.start_workflow(
-            JOB,
+            kind,
             data,
             id=job_id,
             task_queue=task_queue(),

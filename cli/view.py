@@ -11,6 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from cli import project_view
 from cli.output import visible
 
 BOXES = {"done": "☑", "current": "▶", "open": "☐"}
@@ -29,6 +30,8 @@ Status = dict[str, Any]
 
 def todos(status: Status) -> list[tuple[str, str]]:
     """Box and text of each todo; the first open one is the current one, whoever marks it."""
+    if status.get("project"):
+        return project_view.units(status)
     found: list[tuple[str, str]] = []
     pointed = False
     for todo in status.get("todos") or []:
@@ -48,7 +51,9 @@ def progress(status: Status) -> tuple[int, int]:
 
 
 def phase(status: Status) -> str:
-    """`phase 2 · tactical · Extraction · plan 1 of 3`."""
+    """`phase 2 · tactical · Extraction · plan 1 of 3`; how far a project is."""
+    if status.get("project"):
+        return str(status.get("line") or "")
     found = status.get("phase") or {}
     number = found.get("number")
     parts = [f"phase {number}" if number else "", found.get("kind"), found.get("name")]
@@ -181,6 +186,8 @@ def outcome(status: Status) -> list[str]:
     if result.get("notes"):
         lines.append(str(result["notes"]))
     spent = {**status, "usage": result.get("usage") or status.get("usage")}
+    if status.get("project"):
+        return [*lines, f"{result.get('jobs') or 0} jobs · {usage(spent)}"]
     phases = result.get("phases") or (status.get("phase") or {}).get("number") or 0
     rewinds = result.get("rewinds") or status.get("rewinds") or 0
     lines.append(f"{phases} phases · {rewinds} rewinds · {usage(spent)}")
@@ -197,6 +204,7 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         waits(waiting),
         timer(status),
         *(f"  {name}: {value}" for name, value in about(status).items()),
+        *project_view.jobs(status),
         usage(status),
         limits(status),
     ]
@@ -209,6 +217,8 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         lines.append(f"refused by guards: {counts}")
     if guards.get("bypasses"):
         lines.append(f"bypassed once: {', '.join(guards['bypasses'])}")
+    if status.get("repository"):
+        lines.append(f"git clone {status['repository']}")
     if status.get("checkpoint"):
         lines.append(f"checkpoint {status['checkpoint']}")
     lines += [f"notice: {text}" for text in status.get("notices") or []]

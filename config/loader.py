@@ -17,6 +17,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from jinja2.meta import find_undeclared_variables
 from pydantic import ValidationError
 
+from config.graph_files import extended, load_graph_schema
 from config.guard_files import load_guards
 from config.guarding import Guard
 from config.schema import AgentConfig, AgentFile, Problem
@@ -33,7 +34,7 @@ OFFERED = frozenset(
     {
         *("agent", "description", "number", "kind", "name", "bootstrap", "issue", "instructions"),
         *("forked", "min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
-        *("archive_name", "archive", "deferred", "scope"),
+        *("archive_name", "archive", "deferred", "scope", "away"),
     }
 )
 """Names that templates may use (`activities.orientation`)."""
@@ -72,6 +73,8 @@ def load_agent(
     checked = _validated(merged, given, source)
     if reviews and checked.review:
         raise Problem(f"{source}: review: {name} reviews other agents and has no reviewer itself")
+    if reviews and checked.mcp:
+        raise Problem(f"{source}: mcp: {name} reviews other agents, and a reviewer has no servers")
     roles = checked.prompts.model_dump()
     guards = [*(folder / "agents" / agent / "guards" for agent in chain), folder / "guards"]
     return AgentConfig(
@@ -81,6 +84,9 @@ def load_agent(
         templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
         instructions_template=_instructions(name, folder),
         wording=_wording(folder / "phrases"),
+        graph_schema=extended(
+            load_graph_schema(folder / "graph" / "schema.yaml"), checked.graph, source
+        ),
         reviewer=load_agent(checked.review.agent, folder=folder, reviews=True)
         if checked.review
         else None,

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from config.graphing import GraphSchema
 from config.guarding import Guard, Hook, HookEvent
+from config.servers import Declared, Server
+from config.shell import ShellConfig
+from config.web import Web
 from config.wording import Wording
 from protocol.course import StuckFigures
 from protocol.limits import Budget, Price
@@ -56,6 +60,16 @@ class ModelConfig(Section):
     )
     window: int | None = Field(
         None, ge=1000, description="Tokens of the model's context window; null when unknown."
+    )
+
+
+class Embeddings(Section):
+    model: str = Field(min_length=1, description="Model name sent to the endpoint.")
+    base_url: str | None = Field(
+        None, description="Address of the endpoint; null takes OPENAI_BASE_URL."
+    )
+    api_key_variable: str = Field(
+        "OPENAI_API_KEY", description="Environment variable of the worker that holds the key."
     )
 
 
@@ -155,6 +169,25 @@ class Settings(Section):
     )
     chunk_tokens: int = Field(1500, ge=50, description="Tokens of one chunk of a document.")
     chunk_overlap: int = Field(150, ge=0, description="Tokens that neighbouring chunks share.")
+    research_web: bool = Field(
+        False, description="Whether the agent has the tools of the group web besides its own."
+    )
+
+    relevance_threshold: float = Field(
+        0.4, ge=0, le=1, description="Below this assess_relevance says: not relevant."
+    )
+    similar_threshold: float = Field(
+        0.4, ge=0, le=1, description="Likeness from which find_similar_requirements names another."
+    )
+    duplicate_threshold: float = Field(
+        0.85, ge=0, le=1, description="Likeness from which it calls the other a duplicate."
+    )
+    take_hours: float = Field(
+        24,
+        gt=0,
+        le=8760,
+        description="Hours after which a requirement that a job took and did not decide is free.",
+    )
 
     @model_validator(mode="after")
     def _chunks_advance(self) -> Self:
@@ -173,6 +206,21 @@ class Review(Section):
     calls: int = Field(12, ge=1, le=100, description="Replies that one review may take.")
 
 
+ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+
+
+class Verifier(Section):
+    name: str = Field(min_length=1, max_length=60, description="By which people name it.")
+    command: str = Field(
+        min_length=1, description="Run in the sandbox on a copy; exit code 0 lets the phase end."
+    )
+    seconds: int = Field(300, ge=1, le=3600, description="Most seconds it may take.")
+    phases: list[PhaseKind] = Field(
+        ["tactical"],
+        description="Kinds of phase at whose end it runs; it always runs before a job completes.",
+    )
+
+
 class AgentFile(Section):
     """`config/agents/<name>/agent.yaml` merged over what it extends."""
 
@@ -186,6 +234,11 @@ class AgentFile(Section):
         default_factory=list,
         description="Models asked instead when the model fails, in order: the keys of model that "
         "differ.",
+    )
+    embeddings: Embeddings | None = Field(
+        None,
+        description="Endpoint for embeddings, for search by meaning; null: the local model, where "
+        "the extra of that name is installed.",
     )
     context: Context = Field(default_factory=lambda: Context.model_validate({}))
     prompts: Prompts
@@ -213,11 +266,37 @@ class AgentFile(Section):
         description="Executables that are asked, by event: PreToolUse, PostToolUse, "
         "PermissionRequest, Stop, SubagentStop.",
     )
+    graph: GraphSchema = Field(
+        default_factory=GraphSchema,
+        description="Nodes and relations of the graph beside those of config/graph/schema.yaml.",
+    )
+    mcp: dict[ServerName, Server] = Field(
+        default_factory=dict,
+        description="MCP servers by name; what they declare when a job starts are its tools, for "
+        "tactical phases.",
+    )
+    shell: ShellConfig = Field(
+        default_factory=lambda: ShellConfig.model_validate({}),
+        description="How run_command runs commands.",
+    )
+    verifiers: list[Verifier] = Field(
+        default_factory=list,
+        description="Commands (build, lint, tests) that must succeed before a phase ends.",
+    )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
         description="Figures of the requirement agents.",
     )
+    web: Web = Field(
+        default_factory=lambda: Web.model_validate({}),
+        description="What fetch_page may reach, and who web_search asks.",
+    )
+
+    @property
+    def toolset(self) -> list[str]:
+        """Tool groups and tools, also those that the settings add."""
+        return [*self.tools, *(["web"] if self.settings.research_web else [])]
 
 
 class AgentConfig(AgentFile):
@@ -233,6 +312,12 @@ class AgentConfig(AgentFile):
     """The agent named under `review`."""
     rules: list[Guard] = Field(default_factory=list)
     """The guards of the files named in `guards`."""
+    graph_schema: GraphSchema = Field(default_factory=GraphSchema)
+    """The shipped schema with what `graph` adds."""
+    declared: list[Declared] = Field(default_factory=list)
+    """What the MCP servers declared when the job began."""
+    away: dict[str, str] = Field(default_factory=dict)
+    """MCP servers that the job does without, and why."""
 
     @property
     def models(self) -> list[ModelConfig]:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 from temporalio.api.common.v1 import Payload
 from temporalio.contrib.pydantic import PydanticPayloadConverter, ToJsonOptions
-from temporalio.converter import DataConverter
+from temporalio.converter import CompositePayloadConverter, DataConverter
 
 UNDECODABLE = "undecodable"
 """Key of the dict that stands for a payload nobody could decode: "<encoding>: <reason>"."""
@@ -27,7 +27,11 @@ _JSON = (b"json/plain", b"binary/null")
 _ANYTHING: tuple[object, ...] = (None, Any, object)
 
 
-class TolerantPayloadConverter(PydanticPayloadConverter):
+# The SDK makes a converter for every activation; what one has learned of types is kept here.
+_SHARED = tuple(PydanticPayloadConverter(ToJsonOptions(exclude_unset=True)).converters.values())
+
+
+class TolerantPayloadConverter(CompositePayloadConverter):
     """Pydantic JSON without unset fields; see the module for what it does with strange input.
 
     A field that was left at its default and then changed in place (`state.items.append(…)`)
@@ -35,7 +39,7 @@ class TolerantPayloadConverter(PydanticPayloadConverter):
     """
 
     def __init__(self) -> None:
-        super().__init__(ToJsonOptions(exclude_unset=True))
+        super().__init__(*_SHARED)
 
     def from_payloads(
         self, payloads: Sequence[Payload], type_hints: list[type] | None = None

@@ -41,7 +41,7 @@ def build_worker(
         client: With the data converter of `engine.converter`.
         root: The workspaces root; needed unless `activities` are given.
         task_queue: None takes LONGHAUL_TASK_QUEUE.
-        workflows: None takes the job.
+        workflows: None takes jobs and projects.
         activities: None takes all of ours.
         max_cached_workflows: Should exceed the jobs in flight on this worker: an evicted job is
             replayed at its next step, which costs 7 to 9 times as much.
@@ -75,7 +75,10 @@ def build_worker(
 def job_workflows() -> list[type]:
     """The workflow types of this worker."""
     # Imported by name and late: what only talks to Temporal does not load the workflows.
-    return [importlib.import_module("workflows.job").Job]
+    return [
+        importlib.import_module("workflows.job").Job,
+        importlib.import_module("workflows.project").Project,
+    ]
 
 
 def job_activities(root: Root) -> list[Callable[..., Any]]:

@@ -10,7 +10,7 @@ from protocol.requests import At, Guarded, Moved, Usage
 from protocol.state import Data, DoneWhen, JobState, Purpose
 
 Outcome = Literal["completed", "cancelled", "failed"]
-Point = Literal["todo_complete", "phase_end", "job_complete"]
+Point = Literal["todo_complete", "phase_end", "job_complete", "subagent_end"]
 """What a call may end, and guards may stand at."""
 
 
@@ -46,7 +46,11 @@ class GateFacts(Data):
     """Ids of the open scope items of which the same is true; the first few."""
     workspace_tokens: int = 0
     missing_deliverables: list[str] = Field(default_factory=list)
+    handoff: list[str] = Field(default_factory=list)
+    """For a job of a project: why its work cannot be taken over yet."""
     arguments_error: str | None = None
+    unstored: list[str] = Field(default_factory=list)
+    """Why shared stores lack something that this job wrote or decided; the first few reasons."""
 
 
 class FactsRequest(At):

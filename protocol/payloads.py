@@ -9,10 +9,12 @@ from typing import Any, Self, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count
 from protocol.state import Data
 
 D = TypeVar("D", bound=Data)
+MOST_ID = 1000
 
 
 class Fork(Data):
@@ -31,6 +33,8 @@ class Start(Data):
     items: list[str] = Field(default_factory=list, max_length=2000)
     set: dict[str, Any] = Field(default_factory=dict)
     fork: Fork | None = None
+    project: ProjectLink | None = None
+    """Set by the project that the job works for."""
 
     @model_validator(mode="after")
     def _agent_is_known(self) -> Self:
@@ -129,7 +133,7 @@ def read_start(values: tuple[Any, ...]) -> Start:
             f"a job starts with one JSON object, found {len(values)} values; "
             'expected {"agent": "…", "instructions": "…"}'
         )
-    return _read(Start, values[0], "start")
+    return read(Start, values[0], "start")
 
 
 def read_signal(name: str, values: Any) -> Signal:
@@ -139,10 +143,29 @@ def read_signal(name: str, values: Any) -> Signal:
         raise Refused(f"signal {name!r} is not known; the signals are {', '.join(SIGNALS)}")
     if len(values) > 1:
         raise Refused(f"signal {name}: expected one JSON object, found {len(values)} values")
-    return _read(kind, values[0] if values and values[0] is not None else {}, f"signal {name}")
+    return read(kind, values[0] if values and values[0] is not None else {}, f"signal {name}")
 
 
-def _read(kind: type[D], value: Any, what: str) -> D:
+def read_project_signal(name: str, values: Any) -> dict[str, Any]:
+    """A project's signal: a job's, with the id of a child under `job` if it is for that one.
+
+    Raises:
+        Refused: it cannot be used.
+    """
+    job: Any = None
+    if values and isinstance(values[0], dict) and "job" in values[0]:
+        job = values[0]["job"]
+        if not isinstance(job, str) or not 0 < len(job) <= MOST_ID:
+            raise Refused(f"signal {name}: job: expected the id of a job of this project")
+        values = ({key: value for key, value in values[0].items() if key != "job"}, *values[1:])
+    payload = read_signal(name, values).model_dump(exclude_unset=True)
+    if name == "limit" and job is None and "phase" in payload:
+        raise Refused('signal limit: a project has no phases; expected such as {"cost": 20}')
+    return payload if job is None else {**payload, "job": job}
+
+
+def read(kind: type[D], value: Any, what: str) -> D:
+    """Any object that somebody sent. Raises Refused."""
     if not isinstance(value, dict):
         raise Refused(f"{what}: expected a JSON object, found {str(value)[:100]!r}")
     try:

@@ -146,6 +146,8 @@ class JobRecord(Data):
     tools: list[ToolRoute]
     limits: JobLimits
     search_attributes: list[str] = Field(default_factory=list)
+    project: str = ""
+    """Id of the project that the job works for; empty for one by itself."""
     usage: Usage = Field(default_factory=Usage)
     phase_usage: Usage = Field(default_factory=Usage)
     """Of the running phase. Like that of the job it is never put back."""

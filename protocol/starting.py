@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from protocol.course import StuckFigures
+from protocol.handoffs import ProjectLink
 from protocol.limits import Budget, Price
 from protocol.payloads import Fork
 from protocol.requests import Moved
@@ -20,6 +21,7 @@ class PrepareRequest(Data):
     items: list[str] = Field(default_factory=list)
     set: dict[str, object] = Field(default_factory=dict)
     fork: Fork | None = None
+    project: ProjectLink | None = None
     chain: str = ""
     """First run id of the workflow: tells a retry or a reset from another job of the same id."""
 
@@ -68,5 +70,7 @@ class Prepared(Moved):
     limits: JobLimits
     context: int = 0
     """Tokens of the first request."""
+    notices: list[str] = Field(default_factory=list)
+    """What the job does without, a line each, for people."""
     search_attributes: list[str] = Field(default_factory=list)
     """Names of ours that the server has registered; only those may be set."""

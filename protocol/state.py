@@ -40,18 +40,14 @@ class DoneWhen(Data):
         None, min_length=1, max_length=300, description="A path, or a pattern like output/*.md."
     )
     matches: Match | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_command(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "command" in value:
-            raise ValueError("no command can be run here; use file_exists or matches")
-        return value
+    command: str | None = Field(
+        None, min_length=1, max_length=2000, description="A shell command that exits with 0."
+    )
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
-        if (self.file_exists is None) == (self.matches is None):
-            raise ValueError("give either file_exists or matches: {path, pattern}")
+        if sum(each is not None for each in (self.file_exists, self.matches, self.command)) != 1:
+            raise ValueError("give one of file_exists, matches: {path, pattern} and command")
         return self
 
     @property
@@ -59,6 +55,8 @@ class DoneWhen(Data):
         """`output/a.md exists`."""
         if self.matches:
             return f"{self.matches.path} has a match for {self.matches.pattern}"
+        if self.command:
+            return f"this command succeeds: {self.command}"
         return f"{self.file_exists} exists"
 
 
@@ -123,6 +121,18 @@ class ScopeItem(Data):
         return f"{self.id} ({self.status}): {self.text}"
 
 
+class Deferred(Data):
+    """A write to a shared store that did not answer, to be made when it does."""
+
+    kind: str
+    """Who knows how to make it (`activities.stores.deferring`)."""
+    key: str
+    """Idempotency key of the call that it belongs to."""
+    at: int
+    """When that call was scheduled, epoch milliseconds."""
+    data: dict[str, Any] = Field(default_factory=dict)
+
+
 class JobState(Data):
     """Everything about a job that a rewind restores, beside its files."""
 
@@ -134,6 +144,9 @@ class JobState(Data):
     found: list[str] = Field(default_factory=list)
     """Deferred tools that were found in this phase, in that order. Kept in checkpoints, not in
     workflow memory."""
+    deferred: list[Deferred] = Field(default_factory=list)
+    """Writes to shared stores that are still to be made. Kept in checkpoints, not in workflow
+    memory."""
 
     def complete_todo(self, todo_id: int, notes: str = "") -> None:
         """Close a todo, and the scope items that no open todo covers any more."""
@@ -205,15 +218,21 @@ class JobState(Data):
 
     def items_changed_since(self, before: Sequence[ScopeItem]) -> list[ScopeItem]:
         """The items that differ from the ledger before, for such a report."""
-        return [item for item in self.scope if item not in before]
+        held = {item.id: item for item in before}
+        return [item for item in self.scope if held.get(item.id) != item]
+
+    def copied(self) -> JobState:
+        """A copy that shares nothing with this one. By way of JSON, a fifth of a deep copy's."""
+        return JobState.model_validate_json(self.model_dump_json(exclude_defaults=True))
 
     def without_notes(self) -> JobState:
-        """A copy for workflow memory, where notes, conditions and finds are not needed."""
+        """A copy for workflow memory, without what only checkpoints keep."""
         slim = self.model_copy(deep=True)
         for todo in slim.phase.todos:
             todo.notes = ""
             todo.done_when = None
         slim.found = []
+        slim.deferred = []
         return slim
 
 

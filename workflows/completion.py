@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from protocol.endings import Point
 from protocol.record import Review
 from protocol.requests import Call
 from protocol.starting import ReviewLimits
@@ -25,12 +26,17 @@ class Completion(Calls):
         if refusal := gates.completion_gate(job.state, facts, job.rewinds):
             job.refused_completions += 1
             await self._refuse(call, route, "completion", refusal.reason)
-        elif await self._kept_from(call, route, ["job_complete"]):
+        elif await self._kept_from(call, route, self._points):
             job.refused_completions += job.waiting is None
         elif job.limits.review:
             job.review = Review()
         elif await self._may_close():
             await self._close()
+
+    @property
+    def _points(self) -> list[Point]:
+        """Where guards stand: for a job of a project its end is also that of a sub-agent."""
+        return ["job_complete", "subagent_end"] if self.job.project else ["job_complete"]
 
     async def _go_on_reviewing(self, review: Review) -> None:
         """Ask the reviewer for a reply, or act on its verdict."""

@@ -116,6 +116,16 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
         return Refusal(
             f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
         )
+    if facts.unstored:
+        return Refusal(
+            f"The stores lack something of this job: {'; '.join(facts.unstored)}. Mend what can be "
+            "mended, or wait(seconds) for what does not answer; then call job_complete again."
+        )
+    if facts.handoff:
+        return Refusal(
+            f"The project cannot take your work over yet. {' '.join(facts.handoff)} Mend this, "
+            "then call job_complete again."
+        )
     open_items = state.open_items
     if not facts.plan_open and not open_items:
         return None

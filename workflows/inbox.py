@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,20 @@ MAX_CHARACTERS = 500_000
 """Of all unopened letters together: they must fit into one payload when carried over."""
 
 
+Read = Callable[[str, tuple[Any, ...]], dict[str, Any]]
+"""Checks a signal's payload; raises Refused."""
+
+
+def read_payload(signal: str, values: tuple[Any, ...]) -> dict[str, Any]:
+    """The payload of a job's signal as it was sent. Raises Refused."""
+    return read_signal(signal, values).model_dump(exclude_unset=True)
+
+
 @dataclass
 class Inbox:
     """Handlers only put in; the job takes out when it attends."""
 
+    read: Read = read_payload
     letters: list[Letter] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     """What was refused or went otherwise than asked, newest last, for people."""
@@ -27,7 +37,7 @@ class Inbox:
     def put(self, signal: str, values: tuple[Any, ...]) -> None:
         """Take a signal in. One that cannot be used becomes a visible refusal."""
         try:
-            payload = read_signal(signal, values).model_dump(exclude_unset=True)
+            payload = self.read(signal, values)
         except Refused as refusal:
             self.refuse(str(refusal))
             return

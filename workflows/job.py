@@ -27,6 +27,7 @@ from workflows import guards, parking, questions, status, traces
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.signals import Signals
+from workflows.start import Start
 from workflows.steps import Steps
 
 
@@ -45,7 +46,9 @@ class Job(Signals):
     def __init__(self) -> None:
         super().__init__()
         self._steps = Steps()
+        self._start = Start(self._steps, self._inbox)
         self._shown: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._told = ""
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
@@ -73,7 +76,7 @@ class Job(Signals):
         """Where the job stands."""
         job = getattr(self, "_job", None)
         if job is None:
-            return status.preparing(self._inbox.notices)
+            return status.preparing(self._inbox.notices, self._start.waiting)
         return status.status(job, self._inbox.notices)
 
     async def _begin(self, start: tuple[Any, ...]) -> JobRecord:
@@ -87,12 +90,16 @@ class Job(Signals):
             request = PrepareRequest(
                 **asked.model_dump(), chain=workflow.info().first_execution_run_id
             )
-            made = await self._steps.prepare(request)
+            made = await self._start.prepared(request)
         except Refused as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         except StepFailed as failed:
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         job = JobRecord.begin(made, workflow.now().timestamp())
+        for line in job.notices:
+            self._inbox.notice(line)
+        if asked.project:
+            job.project = asked.project.id
         self._show(job)
         return job
 
@@ -111,6 +118,7 @@ class Job(Signals):
                 await self._interruptible(self._loop.keep_traces())
         self._job.count_time(workflow.now().timestamp())
         self._show(self._job)
+        await self._tell_project()
         self._continue_as_new_if_due()
 
     # What people send
@@ -134,6 +142,7 @@ class Job(Signals):
             if job.waiting is None or job.waiting.trying:
                 return
             self._show(job)
+            await self._tell_project()
             self._continue_as_new_if_due()
             await self._wait_for_letters()
 
@@ -304,8 +313,25 @@ class Job(Signals):
             self._inbox.notice(f"completion.json not written: {failed.message}")
         self._job.waiting = None
         self._show(self._job)
+        await self._tell_project()
         if by_signal:
             await workflow.wait_condition(_is_cancelled)
+
+    async def _tell_project(self) -> None:
+        """Tell the project this job works for how it stands, when that has changed."""
+        job = self._job
+        told = status.report(job, workflow.info().workflow_id)
+        change = f"{told.status} {told.waiting} {told.message} {told.phase}"
+        if not job.project or change == self._told:
+            return
+        self._told = change
+        project: Any = workflow.get_external_workflow_handle(job.project)
+        try:
+            await asyncio.shield(project.signal("report", told.model_dump(mode="json")))
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            self._inbox.notice(f"project {job.project} could not be told: {error}")
 
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run with the same state once the history is long."""

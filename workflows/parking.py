@@ -50,6 +50,8 @@ REVIEW = Waiting(
 
 TRY_AGAIN = timedelta(seconds=30)
 """How long a job leaves its endpoint alone that names no time itself."""
+LONGEST = timedelta(minutes=10)
+"""Between two attempts of a start: a day of them has to fit into its history."""
 
 
 class StepFailed(Exception):
@@ -79,6 +81,12 @@ def waiting_for(failed: StepFailed) -> Waiting:
     """How the job waits after this failure."""
     reason, remedy = REMEDIES.get(failed.kind, OTHERWISE)
     return Waiting(reason=reason, message=str(failed), remedy=remedy)
+
+
+def not_there(failed: StepFailed) -> Waiting:
+    """How a start waits for what it cannot do without, while it goes on trying."""
+    remedy = "Bring it back; the start tries again by itself, resume tries at once, cancel ends it."
+    return Waiting(reason="dependency", message=str(failed), remedy=remedy, trying=True)
 
 
 def trying(failed: StepFailed) -> Waiting:

@@ -8,14 +8,14 @@ from typing import Any
 from temporalio import workflow
 from temporalio.common import RawValue
 
-from workflows.inbox import Inbox
+from workflows.inbox import Inbox, Read, read_payload
 
 
 class Signals:
     """What people can send to a job; see `protocol.payloads` for what each takes."""
 
-    def __init__(self) -> None:
-        self._inbox = Inbox()
+    def __init__(self, read: Read = read_payload) -> None:
+        self._inbox = Inbox(read)
 
     @workflow.signal(description='{"issue": "…", "phase": 3, "restore_files": true}')
     def rewind(self, *payload: Any) -> None:

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from protocol import scope
-from protocol.record import JobRecord, Timer
+from protocol.project import ChildReport
+from protocol.record import JobRecord, Timer, Waiting
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
 from workflows import budget, questions
@@ -62,11 +63,26 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
     }
 
 
-def preparing(notices: list[str]) -> dict[str, Any]:
+def preparing(notices: list[str], waiting: Waiting | None = None) -> dict[str, Any]:
     """The same before there is a job to speak of."""
-    return {"status": "running", "waiting_for": None, "phase": None, "todos": [], "step": 0} | {
-        "notices": notices
+    return {
+        "status": "waiting" if waiting else "running",
+        "waiting_for": waiting.reason if waiting else None,
+        "waiting": waiting.model_dump() if waiting else None,
+        "phase": None,
+        "todos": [],
+        "step": 0,
+        "notices": notices,
     }
+
+
+def preparing_details(waiting: Waiting, notices: list[str]) -> str:
+    """Temporal Web's current details of a start that waits."""
+    lines = [f"**Waiting: {waiting.reason}.** {waiting.message}", ""]
+    lines += [f"What to do: {waiting.remedy}"]
+    if notices:
+        lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]
+    return "\n".join(lines)
 
 
 def details(job: JobRecord, notices: list[str]) -> str:
@@ -123,6 +139,20 @@ def details(job: JobRecord, notices: list[str]) -> str:
     if notices:
         lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]
     return "\n".join(lines)
+
+
+def report(job: JobRecord, job_id: str) -> ChildReport:
+    """What the project is told that the job works for."""
+    waits, phase = job.waiting, job.state.phase
+    return ChildReport(
+        job=job_id,
+        status=job.status,
+        waiting=waits.reason if waits else None,
+        message=waits.message[:2000] if waits else "",
+        remedy=waits.remedy[:2000] if waits else "",
+        phase=f"phase {phase.number} ({phase.kind}) {phase.name}"[:200],
+        usage=job.usage,
+    )
 
 
 def memo(job: JobRecord) -> dict[str, str]:

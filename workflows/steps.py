@@ -171,8 +171,11 @@ class Steps:
 
     async def facts(self, job: JobRecord) -> Facts:
         request = FactsRequest(**self.at(job), call=job.next_call)
+        # The last todo's `done_when` may be a command, for which its own route has the time.
+        route = job.route("todo_complete")
+        seconds = max(60, route.seconds) if route else 60
         return await self._regular(
-            "gate_facts", request, Facts, story(job, "gate"), seconds=60, attempts=4
+            "gate_facts", request, Facts, story(job, "gate"), seconds=seconds, attempts=4
         )
 
     async def show_call(self, job: JobRecord) -> ShownCall:
@@ -239,7 +242,13 @@ class Steps:
 
     async def store_traces(self, job: JobRecord) -> Stored:
         """Hand the job's notes to the store, which takes each once."""
-        request = StoreTraces(root=job.root, agent=job.agent, task=job.title, traces=job.traces)
+        request = StoreTraces(
+            root=job.root,
+            agent=job.agent,
+            task=job.title,
+            project=job.project,
+            traces=job.traces,
+        )
         count = len(job.traces)
         return await self._regular(
             "store_traces",

@@ -1,21 +1,15 @@
 """Takes a workspace folder, as a person left it, into a tree."""
 
 import os
-import stat
-from dataclasses import dataclass, field
 
-from activities.checkpoints import folder_io, folders
-from activities.checkpoints.bringing import NOT_OURS, Names
+from activities.checkpoints import folders
 from activities.checkpoints.diff import Change, diff
-from activities.checkpoints.errors import PathRefused, shown
 from activities.checkpoints.files import Entry, Files
-from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw
-from activities.checkpoints.names import escape, from_bytes, to_bytes
-from activities.checkpoints.objects import Store
-from activities.checkpoints.paths import check_size
+from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Raw
 from activities.checkpoints.projection import projecting
 from activities.checkpoints.repository import Checkpoints
 from activities.checkpoints.root import Root
+from activities.checkpoints.taking import Taking
 
 
 def collect(checkpoints: Checkpoints, root: Root, job: str, base: Files) -> tuple[Files, list[str]]:
@@ -33,8 +27,8 @@ def collect(checkpoints: Checkpoints, root: Root, job: str, base: Files) -> tupl
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(root.workspace(job), flags)
         try:
-            taking = _Taking(base.store, base)
-            taken = Files(base.store, taking.folder(fd, ()).hex(), limit=base.limit)
+            taking = Taking(base)
+            taken = Files(base.store, taking.take(fd).hex(), limit=base.limit)
         finally:
             os.close(fd)
     trees = [record.tree, *record.started] if record else []
@@ -42,54 +36,6 @@ def collect(checkpoints: Checkpoints, root: Root, job: str, base: Files) -> tupl
     if known != [base]:
         taken = _changes_on(base, taken, known)
     return taken, taking.notes
-
-
-@dataclass
-class _Taking:
-    store: Store
-    base: Files
-    notes: list[str] = field(default_factory=list)
-
-    def folder(self, fd: int, at: Names) -> bytes:
-        """The tree of an opened folder."""
-        node: Node = {}
-        for name in folder_io.names(fd):
-            if not at and name in NOT_OURS:
-                continue
-            path = (*at, name)
-            parts = tuple(from_bytes(part) for part in path)
-            try:
-                check_size("/".join(parts))
-                raw: Raw | None = self._item(fd, name, path)
-            except (PathRefused, _Skipped) as why:
-                self.notes.append(f"Left out {shown('/'.join(parts))}: {why}")
-                raw = self.base.raw(parts)
-            except FileNotFoundError:  # gone since it was listed
-                continue
-            if raw is not None:
-                node[to_bytes(escape(parts[-1]))] = raw
-        return folders.build(self.store, node)
-
-    def _item(self, fd: int, name: bytes, path: Names) -> Raw:
-        mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
-        if stat.S_ISLNK(mode):
-            target = os.readlink(name, dir_fd=fd)
-            return Raw(LINK, self.store.write_blob(target))
-        if stat.S_ISDIR(mode):
-            with folder_io.opened(fd, name) as inner:
-                return Raw(FOLDER, self.folder(inner, path))
-        if not stat.S_ISREG(mode):
-            raise _Skipped("it is a device, socket or FIFO.")
-        with os.fdopen(folder_io.open_file(fd, name), "rb") as file:
-            data = file.read(self.base.limit + 1)
-        if len(data) > self.base.limit:
-            raise _Skipped(f"it is larger than {self.base.limit:,} bytes.")
-        kind = EXECUTABLE if mode & stat.S_IXUSR else FILE
-        return Raw(kind, self.store.write_blob(data))
-
-
-class _Skipped(Exception):
-    """Something that no tree can hold."""
 
 
 def _changes_on(base: Files, taken: Files, known: list[Files]) -> Files:

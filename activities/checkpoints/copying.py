@@ -20,6 +20,7 @@ def copy_into(target: Checkpoints, source: Checkpoints, commit: str) -> list[Log
     Raises:
         CheckpointMissing: a part of it is not in the source.
     """
+    source.store.forget()  # what this process has in memory may be lost on the disk
     history = source.log(commit, ALL)
     seen: set[bytes] = set()
     parents: list[str] = []

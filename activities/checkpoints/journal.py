@@ -29,6 +29,8 @@ FULL_BYTES = 16 << 20
 FULL_OBJECTS = 10_000
 """Of either so many wait for a pack at most: disk and memory stay bounded in a long phase."""
 JOURNALS_PER_PROCESS = 256
+RECENT_BYTES = 256 << 10
+"""Of its own objects that a process keeps in memory, for each journal: the next step reads them."""
 
 _GONE = (errno.ENOENT, errno.ESTALE, errno.EIO)
 
@@ -39,6 +41,20 @@ class _File:
 
     end: int = 0
     places: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    recent: dict[bytes, bytes] = field(default_factory=dict)
+    """Contents that this process appended last."""
+    recent_bytes: int = 0
+
+    def add(self, record: Record) -> None:
+        """What was just appended."""
+        size = len(record.data)
+        self.places[record.id] = (self.end, size)
+        self.end += HEAD.size + size
+        self.recent_bytes += size
+        if self.recent_bytes > RECENT_BYTES:
+            self.recent.clear()
+            self.recent_bytes = size
+        self.recent[record.id] = record.data
 
 
 class Journal:
@@ -72,6 +88,13 @@ class Journal:
                 self._files.pop(name, None)
         return None
 
+    def recent(self, oid: bytes) -> bytes | None:
+        """The content of an object that this process appended lately, from memory, or None."""
+        for file in list(self._files.values()):
+            if (data := file.recent.get(oid)) is not None:
+                return data
+        return None
+
     def append(self, records: Iterable[Record]) -> None:
         """Stores what is not here yet, in one write. Raises OSError, and then nothing is."""
         with self._lock:
@@ -88,8 +111,7 @@ class Journal:
                         os.ftruncate(handle, file.end)
                     raise
                 for record in new:
-                    file.places[record.id] = (file.end, len(record.data))
-                    file.end += HEAD.size + len(record.data)
+                    file.add(record)
 
     def refresh(self) -> None:
         """Learns what other processes appended."""
@@ -137,7 +159,7 @@ class Journal:
 
     def _read(self, name: str, at: int, length: int) -> Record | None:
         try:
-            handle = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
+            handle = os.open(f"{self._folder}/{name}", os.O_RDONLY | os.O_CLOEXEC)
             try:
                 return unpacked(os.pread(handle, HEAD.size + length, at))
             finally:

@@ -32,13 +32,19 @@ class Store:
         self.git = _opened(path)
 
     def read(self, oid: bytes) -> bytes:
-        """The content of one object. Raises CheckpointMissing, OSError.
+        """The content of one object. Raises CheckpointMissing, OSError."""
+        if (record := self._pending.get(oid)) is not None:
+            return record.data
+        if (data := self.journal.recent(oid)) is not None:
+            return data
+        return self.read_stored(oid)
+
+    def read_stored(self, oid: bytes) -> bytes:
+        """The same, but of one that is on the disk. Raises CheckpointMissing, OSError.
 
         Objects move from the journal into packs, never back, and are in the pack before they
         leave the journal: looked for in this order they are found whatever goes on meanwhile.
         """
-        if (record := self._pending.get(oid)) is not None:
-            return record.data
         if (data := self.journal.find(oid)) is not None:
             return data
         wanted = pygit2.Oid(raw=oid)

@@ -179,7 +179,8 @@ class Checkpoints:
     def _parsed(self, commit: str) -> tuple[LogEntry, str | None]:
         """A commit and its first parent."""
         try:
-            raw = self.store.read(bytes.fromhex(commit))
+            # From the disk: a repository that was lost shows at the next step.
+            raw = self.store.read_stored(bytes.fromhex(commit))
         except ValueError:
             raise CheckpointMissing(commit) from None
         head, _, message = raw.decode("utf-8", "replace").partition("\n\n")

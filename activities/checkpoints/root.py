@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from activities.checkpoints.errors import RootError
@@ -68,7 +69,7 @@ class Root:
 
     def repository(self, job: str) -> Path:
         """The job's bare git repository."""
-        return self.path / ".longhaul" / "checkpoints" / f"{folder_name(job)}.git"
+        return _repository(self.path, job)
 
     def lost_found(self, job: str) -> Path:
         """Where files found in the workspace and in no tree go."""
@@ -78,6 +79,12 @@ class Root:
     def staged(self) -> Path:
         """Files handed in before there is a job to hold them."""
         return self.path / ".longhaul" / "staged"
+
+
+@lru_cache(maxsize=4096)
+def _repository(root: Path, job: str) -> Path:
+    # Asked for several times in every step, and slow to put together.
+    return root / ".longhaul" / "checkpoints" / f"{folder_name(job)}.git"
 
 
 def _write_id(marker: Path) -> None:

@@ -14,7 +14,7 @@ from activities.guards.secrets import redact
 from activities.opening import job_id, order
 from activities.snapshot import Snapshot
 from config.guard_files import render_argument
-from config.guarding import Guard, Point
+from config.guarding import Guard, HookEvent, Point
 from config.schema import Problem
 from protocol.requests import Guarded
 
@@ -52,13 +52,19 @@ class Guards:
             self.remarks.append(f"guard {name} rewrote the arguments of {tool}")
         return outcome
 
-    def stop(self, *, active: bool) -> Outcome:
+    def stop(self, *, active: bool, subagent: bool = False) -> Outcome:
         """What the hooks say of the job's end.
 
         Args:
             active: Whether one of them has kept the job from ending before.
+            subagent: Whether the job works for a project: another event then.
         """
-        return self._settle(self._hooks.judges("Stop", stop_hook_active=active), {})
+        event: HookEvent = "SubagentStop" if subagent else "Stop"
+        return self._settle(self._hooks.judges(event, stop_hook_active=active), {})
+
+    def also(self, judges: list[Judge]) -> Outcome:
+        """What others say, who stand where guards do: may be bypassed like them."""
+        return self._settle(judges, {})
 
     def change(self, tool: str, arguments: dict[str, Any], after: Files) -> Outcome:
         """Whether the call may change what it would change."""

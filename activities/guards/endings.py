@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from temporalio import activity
 
+from activities.checking import Checks
 from activities.checkpoints import Root
 from activities.failures import typed
 from activities.guards.calls import Guards
-from activities.guards.judging import Outcome
+from activities.guards.judging import ALLOW, Judge, Opinion, Outcome
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
-from activities.opening import open_snapshot, scheduled_at
+from activities.opening import job_id, open_snapshot, scheduled_at
+from activities.snapshot import Snapshot
 from activities.tools import REGISTRY
 from activities.tools.context import ToolError
+from config.schema import Verifier
 from protocol.endings import Ending, EndingRequest
 
 
@@ -50,9 +54,32 @@ def _judge(root: Root, request: EndingRequest) -> Ending:
             outcome.arguments, denied=f"{who} rewrites what cannot be rewritten", guard=who
         )
     if not outcome.guard and "job_complete" in request.points:
-        outcome = guards.stop(active=request.stop_hook_active)
+        outcome = guards.stop(
+            active=request.stop_hook_active, subagent="subagent_end" in request.points
+        )
+    if not outcome.guard:
+        outcome = guards.also(_verifiers(root, snapshot, request))
     told = guards.report(outcome).model_dump(exclude_unset=True)
     ending = Ending(commit=request.commit, at=scheduled_at(), **told)
     if outcome.denied:
         ending.refusal = redact(f"Refused by {outcome.guard}: {outcome.denied}")[:2000]
     return ending
+
+
+def _verifiers(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Judge]:
+    """The commands that must succeed before what the call ends may end."""
+    checks, kind = Checks(root, job_id(), snapshot.config), snapshot.state.phase.kind
+    ends_phase, ends_job = "phase_end" in request.points, "job_complete" in request.points
+
+    def judge(verifier: Verifier) -> Judge:
+        def ask(arguments: dict[str, Any]) -> Opinion:
+            finding = checks.finding(snapshot.files, verifier.command, verifier.seconds)
+            return Opinion("deny", finding) if finding else ALLOW
+
+        return Judge(verifier.name, ask)
+
+    return [
+        judge(verifier)
+        for verifier in snapshot.config.verifiers
+        if ends_job or (ends_phase and kind in verifier.phases)
+    ]

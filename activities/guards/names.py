@@ -29,7 +29,10 @@ NAMES = {
 
 def tool_there(tool: str) -> str:
     """The protocol's name of a tool; ours where it has none."""
-    return NAMES[tool].tool if tool in NAMES else tool
+    if tool in NAMES:
+        return NAMES[tool].tool
+    # Of an MCP server's: no tool of ours has this in its name.
+    return f"mcp__{tool}" if "__" in tool else tool
 
 
 def arguments_there(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

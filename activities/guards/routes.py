@@ -5,8 +5,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from activities.guards.hooks import matching
-from activities.tools.registry import Tool
-from config.guarding import HookEvent
+from activities.tools.registry import Tool, select
+from config.guarding import Hook, HookEvent
 from config.schema import AgentConfig
 from protocol.tools import ToolRoute
 
@@ -14,7 +14,7 @@ OF_CALLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse", "PermissionReque
 ENDINGS = {
     "todo_complete": ("todo_complete", "phase_end"),
     "todo_rewind": (),
-    "job_complete": ("job_complete",),
+    "job_complete": ("job_complete", "subagent_end"),
 }
 """Calls for which the workflow turns to another phase, or ends, and the points they stand at."""
 
@@ -27,10 +27,19 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
         route.local = False
         # Each may be asked again after every rewrite.
         route.seconds += sum(int(hook.timeout) + 2 for hook in hooks) * 3
+    if entry.name == "todo_complete" and "run_command" in {t.name for t in select(config.tools)}:
+        # A todo's `done_when` may be a command.
+        route.local = False
+        route.seconds += config.shell.seconds + 60
+    if entry.name in ("todo_complete", "job_complete") and config.verifiers:
+        route.guarded = True
+        route.seconds += sum(verifier.seconds + 30 for verifier in config.verifiers)
     if entry.name in ENDINGS:
         points = ("before_tool", *ENDINGS[entry.name])
-        stops = entry.name == "job_complete" and bool(config.hooks.get("Stop"))
-        guarded = bool(hooks or stops) or any(
+        ending: list[Hook] = []
+        if entry.name == "job_complete":
+            ending = [*config.hooks.get("Stop", []), *config.hooks.get("SubagentStop", [])]
+        guarded = bool(hooks or ending) or any(
             guard.stage == "active"
             and guard.point in points
             and guard.match.changes is None
@@ -39,6 +48,5 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
         )
         if guarded:
             route.guarded = True
-        if stops:
-            route.seconds += sum(int(hook.timeout) + 2 for hook in config.hooks["Stop"])
+        route.seconds += sum(int(hook.timeout) + 2 for hook in ending)
     return route

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from config.guard_files import read_guards
-from config.guarding import Match, compiled
+from config.guarding import Match, compiled, matching
 from config.loader import SHIPPED
 
 HIDDEN = "[redacted]"
@@ -32,7 +32,7 @@ def found_in(text: str, match: Match) -> bool:
     return any(
         "value" not in compiled(pattern).groupindex
         or looks_random(hit.group("value"), match.random or 0)
-        for pattern in match.content
+        for pattern in matching(tuple(match.content), text)
         for hit in compiled(pattern).finditer(text)
     )
 
@@ -40,7 +40,7 @@ def found_in(text: str, match: Match) -> bool:
 def redact(text: str) -> str:
     """The text with everything hidden that looks like a credential."""
     match = _secrets()
-    for pattern in match.content:
+    for pattern in matching(tuple(match.content), text):
         text = compiled(pattern).sub(_hide(match.random or 0), text)
     return text
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from activities.snapshot import Snapshot
@@ -42,8 +43,14 @@ def context_tokens(snapshot: Snapshot) -> int:
     """Tokens of the next request, by our own count."""
     model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = encoding_of(model.name)
-    todos = MESSAGE_TOKENS + count(render_todos(snapshot, None), encoding)
+    todos = MESSAGE_TOKENS + _todo_tokens(render_todos(snapshot, None), encoding)
     return fixed_tokens(snapshot) + snapshot.view.tokens(encoding) + todos
+
+
+@lru_cache(maxsize=256)
+def _todo_tokens(rendered: str, encoding: str) -> int:
+    """Of a list that is the same for many steps."""
+    return count(rendered, encoding)
 
 
 def fixed_tokens(snapshot: Snapshot) -> int:

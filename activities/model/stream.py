@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx2
 import openai
+from anyio import EndOfStream
 from openai import AsyncOpenAI, AsyncStream
 
+from activities.model.events import Events
 from activities.plain import plain
 from config.schema import ModelConfig
 from protocol.requests import Usage
@@ -21,6 +25,10 @@ MAX_ARGUMENTS = 2_000_000
 MAX_CALLS = 32
 REASONING = ("reasoning_content", "reasoning")
 """Fields in which servers return what the model thought; no part of the protocol."""
+BROKEN = (httpx2.RequestError, EndOfStream)
+"""What comes of a connection that broke off. The second escapes from a TLS connection."""
+END_SECONDS = 0.1
+"""How long a stream may take to end after its last event."""
 MAX_TOKENS = 10**9
 """A count above this is not believed."""
 CHARACTERS_A_TOKEN = 4
@@ -50,51 +58,71 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
     """Send a ready body and collect the reply; a stream that was cut counts as no reply.
 
     The body goes past the client's own argument handling, whose cost grows with the
-    conversation, and the chunks past its models, which cost as much as the rest of the call: a
-    chunk is the JSON that came, checked here as far as it is used.
+    conversation, and the answer past its streams and models, which cost more than the rest of the
+    call: a chunk is the JSON that came, checked here as far as it is used.
 
     Raises:
         openai.OpenAIError: what went wrong at the endpoint.
         TypeError, AttributeError: a chunk that is not the protocol's.
     """
-    if not model.stream:
-        answer: Any = await client.post(
-            "/chat/completions",
-            content=body,
-            cast_to=object,
-            options={"headers": {"Content-Type": "application/json"}},
-        )
-        return _whole(answer, len(body))
-    stream = await client.post(
+    response = await client.post(
         "/chat/completions",
         content=body,
-        cast_to=object,
-        stream=True,
+        cast_to=httpx2.Response,
+        stream=model.stream,
         stream_cls=AsyncStream[Any],
         options={"headers": {"Content-Type": "application/json"}},
     )
-    gathered = _Gathered()
-    loop = asyncio.get_running_loop()
-    async with stream:
-        if "json" in stream.response.headers.get("content-type", ""):
+    assert isinstance(response, httpx2.Response)
+    try:
+        async with aclosing(response):
             # Some servers do not stream, whatever they are asked.
-            return _whole(json.loads(await stream.response.aread()), len(body))
-        try:
-            async with asyncio.timeout(None) as silence:
-                async for chunk in stream:
-                    silence.reschedule(loop.time() + model.stall_seconds)
-                    gathered.add(chunk)
-        except TimeoutError:
-            raise openai.APIConnectionError(
-                message=f"the stream said nothing for {model.stall_seconds} s",
-                request=stream.response.request,
-            ) from None
+            if not model.stream or "json" in response.headers.get("content-type", ""):
+                return _whole(json.loads(await response.aread()), len(body))
+            gathered = await _gather(response, model.stall_seconds)
+    except httpx2.TimeoutException as error:
+        raise openai.APITimeoutError(request=response.request) from error
+    except BROKEN as error:
+        raise openai.APIConnectionError(request=response.request) from error
     if not gathered.finish:
         raise openai.APIConnectionError(
-            message="the stream ended before the reply was complete",
-            request=stream.response.request,
+            message="the stream ended before the reply was complete", request=response.request
         )
     return gathered.reply(len(body))
+
+
+async def _gather(response: httpx2.Response, stall_seconds: float) -> _Gathered:
+    """What the events of a stream say."""
+    gathered, events, pieces = _Gathered(), Events(), response.aiter_bytes()
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(None) as silence:
+            async for piece in pieces:
+                for data in events.feed(piece):
+                    silence.reschedule(loop.time() + stall_seconds)
+                    gathered.add(_chunk(data, response.request))
+                if events.over:
+                    break
+    except TimeoutError:
+        raise openai.APIConnectionError(
+            message=f"the stream said nothing for {stall_seconds} s", request=response.request
+        ) from None
+    # The connection serves the next call as well if it was read to its end.
+    with suppress(TimeoutError, *BROKEN):
+        async with asyncio.timeout(END_SECONDS):
+            async for _ in pieces:
+                continue
+    return gathered
+
+
+def _chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
+    """The JSON of an event. Raises openai.APIError for one that tells of an error."""
+    chunk: dict[str, Any] = json.loads(data)
+    if error := chunk.get("error"):
+        told = error.get("message") if isinstance(error, dict) else None
+        message = told if told and isinstance(told, str) else "An error occurred during streaming"
+        raise openai.APIError(message, request, body=error)
+    return chunk
 
 
 @dataclass

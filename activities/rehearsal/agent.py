@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from activities.rehearsal import formulation, generalist, strategic
+from activities.rehearsal import formulation, generalist, strategic, team
 from activities.rehearsal.replay import Steps, complete, next_reply
 from activities.rehearsal.seen import View, look, text_of
 from activities.rehearsal.wire import Reply, Request
@@ -78,4 +78,8 @@ def _procedure(view: View, text: str) -> Steps:
     if view.kind == "strategic":
         return strategic.procedure(view, text)
     todo_id = view.current.id if view.current else 0
-    return formulation.procedure(text) or generalist.work(view, todo_id, text)
+    return (
+        formulation.procedure(text)
+        or team.procedure(view, text)
+        or generalist.work(view, todo_id, text)
+    )

@@ -92,7 +92,7 @@ def work(view: View, todo_id: int, text: str) -> Steps:
     if named and wanted.startswith(("check", "compare", "review", "verify")):
         return _check(named.group(1))
     path = found.group(1) if found else f"output/phase_{view.number}_{todo_id:02d}.md"
-    return _write(path, text)
+    return write(path, text)
 
 
 def report() -> Steps:
@@ -120,7 +120,8 @@ def report() -> Steps:
     return f"Wrote output/summary.md over {counted(len(outputs), 'result')}."
 
 
-def _write(path: str, text: str) -> Steps:
+def write(path: str, text: str) -> Steps:
+    """Write a file about what the step speaks of."""
     source = _SOURCE.search(text)
     facts: list[str] = []
     if source:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from activities.rehearsal import extraction, generalist, plans
+from activities.rehearsal import extraction, generalist, plans, team
 from activities.rehearsal.plans import counted
 from activities.rehearsal.reading import documents_of, list_paths, parse_listing, read_all
 from activities.rehearsal.replay import Steps, insist, once
@@ -91,7 +91,7 @@ def write_plan(view: View) -> Steps:
     plan = (
         extraction.plan(list(documents))
         if extracts(view)
-        else generalist.plan(text, documents, view.open_items)
+        else team.plan(text) or generalist.plan(text, documents, view.open_items)
     )
     yield from insist("write_file", path="plan.md", content=plan.text)
     return f"Wrote plan.md with {counted(len(plan.phases), 'phase')}."

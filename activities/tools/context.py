@@ -16,6 +16,13 @@ class ToolError(Exception):
     """The call cannot be done; the message goes to the model and says what to do instead."""
 
 
+class Unreached(Exception):
+    """What a tool needs did not answer and nothing was done; worth another attempt later.
+
+    The message names what was not reached and what to do about it.
+    """
+
+
 def no_heartbeat() -> None:
     """For tools that run as local activities, which need none."""
 
@@ -45,6 +52,8 @@ class ToolContext:
     """The job's id."""
     key: str
     """Idempotency key of this call: retries share it; reset, rewind and fork do not."""
+    at: int = 0
+    """When the call was scheduled, epoch milliseconds by the server: a later call, a later time."""
     heartbeat: Callable[[], None] = field(default=no_heartbeat)
     waited: int = 0
     """For `wait`: how many seconds it was."""

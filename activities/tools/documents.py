@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from pathlib import PurePosixPath
 from typing import Annotated
 
@@ -14,10 +15,7 @@ from activities.checkpoints import parse as parts_of
 from activities.documents import (
     DocumentError,
     Page,
-    contains_quote,
     extract_bounded,
-    page_of,
-    pages_with_quote,
     parse,
     render,
 )
@@ -27,6 +25,8 @@ from activities.tools.ownership import refusal
 from activities.tools.registry import tool
 
 DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]
+NEAR = 16
+"""Characters of a token that there hardly are."""
 _PAGES = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
 
 
@@ -54,14 +54,15 @@ def chunk_document(
 ) -> str:
     """Cut a document into chunks under chunks/, with a manifest.json that says what is where.
 
-    A chunk ends at a paragraph where it can; neighbours share about `overlap` tokens. The
-    manifest gives the pages of each chunk.
+    A chunk ends at a paragraph where it can; neighbours share whole paragraphs of together at
+    most `overlap` tokens. The manifest gives path, pages and tokens of each chunk. Chunks that the
+    document had before are replaced.
     """
     size = max_tokens or context.config.settings.chunk_tokens
     shared = context.config.settings.chunk_overlap if overlap is None else overlap
     if shared >= size:
         raise ToolError(f"overlap ({shared}) must be smaller than max_tokens ({size}).")
-    folder = f"chunks/{PurePosixPath(path).name}"
+    folder = _chunk_folder(path)
     if context.files.entry(folder):
         context.files = context.files.delete(folder)
     manifest = []
@@ -75,44 +76,6 @@ def chunk_document(
     content = {"document": path, "max_tokens": size, "overlap": shared, "chunks": manifest}
     context.files = context.files.write(f"{folder}/manifest.json", _json(content))
     return f"Wrote {len(manifest)} chunks and {folder}/manifest.json."
-
-
-@tool(
-    "citations",
-    effect="writes",
-    phases=("tactical",),
-    local=False,
-    seconds=60,
-    owns=("citations/",),
-)
-def cite_document(
-    context: ToolContext,
-    path: DocumentPath,
-    page: Annotated[int, Field(ge=1)],
-    quote: Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")],
-) -> str:
-    """Record a citation; refused unless the quote stands on that page.
-
-    Answers with the citation's id, for add_requirement.
-    """
-    found = document_pages(context, path)
-    try:
-        text = page_of(found, page).text
-    except DocumentError as error:
-        raise ToolError(f"{path}: {error}") from None
-    if not contains_quote(text, quote):
-        others = pages_with_quote(found, quote)
-        where = (
-            f"It stands on page {', '.join(map(str, others[:10]))}."
-            if others
-            else "It stands on no page: quote the exact words, at least a dozen characters."
-        )
-        raise ToolError(f"That quote is not on page {page} of {path}. {where}")
-    number = len(context.files.children("citations")) + 1 if _has(context, "citations") else 1
-    name = f"CIT-{number:04d}"
-    citation = {"id": name, "document": path, "page": page, "quote": quote}
-    context.files = context.files.write(f"citations/{name}.json", _json(citation))
-    return f"citation {name}: {path}, page {page}"
 
 
 def document_pages(context: ToolContext, path: str) -> list[Page]:
@@ -137,10 +100,6 @@ def _covers_input(name: str) -> bool:
     return refusal(name, "strategic") is not None
 
 
-def _has(context: ToolContext, path: str) -> bool:
-    return context.files.entry(path) is not None
-
-
 def _range(pages: str | None, found: list[Page]) -> tuple[int, int]:
     if pages is None:
         return (found[0].number, found[-1].number) if found else (1, 1)
@@ -155,6 +114,12 @@ def _span(found: list[Page]) -> str:
     return f"{found[0].number}-{found[-1].number}" if found else "none"
 
 
+def _chunk_folder(path: str) -> str:
+    """By the document's path, so that two of one name in different folders keep apart."""
+    parts = parts_of(path)
+    return "/".join(("chunks", *(parts[1:] if parts[0] == "documents" else parts)))
+
+
 def _chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[int]]]:
     """Texts of at most `size` tokens with the pages they come from."""
     pieces = [
@@ -164,18 +129,18 @@ def _chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[i
         for piece in _pieces(paragraph, size)
     ]
     chunks: list[tuple[str, list[int]]] = []
-    held: list[tuple[str, int, int]] = []
-    fresh = False
+    held: deque[tuple[str, int, int]] = deque()
+    total = 0
     for piece, number in pieces:
         count = tokens.count(piece) + 2
-        if fresh and sum(c for _, _, c in held) + count > size:
+        if total + count > size:
             chunks.append(_joined(held))
             room = min(shared, size - count)
-            while held and sum(c for _, _, c in held) > room:
-                held.pop(0)
+            while total > room:
+                total -= held.popleft()[2]
         held.append((piece, number, count))
-        fresh = True
-    if fresh:
+        total += count
+    if held:
         chunks.append(_joined(held))
     return chunks
 
@@ -186,7 +151,9 @@ def _pieces(paragraph: str, size: int) -> list[str]:
     text = paragraph.strip()
     if not text:
         return []
-    if len(text) == 1 or tokens.count(text) + 2 <= size:
+    # Only what is near the size is counted, or a long text would be at each halving.
+    near = len(text) <= NEAR * size
+    if len(text) == 1 or (near and tokens.count(text) + 2 <= size):
         return [text]
     middle = len(text) // 2
     at = text.rfind(" ", 1, middle + 1)
@@ -194,7 +161,7 @@ def _pieces(paragraph: str, size: int) -> list[str]:
     return _pieces(text[:at], size) + _pieces(text[at:], size)
 
 
-def _joined(held: list[tuple[str, int, int]]) -> tuple[str, list[int]]:
+def _joined(held: deque[tuple[str, int, int]]) -> tuple[str, list[int]]:
     return "\n\n".join(piece for piece, _, _ in held) + "\n", sorted({n for _, n, _ in held})
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from typing import Annotated
 
-import re2
 from pydantic import Field
 
 from activities.checkpoints import Entry, Files
@@ -15,9 +14,7 @@ from activities.tools.registry import tool
 
 Path = Annotated[str, Field(description="Path relative to the workspace, with / between parts.")]
 MAX_LISTED = 500
-MAX_HITS = 100
 MAX_LINE = 400
-HEARTBEAT_LINES = 20_000
 
 
 @tool("files", effect="reads")
@@ -128,45 +125,6 @@ def list_files(
     return "\n".join(lines)
 
 
-@tool("files", effect="reads", local=False, seconds=60)
-def search_files(
-    context: ToolContext,
-    query: Annotated[str, Field(min_length=1, max_length=1000)],
-    path: Path = "",
-    mode: Literal["text", "regex"] = "text",
-) -> str:
-    """Find text in the files of the workspace.
-
-    `text` compares without regard to case; `regex` takes RE2 syntax. Answers with path, line
-    number and line.
-    """
-    try:
-        options = re2.Options()
-        options.case_sensitive = mode == "regex"
-        options.log_errors = False
-        wanted = re2.compile(re2.escape(query) if mode == "text" else query, options=options)
-    except re2.error as error:
-        raise ToolError(f"query is not a valid RE2 pattern: {error}") from None
-    hits: list[str] = []
-    total = 0
-    named = context.files.entry(path)
-    among = [named] if named and named.kind == "file" else context.files.walk(path)
-    for entry in among:
-        context.heartbeat()
-        if entry.kind != "file":
-            continue
-        for number, line in enumerate(_lines_of(context.files, entry), 1):
-            if number % HEARTBEAT_LINES == 0:
-                context.heartbeat()
-            if wanted.search(line):
-                total += 1
-                if total <= MAX_HITS:
-                    hits.append(f"{entry.path}:{number}: {line.strip()[:MAX_LINE]}")
-    if total > MAX_HITS:
-        hits.append(f"[TRUNCATED {total - MAX_HITS} more; narrow the query or give a path]")
-    return "\n".join(hits) or f"Nothing in {path or 'the workspace'} matches {query!r}."
-
-
 @tool("files", effect="writes")
 def move_file(context: ToolContext, old: Path, new: Path) -> str:
     """Move or rename a file or folder; refused when the target exists."""
@@ -212,13 +170,6 @@ def _entry(files: Files, path: str) -> Entry:
     if entry is None:
         raise ToolError(f"{path} does not exist.")
     return entry
-
-
-def _lines_of(files: Files, entry: Entry) -> list[str]:
-    try:
-        return files.content(entry).decode().splitlines()
-    except UnicodeDecodeError:
-        return []
 
 
 def _listed(entry: Entry) -> str:

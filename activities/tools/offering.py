@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from activities.tools.registry import REGISTRY, Tool, select
+from activities.tools.equipment import equipment, toolbox
+from activities.tools.registry import REGISTRY, Tool
 from config.schema import AgentConfig
 from protocol.state import PhaseKind
 
@@ -33,7 +34,7 @@ class Offer:
 
 def offer(config: AgentConfig, kind: PhaseKind, found: Sequence[str] = ()) -> Offer:
     """What is offered and what is deferred, after the tools in `found` were found."""
-    tools = [entry for entry in select(config.tools) if kind in entry.phases]
+    tools = [entry for entry in equipment(config) if kind in entry.phases]
     # Not among what is counted: it is there for the others.
     tools = [entry for entry in tools if entry.name != SEARCH]
     deferred = {entry.name: entry for entry in tools if entry.group not in CORE}
@@ -46,14 +47,15 @@ def offer(config: AgentConfig, kind: PhaseKind, found: Sequence[str] = ()) -> Of
 
 
 def tools_of(config: AgentConfig) -> list[Tool]:
-    """Every tool a job of the agent may come to call, in registry order.
+    """Every tool a job of the agent may come to call, in the order of its equipment.
 
     Raises:
         KeyError: the configuration names what is neither a tool nor a group; carries the name.
     """
     offers = [offer(config, kind) for kind in get_args(PhaseKind)]
-    names = {entry.name for made in offers for entry in made.offered + made.deferred}
-    return [entry for entry in REGISTRY.values() if entry.name in names]
+    found = [entry for made in offers for entry in made.offered + made.deferred]
+    names = {entry.name for entry in found}
+    return [entry for entry in toolbox(config).values() if entry.name in names]
 
 
 def not_found_yet(

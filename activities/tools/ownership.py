@@ -9,11 +9,11 @@ SYSTEM = (
     "tools/",
     "errors/",
     "citations/",
+    "commands/",
     "workspace_summary.md",
     "output/completion.json",
 )
 INPUTS = ("instructions.md", "documents/")
-INPUT_EXCEPTIONS = ("documents/sources/",)
 STRATEGIC = ("plan.md", "todos.yaml")
 
 
@@ -29,7 +29,7 @@ def refusal(path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = ()) ->
         return None
     if is_system(path):
         return f"{path} is kept by the system. Write to another path, for example under notes/."
-    if _covers(INPUTS, path) and not _covers(INPUT_EXCEPTIONS, path):
+    if _covers(INPUTS, path):
         return f"{path} is an input of the job and stays as it is. Write to another path."
     if phase == "tactical" and _covers(STRATEGIC, path):
         return (

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import ConfigDict, create_model
 
 from activities.conversation import CUT, MALFORMED
 from activities.plain import plain
+from activities.tools.arguments import Arguments, Misfit, ModelArguments
 from activities.tools.context import ToolContext, ToolError
 from protocol.state import PhaseKind
 from protocol.tools import ToolRoute
@@ -39,7 +40,7 @@ class Tool:
     group: str
     summary: str
     documentation: str
-    arguments: type[BaseModel]
+    arguments: Arguments
     function: ToolFunction
     phases: tuple[PhaseKind, ...]
     effect: Effect
@@ -64,16 +65,12 @@ class Tool:
     @property
     def schema(self) -> dict[str, Any]:
         """The tool as the model's API wants it declared."""
-        parameters = self.arguments.model_json_schema()
-        parameters.pop("title", None)
-        for field in parameters.get("properties", {}).values():
-            field.pop("title", None)
         return {
             "type": "function",
             "function": {
                 "name": self.name,
                 "description": self.summary,
-                "parameters": parameters,
+                "parameters": self.arguments.schema,
             },
         }
 
@@ -116,14 +113,9 @@ class Tool:
                 "\\ud83d). Send whole characters."
             )
         try:
-            checked = self.arguments.model_validate(given)
-        except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
-                for item in error.errors()[:5]
-            )
-            raise ToolError(f"{self.name}: {problems}. Expected {self.signature}.") from None
-        return {name: getattr(checked, name) for name in self.arguments.model_fields}
+            return self.arguments.check(given)
+        except Misfit as misfit:
+            raise ToolError(f"{self.name}: {misfit}. Expected {self.signature}.") from None
 
     @property
     def page(self) -> str:
@@ -137,17 +129,17 @@ class Tool:
     def arguments_told(self) -> str:
         """A line for each argument."""
         return "\n".join(
-            f"- `{name}`{'' if field.is_required() else ' (optional)'}"
-            + (f": {field.description}" if field.description else "")
-            for name, field in self.arguments.model_fields.items()
+            f"- `{argument.name}`{'' if argument.required else ' (optional)'}"
+            + (f": {argument.description}" if argument.description else "")
+            for argument in self.arguments.listed
         )
 
     @property
     def signature(self) -> str:
         """For messages: `read_file(path, offset?, limit?)`."""
-        fields = self.arguments.model_fields.items()
-        names = ", ".join(name if field.is_required() else f"{name}?" for name, field in fields)
-        return f"{self.name}({names})"
+        listed = self.arguments.listed
+        names = [argument.name + ("" if argument.required else "?") for argument in listed]
+        return f"{self.name}({', '.join(names)})"
 
 
 REGISTRY: dict[str, Tool] = {}
@@ -210,24 +202,26 @@ def tool(
     return enter
 
 
-def _arguments_of(function: ToolFunction) -> type[BaseModel]:
+def _arguments_of(function: ToolFunction) -> Arguments:
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
     fields: dict[str, Any] = {
         p.name: (p.annotation, ... if p.default is p.empty else p.default) for p in parameters
     }
-    return create_model(
-        f"{function.__name__}_arguments", __config__=ConfigDict(extra="forbid"), **fields
+    return ModelArguments(
+        create_model(
+            f"{function.__name__}_arguments", __config__=ConfigDict(extra="forbid"), **fields
+        )
     )
 
 
-def select(names: list[str]) -> list[Tool]:
-    """The tools of the given groups or names, in registry order.
+def select(names: list[str], among: Mapping[str, Tool] = REGISTRY) -> list[Tool]:
+    """The tools of the given groups or names, in the order of `among`.
 
     Raises:
         KeyError: a name that is neither; carries the name.
     """
-    groups = {entry.group for entry in REGISTRY.values()}
+    groups = {entry.group for entry in among.values()}
     for name in names:
-        if name not in groups and name not in REGISTRY:
+        if name not in groups and name not in among:
             raise KeyError(name)
-    return [entry for entry in REGISTRY.values() if entry.group in names or entry.name in names]
+    return [entry for entry in among.values() if entry.group in names or entry.name in names]

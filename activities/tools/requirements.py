@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from activities.documents import Candidate, identify
+from activities.requirements.model import Citation, Kind, Requirement
+from activities.stores.deferring import Writer
+from activities.stores.workspace import bring_up
 from activities.tools.context import ToolContext, ToolError
 from activities.tools.documents import DocumentPath, document_pages
 from activities.tools.registry import tool
 
-Kind = Literal["functional", "data", "process", "legal", "quality", "constraint"]
 LISTED = 120
 LISTED_TEXT = 110
 
@@ -39,7 +41,7 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     return "\n".join([f"{len(found)} candidates in {path}, all in {target}:", *lines])
 
 
-@tool("requirements", effect="writes", phases=("tactical",))
+@tool("requirements", effect="outside", phases=("tactical",), local=False, seconds=120)
 def add_requirement(
     context: ToolContext,
     text: Annotated[str, Field(min_length=10, max_length=4000, description="One statement.")],
@@ -47,37 +49,40 @@ def add_requirement(
     citations: Annotated[list[str], Field(min_length=1, max_length=20, description="Their ids.")],
     reasoning: Annotated[str, Field(min_length=1, max_length=4000)],
     confidence: Annotated[float, Field(ge=0, le=1)],
-    candidate: Annotated[str | None, Field(description="Id of the candidate it is from.")] = None,
+    candidate: Annotated[
+        str | None, Field(max_length=1000, description="Id of the candidate it is from.")
+    ] = None,
 ) -> str:
-    """Write a requirement down under requirements/, with its citations.
+    """Write a requirement down under requirements/ and in the store, with its citations.
 
-    The system gives the id. Every citation must have been made with cite_document.
+    The system gives the id. Every citation must have been made with cite_document or cite_web.
+    The store takes its content from `final.json`: what is edited or deleted there follows with the
+    next call, or when the job completes.
     """
     cited = [_citation(context, name) for name in citations]
     present = context.files.children("requirements") if _exists(context, "requirements") else []
     number = 1 + max((_number(entry.path) for entry in present), default=0)
     folder = f"requirements/req_{number:03d}"
-    final = {
-        "id": f"REQ-{number:03d}",
-        "text": text,
-        "type": type,
-        "source": cited[0]["document"],
-        "citations": cited,
-        "reasoning": reasoning,
-        "confidence": confidence,
-        "status": "draft",
-        "duplicate_of": None,
-        "candidate": candidate,
-    }
-    quotes = "\n".join(f"> {c['quote']}\n> ({c['document']}, page {c['page']})\n" for c in cited)
+    made = Requirement(
+        id=f"REQ-{number:03d}",
+        text=text,
+        type=type,
+        source=cited[0].document,
+        citations=cited,
+        reasoning=reasoning,
+        confidence=confidence,
+        candidate=candidate,
+    )
+    quotes = "\n".join(f"> {c.quote}\n> ({c.document}, page {c.page})\n" for c in cited)
     for name, content in {
-        "draft.md": f"# REQ-{number:03d}\n\n{text}\n",
-        "research.md": f"# Research for REQ-{number:03d}\n\n{reasoning}\n\n{quotes}",
-        "citations.json": _json(cited),
-        "final.json": _json(final),
+        "draft.md": f"# {made.id}\n\n{text}\n",
+        "research.md": f"# Research for {made.id}\n\n{reasoning}\n\n{quotes}",
+        "citations.json": _json([citation.model_dump(exclude_none=True) for citation in cited]),
+        "final.json": made.final_json,
     }.items():
         context.files = context.files.write(f"{folder}/{name}", content.encode())
-    return f"REQ-{number:03d} written to {folder}/"
+    remarks = bring_up(Writer.of(context))
+    return "\n".join([f"{made.id} written to {folder}/", *remarks])
 
 
 def _line(candidate: Candidate) -> str:
@@ -90,12 +95,11 @@ def _line(candidate: Candidate) -> str:
     )
 
 
-def _citation(context: ToolContext, name: str) -> dict[str, object]:
+def _citation(context: ToolContext, name: str) -> Citation:
     path = f"citations/{name}.json"
     if "/" in name or not _exists(context, path):
         raise ToolError(f"There is no citation {name}. Make it first with cite_document.")
-    loaded: dict[str, object] = json.loads(context.files.read(path))
-    return loaded
+    return Citation.model_validate_json(context.files.read(path))
 
 
 def _exists(context: ToolContext, path: str) -> bool:

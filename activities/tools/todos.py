@@ -11,6 +11,7 @@ from typing import Annotated
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from activities.checking import Checks
 from activities.done_when import checked, unmet
 from activities.tools.context import ToolContext, ToolError
 from activities.tools.registry import tool
@@ -34,7 +35,8 @@ class NewTodo(BaseModel):
     done_when: Annotated[DoneWhen | None, AfterValidator(_usable)] = Field(
         None,
         description="What the system checks before the todo counts as done: file_exists (a path "
-        "or pattern), or matches with a path and an RE2 pattern.",
+        "or pattern), matches with a path and an RE2 pattern, or, where run_command is one of the "
+        "tools, command: one that must exit with 0.",
     )
 
 
@@ -51,7 +53,8 @@ def todo_complete(
     todo = context.state.phase.current
     if todo is None:
         raise ToolError("There is no open todo.")
-    if why := unmet(context.files, todo.done_when):
+    checks = Checks(context.root, context.job, context.config)
+    if why := unmet(context.files, todo.done_when, checks):
         raise ToolError(why)
     unnamed = [] if todo.items else context.state.covered_by(todo)
     context.state.complete_todo(todo.id, notes)

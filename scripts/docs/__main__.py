@@ -19,6 +19,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "guards": configuration.guards,
     "keys": configuration.keys,
     "modules": modules.diagram,
+    "project": signals.project,
     "signals": signals.signals,
     "start": signals.start,
     "status": signals.status_example,

@@ -68,7 +68,8 @@ def _tables(name: str, section: type[BaseModel], defaults: dict[str, Any]) -> li
         elif get_origin(field.annotation) is dict:
             held = get_args(field.annotation)[1]
             one = get_args(held)[0] if get_origin(held) is list else held
-            tables += _tables(f"{inner}.*", one, {})
+            if isinstance(one, type) and issubclass(one, BaseModel):
+                tables += _tables(f"{inner}.*", one, {})
     return tables
 
 

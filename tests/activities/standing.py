@@ -113,7 +113,8 @@ class Standing:
 
     def run(self, name: str, request: ToolRequest, *, local: bool = True) -> ToolReply:
         """Run a tool's activity; the job does not move."""
-        reply: ToolReply = environment(local=local).run(activities(self.root)[name], request)
+        env = environment(local=local, activity_id=f"{request.step}.{request.call}")
+        reply: ToolReply = env.run(activities(self.root)[name], request)
         return reply
 
     def call(self, name: str, /, raw: str | None = None, **arguments: Any) -> str:

@@ -79,9 +79,9 @@ def test_the_last_todo_of_a_phase_shows_in_the_facts(job: Standing) -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    ({"command": "make test"}, "no command can be run here"),
-    ({}, "either file_exists or matches"),
-    ({"file_exists": "a", "matches": {"path": "a", "pattern": "b"}}, "either"),
+    ({"command": "make test", "file_exists": "a"}, "give one of"),
+    ({}, "give one of file_exists, matches"),
+    ({"file_exists": "a", "matches": {"path": "a", "pattern": "b"}}, "give one of"),
     ({"file_exists": "../a"}, "holds .."),
     ({"matches": {"path": "a", "pattern": "("}}, "not valid RE2"),
     ({"matches": {"path": "/a", "pattern": "x"}}, "absolute"),

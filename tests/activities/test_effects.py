@@ -49,6 +49,23 @@ def test_an_interrupted_call_is_not_repeated(kept: Replies, files: Files) -> Non
         assert str(told.value) == MAY_HAVE_HAPPENED
 
 
+def test_what_may_be_repeated_is_made_again_only_if_it_was_not_finished(
+    kept: Replies, files: Files
+) -> None:
+    made: list[int] = []
+
+    def run() -> tuple[str, Files]:
+        made.append(len(made))
+        if len(made) == 1:
+            raise Killed
+        return f"made {len(made)}", files
+
+    with pytest.raises(Killed):
+        once(kept, "run.7", files, run, repeatable=True)
+    for _ in range(3):
+        assert once(kept, "run.7", files, run, repeatable=True) == ("made 2", files)
+
+
 def test_a_refusal_is_a_result(kept: Replies, files: Files) -> None:
     def refuses() -> tuple[str, Files]:
         raise ToolError("no such customer")

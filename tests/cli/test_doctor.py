@@ -18,7 +18,7 @@ def test_without_a_server_it_says_what_to_do(offline):
 def test_with_server_and_worker_all_is_well_but_for_jobs_with_a_bug(engine, starter):
     found = checks(starter("doctor", "--json"))
     for name in ("server", "namespace", "search attributes", "worker", "token vocabulary",
-                 "model endpoint", "configuration", "workspaces"):  # fmt: skip
+                 "model endpoint", "configuration", "workspaces", "store"):  # fmt: skip
         assert found[name]["ok"], found[name]
     engine.job("buggy", "bug")
     try:
@@ -31,6 +31,16 @@ def test_with_server_and_worker_all_is_well_but_for_jobs_with_a_bug(engine, star
         assert "a programming error" in stuck["found"]
     finally:
         engine.do(engine.client.get_workflow_handle("buggy").terminate())
+
+
+def test_a_store_that_is_away_is_found(offline, monkeypatch, tmp_path):
+    monkeypatch.setenv("LONGHAUL_WORKSPACES", str(tmp_path))
+    monkeypatch.setenv("LONGHAUL_STORE_URL", "postgresql://me:secret@127.0.0.1:1/db")
+    ran = offline("doctor", "--json")
+    store = checks(ran)["store"]
+    assert not store["ok"]
+    assert "does not answer" in store["found"]
+    assert "secret" not in ran.out
 
 
 def test_no_worker_on_the_task_queue_is_found(starter, monkeypatch):

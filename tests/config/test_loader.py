@@ -75,7 +75,7 @@ def test_mistakes_name_file_and_key(folder: Path, text: str | bytes, expected: s
 
 def test_an_unknown_agent_is_answered_with_those_there_are(folder: Path) -> None:
     for name in ("nobody", "../creator", "", "Creator", "x" * 1000):
-        assert "the agents are creator, generalist" in problem(folder, name)
+        assert "the agents are coder, creator, generalist" in problem(folder, name)
     agent(folder, "extends: nobody")
     assert "agent 'nobody' is not known" in problem(folder)
 

@@ -1,4 +1,4 @@
-"""Records the histories that `test_replay.py` replays: `python -m tests.replay.record`.
+"""Records the histories that `test_replay.py` replays: `python -m tests.replay.record [SCENE…]`.
 
 Run it when the workflow's shape changed on purpose, before a release: the recorded files are what
 running jobs look like to the next version.
@@ -10,8 +10,9 @@ import asyncio
 import gzip
 import json
 import re
+import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,13 @@ from activities.checkpoints import Root
 from activities.rehearsal import Failure, Reply, rehearse
 from activities.rehearsal.wire import Answer, Request
 from engine.development import server
+from tests.workflows import team
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import Call
 
 HISTORIES = Path(__file__).parent / "histories"
+RECORDED = "recorded"
+"""The id that histories are replayed under: a project calls its jobs after itself."""
 TEA: dict[str, Any] = {"agent": "generalist", "instructions": "Write a guide on tea."}
 Handle = WorkflowHandle[Any, dict[str, Any]]
 
@@ -84,21 +89,61 @@ async def cancelled(jobs: Jobs) -> Handle:
     raise AssertionError("the job was not cancelled")
 
 
+async def project(jobs: Jobs, name: str = RECORDED) -> Handle:
+    """Two groups side by side that collide; the project continues as new between waves."""
+    start = team.project("groups", items=["green", "black"], history_events=60)
+    handle = await jobs.start(start, kind="Project", job_id=name)
+    await handle.signal("resume", {})
+    await jobs.result(handle)
+    return handle
+
+
+async def project_job(jobs: Jobs) -> Handle:
+    """The fork that mends the collision: a job that tells its project how it stands."""
+    handle = await project(jobs, "other")
+    told = await handle.query("status")
+    job = next(each["job"] for each in told["jobs"] if each["job"].endswith("-worker-2"))
+    return jobs.client.get_workflow_handle(job)
+
+
+def colliding() -> Any:
+    def work(told: str) -> Sequence[Call]:
+        menu = "both" if "collides" in told else told.partition("It covers these items")[0][-30:]
+        return [team.write("repo/menu.md", f"{menu}\n")]
+
+    def divide(told: str) -> Sequence[Call]:
+        groups = [{"id": f"g{n}", "title": f"Tea {n}", "items": [f"S{n}"]} for n in (1, 2)]
+        return [team.answer("output/groups.json", {"groups": groups})]
+
+    return team.Team(
+        {
+            "Divide the project's scope": divide,
+            "A wave of groups is through": lambda told: [
+                team.answer("output/groups.json", {"complete": True})
+            ],
+            "the group g": work,
+        }
+    )
+
+
 SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]] = {
     "completed": (completed, lambda: rehearse),
     "continued": (continued, lambda: rehearse),
     "steered": (steered, Awkward),
     "cancelled": (cancelled, lambda: rehearse),
+    "project": (project, colliding),
+    "project_job": (project_job, colliding),
 }
 
 
-async def record(version: str) -> None:
+async def record(version: str, scenes: Sequence[str]) -> None:
     target = HISTORIES / version
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
         async with server(ui=False) as temporal:
-            for name, (scene, model) in SCENES.items():
+            for name in scenes or SCENES:
+                scene, model = SCENES[name]
                 async with serving(temporal.client, root, model()) as jobs:
                     handle = await scene(jobs)
                 runs = temporal.client.list_workflows(f'WorkflowId="{handle.id}"')
@@ -123,4 +168,4 @@ def _anonymous(history: str) -> str:
 
 
 if __name__ == "__main__":
-    asyncio.run(record("0.1.0"))
+    asyncio.run(record("0.1.0", sys.argv[1:]))

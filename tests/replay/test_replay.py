@@ -13,8 +13,10 @@ from temporalio.worker import Replayer
 
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import runner
+from tests.replay import record
 from tests.replay.record import HISTORIES, SCENES
 from workflows.job import Job
+from workflows.project import Project
 
 RECORDED = sorted(HISTORIES.glob("*/*.json.gz"))
 WORKFLOWS = Path(__file__).parents[2] / "workflows"
@@ -34,9 +36,11 @@ def test_every_scene_is_recorded() -> None:
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}")
 async def test_history_replays(path: Path) -> None:
     text = recorded(path)
-    replayer = Replayer(workflows=[Job], data_converter=DATA_CONVERTER, workflow_runner=runner())
+    replayer = Replayer(
+        workflows=[Job, Project], data_converter=DATA_CONVERTER, workflow_runner=runner()
+    )
     result = await replayer.replay_workflow(
-        WorkflowHistory.from_json("recorded", text), raise_on_replay_failure=False
+        WorkflowHistory.from_json(record.RECORDED, text), raise_on_replay_failure=False
     )
     assert result.replay_failure is None, result.replay_failure
 
@@ -44,9 +48,11 @@ async def test_history_replays(path: Path) -> None:
 async def test_replay_notices_another_shape() -> None:
     """The check can fail: a history whose activities are other than the code's is refused."""
     text = recorded(RECORDED[0])
-    replayer = Replayer(workflows=[Job], data_converter=DATA_CONVERTER, workflow_runner=runner())
+    replayer = Replayer(
+        workflows=[Job, Project], data_converter=DATA_CONVERTER, workflow_runner=runner()
+    )
     result = await replayer.replay_workflow(
-        WorkflowHistory.from_json("recorded", text.replace('"model_call"', '"other_call"')),
+        WorkflowHistory.from_json(record.RECORDED, text.replace('"model_call"', '"other_call"')),
         raise_on_replay_failure=False,
     )
     assert result.replay_failure is not None

@@ -34,10 +34,10 @@ class Jobs:
     queue: str
 
     async def start(
-        self, *values: Any, job_id: str | None = None
+        self, *values: Any, job_id: str | None = None, kind: str = "Job"
     ) -> WorkflowHandle[Any, dict[str, Any]]:
         return await self.client.start_workflow(
-            "Job",
+            kind,
             args=list(values),
             id=job_id or f"{self.queue}-{next(_numbers)}",
             task_queue=self.queue,

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from activities.documents import contains_quote, extract
+from activities.stores import requirements as rows
+from activities.stores.engine import Store
 from tests.workflows.serving import Jobs
 
 PDF = "pypdf-7.1.0/resources/Seige_of_Vicksburg_Sample_OCR-crazyones-merged.pdf"
@@ -44,6 +46,8 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
     assert len({c["page"] for c in cited if c["document"].endswith(".pdf")}) > 3
     listed = json.loads((folder / "output/requirements.json").read_text())
     assert len(listed) == len(found)
+    stored = Store(jobs.root).run(lambda connection: rows.of_job(connection, handle.id))
+    assert [json.loads(row.final_json) for row in stored] == found
 
 
 async def test_text_lies_beside_each_document_with_its_page_marks(

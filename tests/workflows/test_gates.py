@@ -191,6 +191,12 @@ def test_completion_is_refused(found: GateFacts, expected: list[str]) -> None:
         assert all(words in reason for words in expected if rewinds == 0 or words != "todo_rewind")
 
 
+def test_what_a_store_lacks_is_never_given_up() -> None:
+    lacking = GateFacts(plan_phases=2, unstored=["2 writes wait, since the store is away"])
+    for rewinds in (0, 1):
+        assert "2 writes wait, since the store is away" in refused(covered(), lacking, rewinds)
+
+
 def test_completion_passes() -> None:
     assert completion_gate(covered(), DONE, 0) is None
 

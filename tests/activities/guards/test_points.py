@@ -97,6 +97,7 @@ def end(job: Standing, tool: str, points: list[str], **details: Any) -> Ending:
         ("todo_complete", "todo_complete", ["todo_complete", "phase_end"]),
         ("phase_end", "todo_complete", ["todo_complete", "phase_end"]),
         ("job_complete", "job_complete", ["job_complete"]),
+        ("subagent_end", "job_complete", ["job_complete", "subagent_end"]),
         ("before_tool", "todo_rewind", []),
     ],
 )
@@ -128,9 +129,27 @@ def test_a_stop_hook_is_told_whether_one_has_blocked_before(tmp_path: Path) -> N
     assert again.refusal == "Refused by h: True"
 
 
+def test_the_end_of_a_projects_job_is_that_of_a_sub_agent(tmp_path: Path) -> None:
+    body = "print(event['hook_event_name'], file=sys.stderr); sys.exit(2)"
+    scripts = {event: hook(tmp_path / f"{event}.py", body) for event in ("Stop", "SubagentStop")}
+    job = Standing.begin(
+        tmp_path, set={"hooks": {event: [script] for event, script in scripts.items()}}
+    )
+    assert end(job, "job_complete", ["job_complete"]).refusal.endswith(": Stop")
+    ending = end(job, "job_complete", ["job_complete", "subagent_end"])
+    assert ending.refusal.endswith(": SubagentStop")
+    assert guarded_route(job.open().config, REGISTRY["job_complete"]).guarded
+    free = begin(tmp_path / "free", rule(point="subagent_end"))
+    assert end(free, "job_complete", ["job_complete"]).refusal == ""
+
+
 def test_without_guards_of_theirs_routes_stay_as_they_are(tmp_path: Path) -> None:
     config = Standing.begin(tmp_path).open().config
-    assert all(guarded_route(config, entry) == entry.route for entry in REGISTRY.values())
+    others = {
+        name for name, entry in REGISTRY.items() if guarded_route(config, entry) != entry.route
+    }
+    # The notes and summaries of these are kept: credentials are looked for in them.
+    assert others == {"todo_complete", "todo_rewind", "job_complete"}
 
 
 def test_a_call_that_hooks_are_asked_about_is_a_regular_activity(tmp_path: Path) -> None:

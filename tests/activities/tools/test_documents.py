@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from activities import tokens
+from activities.documents import Page
+from activities.tools.documents import _chunks
 from tests.activities.standing import Standing
 
 QUOTE = "Every invoice must be kept for ten years."
@@ -33,6 +38,66 @@ def test_chunks_hold_the_whole_document(job: Standing, text: str) -> None:
     parts = [job.text(chunk["path"]) for chunk in manifest["chunks"]]
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert max(tokens.count(part) for part in parts) <= 500
+
+
+def paged(count: int) -> str:
+    """A document of that many pages, two paragraphs of about 40 tokens on each."""
+    words = " ".join(["obligation"] * 35)
+    return "\n".join(f"[page {n}]\nA{n} {words}\n\nB{n} {words}\n" for n in range(1, count + 1))
+
+
+def manifest_of(job: Standing, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(job.text(f"chunks/{name}/manifest.json"))
+    return found
+
+
+def test_chunks_name_their_pages_and_share_what_was_asked_for(job: Standing) -> None:
+    job.write("documents/c.md", "c")
+    job.write("documents/c.md.txt", paged(20))
+    job.call("chunk_document", path="documents/c.md", max_tokens=200, overlap=60)
+    manifest = manifest_of(job, "c.md")
+    assert manifest["document"] == "documents/c.md"
+    assert (manifest["max_tokens"], manifest["overlap"]) == (200, 60)
+    texts = [job.text(chunk["path"]) for chunk in manifest["chunks"]]
+    for chunk, text in zip(manifest["chunks"], texts, strict=True):
+        assert chunk["pages"] == sorted({int(n) for n in re.findall(r"[AB](\d+) ", text)})
+        assert chunk["tokens"] == tokens.count(text) <= 200
+    for text, following in itertools.pairwise(texts):
+        assert text.split("\n\n")[-1].strip() == following.split("\n\n")[0].strip()
+
+
+def test_chunks_take_the_agents_sizes_and_replace_those_before(job: Standing) -> None:
+    job.write("documents/c.md", "c")
+    job.write("documents/c.md.txt", paged(100))
+    job.call("chunk_document", path="documents/c.md", max_tokens=100, overlap=0)
+    many = len(manifest_of(job, "c.md")["chunks"])
+    job.call("chunk_document", path="documents/c.md")
+    manifest = manifest_of(job, "c.md")
+    assert (manifest["max_tokens"], manifest["overlap"]) == (1500, 150)
+    assert len(manifest["chunks"]) < many
+    there = {path for path in job.paths() if path.startswith("chunks/")}
+    named = {chunk["path"] for chunk in manifest["chunks"]}
+    assert there == named | {"chunks/c.md/manifest.json"}
+
+
+def test_documents_of_one_name_keep_their_chunks_apart(job: Standing) -> None:
+    for folder in ("one", "two"):
+        job.write(f"documents/{folder}/c.md", f"Text {folder}.")
+        job.call("chunk_document", path=f"documents/{folder}/c.md")
+    assert "Text one." in job.text("chunks/one/c.md/chunk_001.md")
+    assert "Text two." in job.text("chunks/two/c.md/chunk_001.md")
+
+
+def test_chunking_takes_linear_time() -> None:
+    def seconds(size: int) -> float:
+        pages = [Page(1, "a few words of a very long paragraph " * size)]
+        start = time.perf_counter()
+        assert _chunks(pages, 8000, 4000)
+        return time.perf_counter() - start
+
+    seconds(1000)
+    short = min(seconds(4000) for _ in range(3))
+    assert min(seconds(32_000) for _ in range(3)) < 20 * short
 
 
 def test_a_citation_names_the_page_it_is_on(job: Standing) -> None:

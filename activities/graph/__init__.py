@@ -1,0 +1,25 @@
+"""The graph that jobs share: embedded by default, or Neo4j."""
+
+from activities.graph.model import (
+    Graph,
+    GraphAway,
+    GraphRefused,
+    Limits,
+    Query,
+    Rows,
+    Table,
+)
+from activities.graph.opening import graph_folder, graph_url, open_graph
+
+__all__ = [
+    "Graph",
+    "GraphAway",
+    "GraphRefused",
+    "Limits",
+    "Query",
+    "Rows",
+    "Table",
+    "graph_folder",
+    "graph_url",
+    "open_graph",
+]

@@ -1,0 +1,48 @@
+"""Which graph it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from activities.checkpoints import Root
+from activities.graph.embedded import Embedded
+from activities.graph.model import Graph, Limits
+from activities.graph.neo4j import Neo4j
+from config.graphing import GraphSchema
+
+
+def graph_url() -> str | None:
+    """Of the server, when it is not the embedded graph. It may hold a password."""
+    return os.environ.get("LONGHAUL_GRAPH_URL") or None
+
+
+def graph_folder(root: Path) -> Path:
+    """Where the embedded graph of a workspaces root lies."""
+    return root / ".longhaul" / "graph"
+
+
+@contextmanager
+def open_graph(
+    root: Root,
+    schema: GraphSchema,
+    heartbeat: Callable[[], None] | None = None,
+    limits: Limits | None = None,
+) -> Iterator[Graph]:
+    """The graph of the workspaces root, or the one at LONGHAUL_GRAPH_URL.
+
+    Raises:
+        GraphAway: it cannot be reached, or the address or the driver is wrong.
+    """
+    url = graph_url()
+    graph: Graph = (
+        Neo4j(url, schema, limits)
+        if url
+        else Embedded(graph_folder(root.path), schema, limits, heartbeat)
+    )
+    try:
+        yield graph
+    finally:
+        graph.close()

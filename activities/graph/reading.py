@@ -1,0 +1,70 @@
+"""Whether a query only reads.
+
+The engine's read-only mode is not enough: it still reads and writes files of the host (LOAD FROM,
+COPY TO) and takes settings. So a word that begins any such clause is refused wherever it stands
+outside of quotes; and quoting is kept so plain that there is one way to read it.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 8000
+DEEPEST = 50
+_FIRST = ("MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN")
+_REFUSED = frozenset(
+    {
+        *("ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "CHECKPOINT", "COMMENT", "COMMIT"),
+        *("COPY", "CREATE", "DELETE", "DETACH", "DROP", "EXPLAIN", "EXPORT", "FORCE", "FOREACH"),
+        *("IMPORT", "INSERT", "INSTALL", "LOAD", "MACRO", "MERGE", "PROFILE", "REMOVE"),
+        *("ROLLBACK", "SET", "UNINSTALL", "UPDATE", "USE"),
+    }
+)
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+
+
+def refusal(query: str, parameters: dict[str, object]) -> str:
+    """Why this query is not run; empty when it is."""
+    if len(query) > LONGEST:
+        return f"The query has {len(query):,} characters; the most is {LONGEST:,}."
+    if "\\" in query:
+        return "The query has a backslash. Pass text that needs one in parameters, as $name."
+    bare = _QUOTED.sub(" '' ", query)
+    if re.search(r"['\"`]", bare.replace("''", "")):
+        return "The query has a quote that is not closed. Pass text with quotes in parameters."
+    if "//" in bare or "/*" in bare:
+        return "The query has a comment. Leave comments out."
+    if ";" in bare.rstrip().removesuffix(";"):
+        return "Send one statement at a time."
+    if _depth(bare) > DEEPEST:
+        return f"The query nests brackets deeper than {DEEPEST}. Write it in steps, with WITH."
+    words = re.findall(r"[^\W\d]\w*", bare)
+    if not words or words[0].upper() not in _FIRST:
+        return f"Only reading is allowed here: begin with {', '.join(_FIRST)}."
+    for word in words:
+        if word.upper() in _REFUSED:
+            return (
+                f"{word.upper()} is not allowed: this tool only reads. To write, call "
+                "create_requirement_node or create_fulfillment_relationship; for the schema, "
+                "get_database_schema. A name of that spelling goes between backticks."
+            )
+    missing = sorted(set(re.findall(r"\$(\w+)", bare)) - set(parameters))
+    if missing:
+        return f"The query uses ${missing[0]}, which parameters does not give."
+    return ""
+
+
+def ordered(query: str) -> bool:
+    """Whether the query says in which order its rows come."""
+    return bool(re.search(r"\bORDER\s+BY\b", _QUOTED.sub(" ", query), re.IGNORECASE))
+
+
+def _depth(text: str) -> int:
+    deepest = depth = 0
+    for sign in text:
+        if sign in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif sign in ")]}":
+            depth -= 1
+    return deepest

@@ -1,0 +1,1 @@
+"""MCP servers: their processes and connections, which the worker owns, and what they declare."""

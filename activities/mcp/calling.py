@@ -1,0 +1,76 @@
+"""Calls of servers' tools, with a private folder where they work on files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mcp.types import CallToolResult
+
+from activities.mcp.errors import Away, Failed, Interrupted
+from activities.mcp.results import text_of
+from activities.mcp.servers import servers
+from activities.private import private_folder
+from activities.tools.context import ToolContext, ToolError, Unreached
+from config.servers import Declared
+
+LOST = (
+    "{why}. The call may have happened, wholly or in part, or not. Nothing of it is in the "
+    "workspace. Check what is there before you call it again."
+)
+
+
+def call(declared: Declared, context: ToolContext, arguments: dict[str, Any]) -> str:
+    """The result, as text; for a server that works on files, with what it changed in `context`.
+
+    Raises:
+        ToolError: the server says that it cannot be done, or was lost while it did it.
+        Unreached: the server is not there, and nothing was done.
+    """
+    if context.config.mcp[declared.server].cwd is None:
+        return _answer(_asked(declared, context, arguments, None))
+    with private_folder(context.files, context.root, context.job) as private:
+        result = _asked(declared, context, arguments, private.path)
+        text = _relative(text_of(result), private.path)
+        if result.is_error:
+            raise ToolError(text)
+        # The server has ended: nobody writes there any more.
+        context.files = private.read_back()
+    return "\n".join([text, *private.notes])
+
+
+def _asked(
+    declared: Declared, context: ToolContext, arguments: dict[str, Any], folder: Path | None
+) -> CallToolResult:
+    again = declared.effect != "once"
+    try:
+        return servers().call(
+            declared.server,
+            context.config.mcp[declared.server],
+            declared.tool,
+            arguments,
+            key=context.key,
+            repeatable=again,
+            folder=folder,
+            wanted=context.heartbeat,
+        )
+    except Away as away:
+        raise Unreached(str(away)) from away
+    except Failed as failed:
+        raise ToolError(_relative(str(failed), folder) if folder else str(failed)) from failed
+    except Interrupted as lost:
+        if again:
+            raise ToolError(f"{lost}. Try something smaller, or another way.") from lost
+        raise ToolError(LOST.format(why=lost)) from lost
+
+
+def _answer(result: CallToolResult) -> str:
+    text = text_of(result)
+    if result.is_error:
+        raise ToolError(text)
+    return text
+
+
+def _relative(text: str, folder: Path) -> str:
+    """Paths as the workspace has them: the private folder's own is another in every attempt."""
+    return text.replace(f"{folder}/", "").replace(str(folder), ".")

@@ -1,0 +1,156 @@
+"""One connection to a server, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, cast
+
+from mcp import Client, MCPError
+from mcp.client._transport import TransportStreams
+from mcp.types import CallToolResult, Implementation, RequestParamsMeta, Tool
+
+from activities.guards.secrets import redact
+from activities.mcp.errors import Away
+from activities.mcp.transport import SENDING, LastWords, Sending, http, process
+from config.servers import Server
+
+KEY = "longhaul/idempotencyKey"
+"""Name in a call's `_meta` of the key that its retries share."""
+MOST_PAGES = 50
+LISTED_SECONDS = 30
+
+# A server may print what is no message; each such line would be a traceback in the worker's log.
+logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
+
+
+class Connection:
+    """Lives in a task of its own, since what it opens must be closed by the task that opened it."""
+
+    def __init__(self, name: str, server: Server, folder: Path | None) -> None:
+        self.name = name
+        self.server = server
+        self._folder = folder
+        self._words = LastWords()
+        self._ready = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._client: Client | None = None
+        self._why = ""
+        self._task = asyncio.create_task(self._hold())
+
+    async def opened(self) -> None:
+        """Wait until the server has answered.
+
+        Raises:
+            Away: it did not, and has been stopped.
+        """
+        try:
+            async with asyncio.timeout(self.server.start_seconds):
+                await self._ready.wait()
+        except TimeoutError:
+            self._why = f"it did not answer within {self.server.start_seconds} s"
+            await self.close()
+        except asyncio.CancelledError:  # nobody waits for it any more
+            self._task.cancel()
+            raise
+        if not self.usable:
+            what = self.server.url or self.server.command[0]
+            raise Away(
+                f"The MCP server {self.name} ({what}) cannot be reached: {self._why}"
+                f"{self.last_words}. Check that it runs as configured."
+            )
+
+    @property
+    def usable(self) -> bool:
+        return self._client is not None and not self._task.done()
+
+    @property
+    def last_words(self) -> str:
+        """For messages: what the process said at the end, if anything."""
+        said = redact(self._words.text)[-500:]
+        return f" (it said: {said})" if said else ""
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], key: str, sending: Sending
+    ) -> CallToolResult:
+        """Raises MCPError, and whatever the client makes of an answer that is none."""
+        SENDING.set(sending)
+        assert self._client
+        meta = cast(RequestParamsMeta, {KEY: key})
+        asked = asyncio.create_task(
+            self._client.call_tool(
+                tool, arguments, read_timeout_seconds=self.server.call_seconds, meta=meta
+            )
+        )
+        try:
+            # With HTTP the connection may end without a word to those who wait for an answer.
+            await asyncio.wait({asked, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                await asyncio.wait({asked}, timeout=1)
+            if not asked.done():
+                raise ConnectionError(self._why or "the connection ended")
+            return asked.result()
+        finally:
+            # Also when nobody wants the answer any more: the server is told.
+            asked.cancel()
+
+    async def tools(self) -> list[Tool]:
+        """Everything it declares.
+
+        Raises:
+            Away: it does not say.
+        """
+        found: list[Tool] = []
+        cursor: str | None = None
+        try:
+            assert self._client
+            async with asyncio.timeout(LISTED_SECONDS):
+                for _ in range(MOST_PAGES):
+                    page = await self._client.list_tools(cursor=cursor)
+                    found += page.tools
+                    cursor = page.next_cursor
+                    if cursor is None:
+                        break
+        except Exception as error:
+            raise Away(
+                f"The MCP server {self.name} did not list its tools: {told(error)}"
+                f"{self.last_words}. Check it."
+            ) from error
+        return found
+
+    async def close(self) -> None:
+        """End it, and its process."""
+        self._closing.set()
+        if not self._ready.is_set():
+            self._task.cancel()
+        await asyncio.wait({self._task}, timeout=10)
+        if not self._task.done():
+            self._task.cancel()
+
+    async def _hold(self) -> None:
+        info = Implementation(name="longhaul", version="1")
+        try:
+            async with Client(self._transport(), cache=None, client_info=info) as client:
+                self._client = client
+                self._ready.set()
+                await self._closing.wait()
+        except Exception as error:
+            self._why = self._why or told(error)
+        finally:
+            self._client = None
+            self._ready.set()
+
+    def _transport(self) -> AbstractAsyncContextManager[TransportStreams]:
+        if self.server.url:
+            return http(self.server)
+        return process(self.server, self._folder, self._words)
+
+
+def told(error: BaseException) -> str:
+    """An error in a line; of a group, its first member."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = str(error) if isinstance(error, (MCPError, Away)) else f"{type(error).__name__}: {error}"
+    return " ".join(redact(text).split())[:300].rstrip(".")

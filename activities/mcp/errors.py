@@ -1,0 +1,20 @@
+"""What can come of a call that is no result.
+
+Away            the server cannot be reached, and nothing was done
+Failed          the server, or the way to it, says that the call cannot be done
+Interrupted     the server was lost after the call was sent: it may have been done
+"""
+
+from __future__ import annotations
+
+
+class Away(Exception):
+    """The server cannot be reached and nothing was done; names it, and what to do."""
+
+
+class Failed(Exception):
+    """The call was answered with an error; the message is for the model."""
+
+
+class Interrupted(Exception):
+    """The call was sent and no answer came; the message says what happened instead."""

@@ -1,0 +1,50 @@
+"""What a server answered, as text for the model."""
+
+from __future__ import annotations
+
+import json
+
+from mcp.types import (
+    AudioContent,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+
+from activities.plain import plain
+
+MOST_CHARACTERS = 1_000_000
+"""Of a result: what is beyond is never shown, and need not be kept."""
+SILENT = "(the tool answered nothing)"
+
+
+def text_of(result: CallToolResult) -> str:
+    """The result's parts one after the other; of what is no text, what it is."""
+    parts = [_part(block) for block in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
+    text = plain("\n\n".join(part for part in parts if part.strip())) or SILENT
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    half = MOST_CHARACTERS // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters are left out]\n{text[-half:]}"
+
+
+def _part(block: ContentBlock) -> str:
+    match block:
+        case TextContent():
+            return block.text
+        case ImageContent() | AudioContent():
+            size = len(block.data) * 3 // 4
+            return f"[{block.type} {block.mime_type}, {size:,} bytes: not shown]"
+        case ResourceLink():
+            return f"[resource {block.uri}: {block.description or block.name}]"
+        case EmbeddedResource():
+            held = block.resource
+            if isinstance(held, TextResourceContents):
+                return held.text
+            return f"[resource {held.uri}, {len(held.blob) * 3 // 4:,} bytes: not shown]"

@@ -1,0 +1,185 @@
+"""The MCP servers of this worker: started at first use, shared by its jobs, ended with it.
+
+They live on an event loop in a thread of its own, since the client is asynchronous and tools run
+in threads. One per process, so that jobs which name the same server share its process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import TimeoutError as NotYet
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mcp import MCPError
+from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolResult, Tool
+
+from activities.mcp.connection import Connection, told
+from activities.mcp.errors import Away, Failed, Interrupted
+from activities.mcp.transport import Sending
+from config.servers import Server
+
+TICK = 0.2
+"""Seconds between two looks at whether a call is still wanted."""
+SESSION_OVER = "Session terminated"
+"""How the client words that an HTTP server no longer knows the session."""
+R = TypeVar("R")
+
+
+class Servers:
+    """Connections by what they are made of."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._connections: dict[str, Connection] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        # Its end is the end of the processes it started (`activities.mcp.keeper`).
+        self._thread = threading.Thread(target=self._loop.run_forever, name="mcp", daemon=True)
+        self._thread.start()
+
+    def tools(self, name: str, server: Server, folder: Path | None = None) -> list[Tool]:
+        """What a server declares.
+
+        Raises:
+            Away: it cannot be reached.
+        """
+        return self._wait(self._tools(name, server, folder), lambda: None)
+
+    def call(
+        self,
+        name: str,
+        server: Server,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        key: str,
+        repeatable: bool,
+        folder: Path | None = None,
+        wanted: Callable[[], None] = lambda: None,
+    ) -> CallToolResult:
+        """Call a tool.
+
+        Args:
+            key: Which its retries share; the server is told.
+            repeatable: Whether a call that was interrupted may be sent once more.
+            folder: The private folder of a server that works on files: it is then a process of
+                this call's alone.
+            wanted: Called all the while; what it raises ends the call.
+
+        Raises:
+            Away: nothing was done.
+            Failed: the server says that it cannot be done.
+            Interrupted: it may have been done.
+        """
+        work = self._call(name, server, tool, arguments, key, repeatable, folder)
+        return self._wait(work, wanted)
+
+    def _wait(self, work: Coroutine[Any, Any, R], wanted: Callable[[], None]) -> R:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            while True:
+                try:
+                    return future.result(TICK)
+                except NotYet:
+                    if future.done():
+                        raise
+                    wanted()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def _tools(self, name: str, server: Server, folder: Path | None) -> list[Tool]:
+        connection = await self._connection(name, server, folder)
+        try:
+            return await connection.tools()
+        except Away:
+            await self._drop(connection)
+            raise
+        finally:
+            if folder:
+                await connection.close()
+
+    async def _call(
+        self,
+        name: str,
+        server: Server,
+        tool: str,
+        arguments: dict[str, Any],
+        key: str,
+        repeatable: bool,
+        folder: Path | None,
+    ) -> CallToolResult:
+        why = ""
+        for again in (False, True):
+            sending = Sending()
+            connection = await self._connection(name, server, folder)
+            try:
+                return await connection.call(tool, arguments, key, sending)
+            except MCPError as error:
+                if error.code == REQUEST_TIMEOUT:
+                    await self._drop_if_silent(connection)
+                    raise Interrupted(
+                        f"{name} has not answered within {server.call_seconds} s"
+                    ) from error
+                if error.code != CONNECTION_CLOSED and error.message != SESSION_OVER:
+                    raise Failed(error.message) from error
+                if error.message == SESSION_OVER:
+                    sending.sent = False
+            except ConnectionError:
+                pass
+            except Exception as error:
+                # It answered, but not with what the protocol calls a result.
+                raise Failed(f"{name} answered what is no result: {told(error)}") from error
+            finally:
+                if folder:
+                    await connection.close()
+            await self._drop(connection)
+            why = connection.last_words
+            if sending.sent and (again or not repeatable):
+                raise Interrupted(f"{name} ended during the call{why}")
+        raise Away(f"The MCP server {name} ends as soon as it is called{why}. Check it.")
+
+    async def _connection(self, name: str, server: Server, folder: Path | None) -> Connection:
+        if folder:
+            alone = Connection(name, server, folder)
+            await alone.opened()
+            return alone
+        key = _key(server)
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            found = self._connections.get(key)
+            if found is None or not found.usable:
+                found = Connection(name, server, None)
+                await found.opened()
+                self._connections[key] = found
+        return found
+
+    async def _drop(self, connection: Connection) -> None:
+        for key, held in list(self._connections.items()):
+            if held is connection:
+                del self._connections[key]
+        await connection.close()
+
+    async def _drop_if_silent(self, connection: Connection) -> None:
+        """A server that does not even list its tools any more hangs."""
+        try:
+            async with asyncio.timeout(2):
+                await connection.tools()
+        except (Away, TimeoutError):
+            await self._drop(connection)
+
+
+def _key(server: Server) -> str:
+    """What makes two servers the same: how they are reached, the values of variables included."""
+    values = [os.environ.get(name) for name in (*server.env.values(), *server.headers.values())]
+    reached = server.model_dump_json(exclude={"tools", "effects", "away"})
+    return f"{reached}{values}"
+
+
+@cache
+def servers() -> Servers:
+    """Those of this process."""
+    return Servers()

@@ -1,0 +1,188 @@
+"""How a server is spoken to: a process's streams or HTTP, watched for whether a call went out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import httpx2
+from mcp import StdioServerParameters, stdio_client
+from mcp.client._transport import TransportStreams, WriteStream
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+
+from activities.mcp.errors import Away
+from config.servers import WORKSPACE, Server
+
+KEEPER = Path(__file__).with_name("keeper.py")
+LAST_WORDS = 2000
+"""Bytes of a server's standard error that are kept for messages."""
+CONNECT_SECONDS = 10
+
+
+@dataclass
+class Sending:
+    """What is known of the call under way."""
+
+    sent: bool = False
+    """Whether the server may have received it."""
+
+
+SENDING: ContextVar[Sending | None] = ContextVar("SENDING", default=None)
+
+
+class LastWords:
+    """The end of what a process writes to its standard error."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+
+    @property
+    def text(self) -> str:
+        return " ".join(self._kept.decode(errors="replace").split())
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[int]:
+        """A descriptor for the process to write to; it is closed afterwards."""
+        loop = asyncio.get_running_loop()
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+
+        def read() -> None:
+            try:
+                piece = os.read(ours, 65_536)
+            except BlockingIOError:
+                return
+            self._kept = (self._kept + piece)[-LAST_WORDS:]
+            if not piece:
+                loop.remove_reader(ours)
+
+        loop.add_reader(ours, read)
+        try:
+            yield theirs
+        finally:
+            read()
+            loop.remove_reader(ours)
+            os.close(ours)
+            os.close(theirs)
+
+
+class _Watched:
+    """A stream to the server that notes when a message of a call has been taken from it."""
+
+    def __init__(self, inner: WriteStream[SessionMessage]) -> None:
+        self._inner = inner
+
+    async def send(self, item: SessionMessage, /) -> None:
+        sending = SENDING.get()
+        try:
+            await self._inner.send(item)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise
+        except BaseException:
+            if sending:
+                sending.sent = True
+            raise
+        if sending:
+            sending.sent = True
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+
+
+@asynccontextmanager
+async def process(
+    server: Server, folder: Path | None, words: LastWords
+) -> AsyncIterator[TransportStreams]:
+    """A process of the server's own, which ends with this, and with the worker.
+
+    Args:
+        folder: The private folder of a server that works on files.
+        words: Takes what it writes to its standard error.
+
+    Raises:
+        Away: a variable of the worker is not set.
+    """
+    command = [part.replace(WORKSPACE, str(folder)) for part in server.command]
+    async with words.listening() as stderr:
+        parameters = StdioServerParameters(
+            command=sys.executable,
+            args=["-I", "-S", str(KEEPER), str(os.getpid()), *command],
+            env=variables(server.env.items()),
+            cwd=folder,
+            # What is not UTF-8 is a line that is no message, not the end of the connection.
+            encoding_error_handler="replace",
+        )
+        with os.fdopen(stderr, "w", closefd=False) as errlog:
+            async with stdio_client(parameters, errlog) as (read, write):
+                yield read, _Watched(write)
+
+
+class _Watching(httpx2.AsyncHTTPTransport):
+    """Notes whether a request may have reached the server."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        sending = SENDING.get()
+        if sending:
+            sending.sent = True
+        try:
+            return await super().handle_async_request(request)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            if sending:
+                sending.sent = False
+            raise
+
+
+@asynccontextmanager
+async def http(server: Server) -> AsyncIterator[TransportStreams]:
+    """Streamable HTTP.
+
+    Raises:
+        Away: a variable of the worker is not set.
+    """
+    assert server.url
+    headers: dict[str, Any] = variables(server.headers.items())
+    timeout = httpx2.Timeout(CONNECT_SECONDS, read=server.call_seconds + 5)
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout, transport=_Watching()) as client,
+        streamable_http_client(server.url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+def variables(wanted: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Names with the values of the worker's variables.
+
+    Raises:
+        Away: one is not set.
+    """
+    found = {}
+    for name, variable in wanted:
+        value = os.environ.get(variable)
+        if value is None:
+            raise Away(
+                f"the worker's variable {variable} is not set; set it and restart the worker"
+            )
+        found[name] = value
+    return found

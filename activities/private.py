@@ -1,0 +1,163 @@
+"""Private folders: what a command or server works in, apart from the job's folder and checkpoints.
+
+Each attempt has one for itself, brought to the tree it starts from; what was changed there is read
+back into a new tree when it ends. A folder is kept for the next attempt of the job, so that one
+of thousands of files is brought up to date by what differs. One whose end nobody saw — its worker
+was killed, or its content was not read back — is thrown away: a process that outlived its attempt
+may still be writing there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from activities.checkpoints import CheckpointMissing, Files, Root, folder_io, folder_name
+from activities.checkpoints.bringing import NOT_OURS, Bringing
+from activities.checkpoints.locks import locked
+from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.taking import Known, Limits, Taking, look
+
+MOST = 64
+"""Attempts of one job that may have a folder at a time."""
+STALE_NANOSECONDS = 2_000_000_000
+"""Of a file that changed less long ago, its times do not tell that it is still the same."""
+
+
+@dataclass
+class PrivateFolder:
+    """A folder of one attempt. `notes`: what `read_back` left out, a line each."""
+
+    path: Path
+    _base: Files
+    _known: Known
+    _limits: Limits
+    _tree: str | None = None
+    """What is known to be there; None once that is not known."""
+    notes: list[str] = field(default_factory=list)
+
+    def read_back(self) -> Files:
+        """The files as they are there now: links as links, nested repositories, empty folders.
+
+        Call it when nothing writes there any more.
+
+        Raises:
+            FilesError: more than a checkpoint can take; says how much.
+            OSError: the folder cannot be read.
+        """
+        taking = Taking(self._base, self._known, self._limits)
+        with _opened(self.path) as fd:
+            tree = taking.take(fd)
+            kept = sorted(NOT_OURS.intersection(folder_io.names(fd)))
+        left_out = [f"Left out {name.decode()}/: the system keeps that folder." for name in kept]
+        self.notes = [*taking.notes, *left_out]
+        files = Files(self._base.store, tree.hex(), limit=self._base.limit)
+        # What no tree can hold would otherwise meet the next attempt.
+        self._tree = None if self.notes else files.id
+        return files
+
+
+@contextmanager
+def private_folder(
+    files: Files, root: Root, job: str, limits: Limits | None = None
+) -> Iterator[PrivateFolder]:
+    """A folder that holds `files`, for as long as the body runs and for nobody else.
+
+    Raises:
+        OSError: it cannot be made (disk full, permissions).
+        CheckpointMissing: the tree is not in the store.
+    """
+    pool = root.path / ".longhaul" / "private" / folder_name(job)
+    pool.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        place = _free_place(pool, stack)
+        record = place / "holds.json"
+        folder = place / "workspace"
+        held = _held(record)
+        # Not known while somebody works there: who finds no record starts from nothing.
+        record.unlink(missing_ok=True)
+        try:
+            _bring(files, place, folder, held)
+        except CheckpointMissing:
+            if held is None:
+                raise
+            _bring(files, place, folder, None)
+        mark = place / "now"
+        mark.write_bytes(b"")
+        fresh = mark.stat().st_mtime_ns - STALE_NANOSECONDS
+        with _opened(folder) as fd:
+            known = look(files, fd, fresh)
+        private = PrivateFolder(folder, files, known, limits or Limits())
+        yield private
+        if private._tree is not None:
+            draft = place / "holds.new"
+            draft.write_text(json.dumps({"tree": private._tree}))
+            draft.rename(record)
+
+
+def forget_private(root: Root, job: str) -> None:
+    """Throw a closed job's folders away."""
+    shutil.rmtree(root.path / ".longhaul" / "private" / folder_name(job), ignore_errors=True)
+
+
+def _free_place(pool: Path, stack: ExitStack) -> Path:
+    """A place of the pool that nobody holds; its lock dies with the process."""
+    for number in range(MOST):
+        place = pool / str(number)
+        place.mkdir(exist_ok=True)
+        try:
+            stack.enter_context(locked(place / "lock", seconds=0))
+        except TimeoutError:
+            continue
+        return place
+    raise OSError(f"All {MOST} folders in {pool} are in use; end some of the calls that hold them.")
+
+
+def _held(record: Path) -> str | None:
+    try:
+        return str(json.loads(record.read_text())["tree"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _bring(files: Files, place: Path, folder: Path, held: str | None) -> None:
+    gone, drafts = place / "gone", place / "drafts"
+    if held is None and folder.exists():
+        gone.mkdir(exist_ok=True)
+        # Renamed, not emptied: whoever still writes there does not reach the new one.
+        folder.rename(gone / secrets.token_hex(6))
+    folder.mkdir(exist_ok=True)
+    drafts.mkdir(exist_ok=True)
+    known = [bytes.fromhex(held)] if held else [EMPTY_TREE]
+    with _opened(folder) as fd, _opened(drafts) as drafts_fd:
+        bringing = Bringing(files.store, drafts_fd, gone)
+        bringing.folder(fd, (), known, bytes.fromhex(files.id), scan=False)
+    if bringing.found and held is not None:
+        # Something was there that is in no tree of ours: not trusted any further.
+        _bring(files, place, folder, None)
+    shutil.rmtree(drafts, ignore_errors=True)
+    _throw_away(gone)
+
+
+def _throw_away(folder: Path) -> None:
+    """Remove what commands left, whatever the modes they gave it."""
+    for at, names, _ in os.walk(folder):
+        for path in (Path(at) / name for name in names):
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

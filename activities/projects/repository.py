@@ -1,0 +1,197 @@
+"""A project's git repository: an ordinary one, which people can clone.
+
+Every operation goes from commit to commit and is a function of its arguments and the date, so
+that one that is retried makes the same commits again. Branches are put where the record says that
+they are; nothing is read from them.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pygit2
+from pygit2.enums import FileMode
+
+from activities.checkpoints import CheckpointMissing, Files, Root, escape, folder_name, unescape
+from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw, build, entries
+from activities.checkpoints.names import from_bytes, to_bytes
+from activities.checkpoints.objects import EMPTY_TREE
+
+MAIN = "main"
+MODES = {FileMode.BLOB: FILE, FileMode.BLOB_EXECUTABLE: EXECUTABLE, FileMode.LINK: LINK}
+
+
+def repository_path(root: Root, project: str) -> Path:
+    """Where the repository of a project is."""
+    return root.path / ".longhaul" / "projects" / f"{folder_name(project)}.git"
+
+
+class Repository:
+    """A handle on a project's repository; for one thread."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises CheckpointMissing if there is none."""
+        self.path = path
+        try:
+            self.git = pygit2.Repository(str(path))
+        except (pygit2.GitError, KeyError):
+            raise CheckpointMissing("", f"There is no project repository at {path}.") from None
+
+    @classmethod
+    def create(cls, path: Path) -> Repository:
+        """The repository, made if need be; a kill or a race harms nothing."""
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.parent / f".new-{secrets.token_hex(6)}"
+            made = pygit2.init_repository(str(draft), bare=True, initial_head=MAIN)
+            # Work that was not accepted is referred to by Temporal's history alone.
+            made.config["gc.auto"] = 0
+            made.config["gc.pruneExpire"] = "never"
+            made.free()
+            try:
+                draft.rename(path)
+            except OSError:
+                if not path.exists():
+                    raise
+                shutil.rmtree(draft)
+        return cls(path)
+
+    # Reading
+
+    def commit_of(self, commit: str) -> pygit2.Commit:
+        """Raises CheckpointMissing."""
+        try:
+            found = self.git[commit]
+        except (KeyError, ValueError):
+            raise CheckpointMissing(commit) from None
+        if not isinstance(found, pygit2.Commit):
+            raise CheckpointMissing(commit, f"{commit} is not a commit.")
+        return found
+
+    def tree_id(self, commit: str) -> str:
+        return str(self.commit_of(commit).tree_id)
+
+    def file(self, commit: str, path: str) -> bytes | None:
+        """The content of a file at a commit, None if there is none."""
+        try:
+            found = self.commit_of(commit).tree[path]
+        except KeyError:
+            return None
+        return bytes(found.data) if isinstance(found, pygit2.Blob) else None
+
+    def changed(self, before: str, after: str) -> list[str]:
+        """Paths at which two commits differ."""
+        found = self.commit_of(before).tree.diff_to_tree(self.commit_of(after).tree)
+        return sorted({delta.new_file.path for delta in found.deltas})
+
+    # Between here and workspaces
+
+    def put_into(self, files: Files, commit: str, folder: str) -> Files:
+        """The files with the commit's tree in a folder, in place of what was there."""
+        tree = self._as_folder(files, self.commit_of(commit).tree)
+        return files.with_raw((folder,), Raw(FOLDER, tree))
+
+    def _as_folder(self, files: Files, tree: pygit2.Tree) -> bytes:
+        node: Node = {}
+        for entry in tree:
+            name = to_bytes(escape(from_bytes(entry.raw_name or b"")))
+            if isinstance(entry, pygit2.Tree):
+                node[name] = Raw(FOLDER, self._as_folder(files, entry))
+            elif isinstance(entry, pygit2.Blob) and entry.filemode in MODES:
+                blob = files.store.write_blob(bytes(entry.data))
+                node[name] = Raw(MODES[FileMode(entry.filemode)], blob)
+        return build(files.store, node)
+
+    def take_from(self, files: Files, folder: str) -> str:
+        """The id of a tree here with what is in a folder of a workspace."""
+        raw = files.raw((folder,))
+        return str(self._as_tree(files, raw.id if raw and raw.mode == FOLDER else EMPTY_TREE))
+
+    def _as_tree(self, files: Files, folder: bytes) -> Any:
+        builder = self.git.TreeBuilder()
+        for name, raw in entries(files.store, folder).items():
+            plain = unescape(from_bytes(name))
+            if plain.lower() == ".git":
+                continue  # git takes none, and a project has one history
+            if raw.mode == FOLDER:
+                below = self._as_tree(files, raw.id)
+                # Git has no empty folders.
+                if str(below) != EMPTY_TREE.hex():
+                    builder.insert(plain, below, FOLDER)
+            else:
+                builder.insert(plain, self.git.create_blob(files.store.read(raw.id)), raw.mode)
+        return builder.write()
+
+    # Writing
+
+    def with_files(self, tree: str, files: Mapping[str, bytes | None]) -> str:
+        """The id of a tree with these files at its top, or without those that are None."""
+        builder = self.git.TreeBuilder(tree)
+        for name, data in files.items():
+            if data is not None:
+                builder.insert(name, self.git.create_blob(data), FILE)
+            elif builder.get(name) is not None:
+                builder.remove(name)
+        return str(builder.write())
+
+    def commit(self, tree: str, parents: list[str], message: str, at: int) -> str:
+        """A commit; the same arguments give the same one. It moves no branch."""
+        who = pygit2.Signature("longhaul", "longhaul@localhost", at, 0)
+        ids = [pygit2.Oid(hex=parent) for parent in parents]
+        made = self.git.create_commit(None, who, who, message, pygit2.Oid(hex=tree), ids)
+        return str(made)
+
+    def merge(self, head: str, commit: str, message: str, at: int) -> tuple[str, list[str]]:
+        """Both sides in one commit, and the paths at which they collide.
+
+        With collisions the commit holds both versions of the places, marked as git marks them.
+        """
+        ours, theirs = self.commit_of(head), self.commit_of(commit)
+        base = self.git.merge_base(ours.id, theirs.id)
+        if base == theirs.id:
+            return head, []
+        index = self.git.merge_commits(ours, theirs)
+        collisions = list(index.conflicts or [])
+        paths = []
+        for ancestor, mine, other in collisions:
+            entry = mine or other or ancestor
+            paths.append(entry.path)
+            if mine and other and (text := self._marked(ancestor, mine, other)) is not None:
+                blob = self.git.create_blob(text.encode())
+                entry = pygit2.IndexEntry(entry.path, blob, entry.mode)
+            del index.conflicts[entry.path]
+            index.add(entry)
+        tree = str(index.write_tree(self.git))
+        # The side that is to be mended goes first: its story is the one that goes on.
+        parents = [commit, head] if paths else [head, commit]
+        return self.commit(tree, parents, message, at), sorted(paths)
+
+    def _marked(self, ancestor: Any, mine: Any, other: Any) -> str | None:
+        """A file with both versions of what collides; None where it is no text."""
+        sides = [self.git[side.id] for side in (mine, other)]
+        if any(not isinstance(side, pygit2.Blob) or side.is_binary for side in sides):
+            return None
+        try:
+            return self.git.merge_file_from_index(ancestor, mine, other).contents
+        except UnicodeDecodeError:
+            return None
+
+    def point(self, branch: str, commit: str) -> None:
+        """Put a branch at a commit, for people who look."""
+        if not pygit2.reference_is_valid_name(f"refs/heads/{branch}"):
+            return
+        ref = self.path / "refs" / "heads" / branch
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.path / f"draft-{secrets.token_hex(6)}"
+        draft.write_text(f"{commit}\n")
+        # Whole or not at all, and no lock that a killed worker could leave.
+        try:
+            draft.replace(ref)
+        finally:
+            with suppress(FileNotFoundError):
+                draft.unlink()

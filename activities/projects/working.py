@@ -1,0 +1,262 @@
+"""The activities of a project: begin, look into a job's work, merge it, write state, close."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from temporalio import activity
+
+from activities import tokens
+from activities.checkpoints import Root, folder_name, open_checkpoints
+from activities.done_when import checked, unmet
+from activities.failures import typed
+from activities.heartbeats import heartbeats, heartbeats_from_thread
+from activities.opening import check_root, job_id, scheduled_at
+from activities.plan import listed_under
+from activities.prepare import choose_models, claim, registered_attributes, title
+from activities.projects.evidence import evidence_of
+from activities.projects.handing import product, read_report, refusals
+from activities.projects.repository import MAIN, Repository, repository_path
+from activities.snapshot import Snapshot
+from config.loader import load_agent
+from config.schema import Problem
+from protocol.handoffs import FeatureReport, Routing, Verdict
+from protocol.project import BRIEF, ROLES, STATE_FILES, ProjectStart
+from protocol.project_requests import (
+    Merged,
+    MergeRequest,
+    ProjectClosing,
+    ProjectPrepared,
+    ProjectPrepareRequest,
+    StateRequest,
+    TakeRequest,
+    Work,
+)
+from protocol.requests import Moved
+from protocol.scope import given_items
+from protocol.state import MAX_ITEMS, DoneWhen
+
+MOST_ID = 150
+MOST_CHANGED = 50
+MOST_PROBLEMS = 20
+
+
+def project_activities(root: Root) -> list[Callable[..., Any]]:
+    """Every activity of projects, bound to a workspaces root."""
+
+    @activity.defn(name="take_work")
+    def take_work(request: TakeRequest) -> Work:
+        with typed(), heartbeats_from_thread():
+            check_root(root, request.root)
+            return _take(root, request, _repository(root))
+
+    @activity.defn(name="merge_work")
+    def merge_work(request: MergeRequest) -> Merged:
+        with typed(), heartbeats_from_thread():
+            check_root(root, request.root)
+            repository = _repository(root)
+            made, conflicts = repository.merge(
+                request.head, request.commit, f"Merge {request.job}", scheduled_at()
+            )
+            if conflicts:
+                repository.point(f"jobs/{folder_name(request.job)}", made)
+            else:
+                repository.point(MAIN, made)
+            return Merged(commit=made, conflicts=conflicts)
+
+    @activity.defn(name="write_project_state")
+    def write_project_state(request: StateRequest) -> Moved:
+        with typed(), heartbeats_from_thread():
+            check_root(root, request.root)
+            made = _write_state(_repository(root), request)
+            return Moved(commit=made, at=scheduled_at())
+
+    return [
+        Beginning(root).prepare_project,
+        take_work,
+        merge_work,
+        write_project_state,
+        ProjectEnd(root).close_project,
+    ]
+
+
+class Beginning:
+    """The `prepare_project` activity."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    @activity.defn(name="prepare_project")
+    async def prepare_project(self, request: ProjectPrepareRequest) -> ProjectPrepared:
+        """Check what was started as far as it can be, and make the repository."""
+        with typed():
+            async with heartbeats():
+                registered = await registered_attributes()
+                return await asyncio.to_thread(self._prepare, request, registered)
+
+    def _prepare(self, request: ProjectPrepareRequest, registered: list[str]) -> ProjectPrepared:
+        start = request.start
+        if len(job_id()) > MOST_ID:
+            raise Problem(f"the id of a project has at most {MOST_ID} characters: its jobs' follow")
+        check_agents(start)
+        for condition in _conditions(start):
+            try:
+                checked(condition)
+            except ValueError as wrong:
+                raise Problem(f"condition {condition.told}: {wrong}") from None
+        items = start.items or listed_under(start.instructions, "Scope")
+        if start.form == "groups" and not items:
+            raise Problem(
+                "a project of groups divides a scope: give `items`, or list them under a heading "
+                "Scope in the instructions"
+            )
+        if len(items) > MAX_ITEMS:
+            raise Problem(f"the scope has {len(items):,} items; a project takes {MAX_ITEMS:,}")
+        path = repository_path(self._root, job_id())
+        repository = Repository.create(path)
+        claim(path, request.chain)
+        name = start.title or title(start.instructions) or job_id()
+        brief = f"# {name}\n\n{start.instructions.strip()}\n"
+        tree = repository.with_files(
+            str(repository.git.TreeBuilder().write()), {BRIEF: brief.encode()}
+        )
+        commit = repository.commit(tree, [], f"Project: {name}", scheduled_at())
+        repository.point(MAIN, commit)
+        return ProjectPrepared(
+            root=self._root.id,
+            repository=str(path),
+            title=name,
+            commit=commit,
+            scope=given_items(items) if start.form == "groups" else [],
+            search_attributes=registered,
+        )
+
+
+def check_agents(start: ProjectStart) -> None:
+    """Refuse a project whose jobs could not begin. Raises Problem."""
+    limits = {f"limits.job.{k}": v for k, v in start.limits.model_dump().items() if v is not None}
+    wanted = [(start.agent(role), start.set) for role in ROLES[start.form]]
+    wanted += [(stage.agent, {**start.set, **stage.set}) for stage in start.stages]
+    for agent, settings in wanted:
+        choose_models(load_agent(agent, {**settings, **limits}))
+
+
+def _conditions(start: ProjectStart) -> list[DoneWhen]:
+    of_stages = [each for stage in start.stages for each in (*stage.needs, *stage.delivers)]
+    return [*start.success, *of_stages]
+
+
+def _repository(root: Root) -> Repository:
+    """Of the project at work: an activity of its workflow."""
+    return Repository(repository_path(root, job_id()))
+
+
+def _take(root: Root, request: TakeRequest, repository: Repository) -> Work:
+    handoff = request.handoff
+    snapshot = Snapshot.load(open_checkpoints(root, request.job), request.checkpoint)
+    before = handoff.inputs.commit
+    tree = product(repository, snapshot.files, request.folder, handoff)
+    commit = before
+    if tree != repository.tree_id(before):
+        story = f"{handoff.id} by {handoff.to_agent}\n\n{handoff.task[:1000]}"
+        commit = repository.commit(tree, [before], story, scheduled_at())
+        repository.point(f"jobs/{folder_name(request.job)}", commit)
+    changed = repository.changed(before, commit)
+    work = Work(commit=commit, changed=changed[:MOST_CHANGED], problems=refusals(snapshot))
+    if handoff.report:
+        answer, _ = read_report(snapshot.files, handoff.report)
+        work.features = answer if isinstance(answer, FeatureReport) else None
+        work.routing = answer if isinstance(answer, Routing) else None
+        work.verdict = answer if isinstance(answer, Verdict) else None
+    if handoff.proof:
+        found = evidence_of(snapshot, handoff.proof)
+        work.evidence = [
+            f"{check}: {line}" for check, lines in found.items() for line in lines[-3:]
+        ]
+    if work.routing and work.routing.complete:
+        work.problems += _unsuccessful(snapshot, repository, request)
+    work.problems = [problem[:1000] for problem in work.problems[:MOST_PROBLEMS]]
+    work.summary = _summary(snapshot, changed, request.tokens)
+    return work
+
+
+def _unsuccessful(snapshot: Snapshot, repository: Repository, request: TakeRequest) -> list[str]:
+    """Success criteria that the project's main line does not meet."""
+    if not request.success:
+        return []
+    files = repository.put_into(snapshot.files, request.head, request.folder)
+    below = files.below(request.folder)
+    return [why for condition in request.success if (why := unmet(below, condition))]
+
+
+def _summary(snapshot: Snapshot, changed: list[str], most: int) -> str:
+    """What a job hands back: its own summary, what changed, what is open; bounded."""
+    result: dict[str, Any] = {}
+    if (raw := snapshot.bytes("output/completion.json")) is not None:
+        result = json.loads(raw)
+    named = ", ".join(changed[:30]) + (
+        f" and {len(changed) - 30} more" if len(changed) > 30 else ""
+    )
+    tail = f"\nFiles changed: {named or 'none'}."
+    if unresolved := result.get("unresolved"):
+        tail += f"\nUnresolved: {'; '.join(unresolved)[:1000]}."
+    told = str(result.get("summary") or "")
+    if notes := str(result.get("notes") or ""):
+        told += f"\n{notes}"
+    room = most - tokens.count(tail)
+    return tokens.clip(told, max(room, most // 2), "output/completion.json has all") + tail
+
+
+def _write_state(repository: Repository, request: StateRequest) -> str:
+    """Bring the units that changed up to date in the state file."""
+    name = STATE_FILES[request.form]
+    raw = repository.file(request.head, name)
+    state: dict[str, Any] = json.loads(raw) if raw else {}
+    key = {"features": "features", "groups": "groups", "pipeline": "stages"}[request.form]
+    held = {unit["id"]: unit for unit in state.get(key, [])}
+    for unit in request.units:
+        held[unit["id"]] = unit
+    state = {key: list(held.values())}
+    if request.scope:
+        state["items"] = [item.model_dump() for item in request.scope]
+    text = json.dumps(state, ensure_ascii=False, indent=2) + "\n"
+    tree = repository.with_files(repository.tree_id(request.head), {name: text.encode()})
+    if tree == repository.tree_id(request.head):
+        return request.head
+    made = repository.commit(tree, [request.head], request.why, scheduled_at())
+    repository.point(MAIN, made)
+    return made
+
+
+class ProjectEnd:
+    """The `close_project` activity."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    @activity.defn(name="close_project")
+    async def close_project(self, request: ProjectClosing) -> Moved:
+        """Write the result into the repository; ask the server for a cancellation if need be."""
+        with typed():
+            async with heartbeats():
+                check_root(self._root, request.root)
+                made = await asyncio.to_thread(self._close, request)
+                if request.request_cancel:
+                    run_id = activity.info().workflow_run_id
+                    handle = activity.client().get_workflow_handle(job_id(), run_id=run_id)
+                    await handle.cancel()
+                return made
+
+    def _close(self, request: ProjectClosing) -> Moved:
+        repository = _repository(self._root)
+        text = request.result.model_dump_json(indent=2, exclude={"commit"}) + "\n"
+        tree = repository.with_files(
+            repository.tree_id(request.head), {"project-result.json": text.encode()}
+        )
+        story = f"Project {request.status}\n\n{request.result.summary}"
+        made = repository.commit(tree, [request.head], story, scheduled_at())
+        repository.point(MAIN, made)
+        return Moved(commit=made, at=scheduled_at())

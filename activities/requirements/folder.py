@@ -1,0 +1,68 @@
+"""The requirements of a workspace: `requirements/req_NNN/`, read with care.
+
+Agents may edit these files, so what is read here is checked before it goes anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from pydantic import ValidationError
+
+from activities.checkpoints import Files
+from activities.requirements.model import Requirement
+
+FOLDER = "requirements"
+CITATIONS = "citations"
+MAX_BYTES = 1_000_000
+_NAME = re.compile(r"^requirements/req_([0-9]{3,9})$")
+
+
+class Unusable(ValueError):
+    """A `final.json` that cannot be used; says which and why."""
+
+
+def listed(files: Files) -> dict[str, tuple[str, str]]:
+    """Path and blob id of each `final.json`, by the id of its requirement."""
+    top = files.entry(FOLDER)
+    if top is None or top.kind != "folder":
+        return {}
+    found = {}
+    for entry in files.children(FOLDER):
+        match = _NAME.match(entry.path)
+        if not match or entry.kind != "folder":
+            continue
+        final = files.entry(f"{entry.path}/final.json")
+        if final and final.kind == "file":
+            found[f"REQ-{match[1]}"] = (final.path, final.id)
+    return found
+
+
+def read(files: Files, path: str, wanted: str, job: str) -> Requirement:
+    """One requirement, with the job filled in.
+
+    Raises:
+        Unusable: it is no such requirement, or cites what no citation tool found.
+    """
+    entry = files.entry(path)
+    if entry is None or entry.size > MAX_BYTES:
+        raise Unusable(f"{path} is missing or larger than {MAX_BYTES:,} bytes")
+    try:
+        found = Requirement.model_validate_json(files.read(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise Unusable(f"{path}: {where}: {first['msg']}") from None
+    if found.id != wanted:
+        raise Unusable(f"{path}: id: must be {wanted}, as its folder says")
+    for citation in found.citations:
+        kept = f"{CITATIONS}/{citation.id}.json"
+        made = None if "/" in citation.id else files.entry(kept)
+        if made is None or made.kind != "file":
+            raise Unusable(f"{path}: there is no citation {citation.id}")
+        said = citation.model_dump(exclude_none=True)
+        if json.loads(files.read(kept)) != said:
+            raise Unusable(f"{path}: citation {citation.id} differs from {kept}")
+    found.job = job
+    return found

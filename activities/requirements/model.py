@@ -1,0 +1,61 @@
+"""A requirement: one model for `final.json`, for the store and for what tools show."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from protocol.state import Data
+
+Kind = Literal["functional", "data", "process", "legal", "quality", "constraint"]
+Status = Literal["draft", "accepted", "rejected", "duplicate"]
+Verdict = Literal["accepted", "rejected", "duplicate"]
+
+MAX_TEXT = 4000
+MAX_CITATIONS = 20
+
+
+class Citation(Data):
+    """Words that were found where it says."""
+
+    id: str = Field(min_length=1, max_length=100)
+    document: str = Field(min_length=1, max_length=1000)
+    page: int = Field(ge=1, le=10_000_000)
+    quote: str = Field(min_length=1, max_length=MAX_TEXT)
+    url: str | None = Field(None, max_length=2000)
+    """Of a web page; `document` is then the copy that was fetched."""
+    accessed: str | None = Field(None, max_length=40)
+    """Date on which the web page was read."""
+
+
+class Requirement(Data):
+    """One testable statement, and where it comes from."""
+
+    id: str = Field(pattern=r"^REQ-\d{3,9}$")
+    """Given by the system; one in its job."""
+    text: str = Field(min_length=1, max_length=MAX_TEXT)
+    type: Kind
+    source: str = Field(max_length=1000)
+    """The document of the first citation."""
+    citations: list[Citation] = Field(min_length=1, max_length=MAX_CITATIONS)
+    reasoning: str = Field(max_length=MAX_TEXT)
+    confidence: float = Field(ge=0, le=1)
+    status: Status = "draft"
+    duplicate_of: str | None = Field(None, max_length=2000)
+    """The `ref` of another."""
+    candidate: str | None = Field(None, max_length=1000)
+    """Id of the candidate it is from."""
+    job: str = ""
+    """Not in `final.json`: a workspace is of one job, and its content does not depend on the
+    job's id."""
+
+    @property
+    def ref(self) -> str:
+        """`job-1/REQ-001`: names it among those of all jobs."""
+        return f"{self.job}/{self.id}"
+
+    @property
+    def final_json(self) -> str:
+        """The content of its `final.json`."""
+        return self.model_dump_json(indent=2, exclude={"job"}) + "\n"

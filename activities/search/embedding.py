@@ -1,0 +1,123 @@
+"""Embeddings of texts: from an endpoint, from the small model of the extra, or none at all."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx2
+import numpy as np
+import openai
+from numpy.typing import NDArray
+
+from config.schema import Embeddings
+
+NONE = (
+    "no embeddings: set `embeddings` in the agent's configuration, or install the extra "
+    "`embeddings` on the worker"
+)
+SECONDS = 60
+"""Longest wait for one answer of the endpoint."""
+Matrix = NDArray[np.float32]
+
+
+class EmbeddingsFailed(Exception):
+    """There are no embeddings to be had now; the message says why, in a few words."""
+
+
+class Embedder(Protocol):
+    """What turns texts into vectors."""
+
+    name: str
+    """The same for all that make the same vectors of a text."""
+    batch: int
+    """Texts that are best given at a time."""
+
+    def embed(self, texts: list[str]) -> Matrix:
+        """One row of length 1 for each text. Raises EmbeddingsFailed."""
+
+
+class EndpointEmbedder:
+    """An OpenAI-compatible endpoint."""
+
+    batch = 64
+
+    def __init__(self, settings: Embeddings) -> None:
+        base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
+        key = os.environ.get(settings.api_key_variable)
+        if key is None and base_url is None:
+            raise EmbeddingsFailed(
+                f"the environment variable {settings.api_key_variable} is not set in the worker"
+            )
+        self.name = f"{settings.model} {base_url or ''}"
+        self._model = settings.model
+        self._client = _client(base_url, key or "none")
+
+    def embed(self, texts: list[str]) -> Matrix:
+        try:
+            answer = self._client.embeddings.create(
+                model=self._model, input=texts, encoding_format="float"
+            )
+            ordered = sorted(answer.data, key=lambda item: item.index)
+            rows = np.array([item.embedding for item in ordered], dtype=np.float32)
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+            said = " ".join(str(error).split())[:200] or type(error).__name__
+            raise EmbeddingsFailed(f"the embeddings endpoint failed: {said}") from error
+        if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
+            raise EmbeddingsFailed("the embeddings endpoint's answer has not one vector a text")
+        return _of_length_one(rows)
+
+
+class LocalEmbedder:
+    """The static embeddings that `wordllama` carries: small, quick, without a network."""
+
+    batch = 256
+
+    def __init__(self) -> None:
+        self.name = f"wordllama {version('wordllama')}"
+
+    def embed(self, texts: list[str]) -> Matrix:
+        try:
+            rows = _local_model().embed(texts)
+        except (ImportError, OSError, RuntimeError, ValueError, TypeError, AttributeError) as error:
+            # Installed by halves, or in a version with another interface.
+            raise EmbeddingsFailed(f"the local embedding model failed: {error}") from error
+        return _of_length_one(np.asarray(rows, dtype=np.float32))
+
+
+def embedder(settings: Embeddings | None) -> Embedder:
+    """What makes embeddings on this worker.
+
+    Raises:
+        EmbeddingsFailed: nothing does; says what to do about it.
+    """
+    if settings is not None:
+        return EndpointEmbedder(settings)
+    if find_spec("wordllama") is not None:
+        return LocalEmbedder()
+    raise EmbeddingsFailed(NONE)
+
+
+@lru_cache(maxsize=8)
+def _client(base_url: str | None, key: str) -> openai.OpenAI:
+    timeout = httpx2.Timeout(SECONDS, connect=10)
+    return openai.OpenAI(base_url=base_url, api_key=key, max_retries=2, timeout=timeout)
+
+
+@lru_cache(maxsize=1)
+def _local_model() -> Any:
+    # Half a second, and the memory of its weights: only where it is used.
+    package: Any = import_module("wordllama")
+    # It looks for the tokenizer that it carries in its cache alone, and would fetch it.
+    carried = Path(package.__file__).parent
+    return package.WordLlama.load(cache_dir=carried, disable_download=True)
+
+
+def _of_length_one(rows: Matrix) -> Matrix:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)

@@ -1,0 +1,257 @@
+"""The search index of a job: the passages of one tree, and the embeddings of all it has seen.
+
+It lies in the job's repository and is derived data: what is wrong with it is not mended, it is
+left for a new one. Before it is asked it is made to mirror the tree that is searched, so that
+neither what is found nor its rank depends on what other trees there were.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from activities.checkpoints import Files
+from activities.search.passages import Passage, passages
+
+FORM = 1
+"""Of the tables; an index in another form is stale."""
+BUSY_SECONDS = 20
+"""Longest wait for another process. Writes take moments: who holds one so long is frozen."""
+BATCH_FILES, BATCH_CHARACTERS = 200, 1_000_000
+"""What is written at a time: what a killed process has done stays done."""
+TRIES = 3
+OURS_TO_BEAR = frozenset(
+    {
+        *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+        *(sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_INTERRUPT),
+    }
+)
+"""Errors that a new index would meet as well."""
+TABLES = """
+CREATE TABLE IF NOT EXISTS mirrored (tree TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, blob TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS passages
+    (id INTEGER PRIMARY KEY, path BLOB NOT NULL, line INTEGER NOT NULL, mark BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS passages_path ON passages (path);
+CREATE VIRTUAL TABLE IF NOT EXISTS words
+    USING fts5(text, tokenize='porter unicode61 remove_diacritics 2');
+CREATE TABLE IF NOT EXISTS vectors
+    (mark BLOB, model TEXT, vector BLOB NOT NULL, PRIMARY KEY (mark, model)) WITHOUT ROWID;
+"""
+Matrix = NDArray[np.float32]
+Beat = Callable[[], None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a passage stands, in the order in which equals are shown."""
+
+    path: bytes
+    line: int
+    id: int
+
+
+class Index:
+    """An index file opened; for one thread."""
+
+    def __init__(self, path: Path) -> None:
+        # Not in WAL mode, whose shared memory a mounted volume does not have.
+        self._base = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            # A power cut may spoil it; then it is made anew.
+            self._base.execute("PRAGMA synchronous = OFF")
+            (form,) = self._base.execute("PRAGMA user_version").fetchone()
+            if form not in (0, FORM):
+                raise sqlite3.DatabaseError(f"{path} has the form {form}, not {FORM}")
+            if form == 0:
+                with self._writing():
+                    for statement in TABLES.split(";"):
+                        self._base.execute(statement)
+                    self._base.execute(f"PRAGMA user_version = {FORM}")
+        except BaseException:
+            self._base.close()
+            raise
+
+    def close(self) -> None:
+        self._base.close()
+
+    @contextmanager
+    def showing(self, files: Files, beat: Beat) -> Iterator[None]:
+        """While inside, the index holds exactly these files, whatever other processes do."""
+        for _ in range(TRIES):
+            self._mirror(files, beat)
+            with self._transaction("BEGIN"):
+                if self._mirrored == files.id:
+                    yield
+                    return
+        raise sqlite3.OperationalError("another process keeps searching another tree")
+
+    def by_words(self, query: str, under: tuple[bytes, bytes], limit: int) -> list[Place]:
+        """Passages that match an FTS5 query, best first by BM25."""
+        found = self._base.execute(
+            "SELECT p.path, p.line, p.id FROM words JOIN passages p ON p.id = words.rowid "
+            "WHERE words MATCH ? AND p.path >= ? AND p.path < ? "
+            "ORDER BY round(bm25(words), 9), p.path, p.line, p.id LIMIT ?",
+            (query, *under, limit),
+        )
+        return [Place(*row) for row in found]
+
+    def vectors(self, model: str, under: tuple[bytes, bytes]) -> tuple[list[Place], Matrix]:
+        """The passages that have an embedding of that model, and these as rows."""
+        found = self._base.execute(
+            "SELECT p.path, p.line, p.id, v.vector FROM passages p "
+            "JOIN vectors v ON v.mark = p.mark AND v.model = ? WHERE p.path >= ? AND p.path < ?",
+            (model, *under),
+        ).fetchall()
+        joined = np.frombuffer(b"".join(row[3] for row in found), dtype="<f2")
+        try:
+            rows = joined.reshape(len(found), -1 if found else 0)
+        except ValueError:
+            raise sqlite3.DatabaseError("embeddings of the index are damaged") from None
+        return [Place(*row[:3]) for row in found], rows.astype(np.float32)
+
+    def text(self, place: Place) -> str:
+        (text,) = self._base.execute(
+            "SELECT text FROM words WHERE rowid = ?", (place.id,)
+        ).fetchone()
+        return str(text)
+
+    def without_vector(
+        self, model: str, under: tuple[bytes, bytes], limit: int
+    ) -> list[tuple[bytes, str]]:
+        """Texts that have no embedding of that model, each with its mark; at most `limit`."""
+        return self._base.execute(
+            "SELECT lacking.mark, w.text FROM (SELECT p.mark, min(p.id) AS id FROM passages p "
+            "LEFT JOIN vectors v ON v.mark = p.mark AND v.model = ? "
+            "WHERE v.mark IS NULL AND p.path >= ? AND p.path < ? "
+            "GROUP BY p.mark ORDER BY 2 LIMIT ?) AS lacking "
+            "JOIN words w ON w.rowid = lacking.id ORDER BY lacking.id",
+            (model, *under, limit),
+        ).fetchall()
+
+    def keep_vectors(self, model: str, marks: list[bytes], rows: Matrix) -> None:
+        halves = rows.astype("<f2")
+        with self._writing():
+            self._base.executemany(
+                "INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)",
+                [(mark, model, row.tobytes()) for mark, row in zip(marks, halves, strict=True)],
+            )
+
+    @property
+    def _mirrored(self) -> str | None:
+        """The tree whose files are here, if they are those of exactly one."""
+        row = self._base.execute("SELECT tree FROM mirrored").fetchone()
+        return row[0] if row else None
+
+    def _held(self) -> dict[bytes, str]:
+        return dict(self._base.execute("SELECT path, blob FROM files"))
+
+    def _mirror(self, files: Files, beat: Beat) -> None:
+        if self._mirrored == files.id:
+            return
+        wanted = {
+            entry.path.encode("utf-8", "surrogateescape"): entry.id
+            for entry in files.walk()
+            if entry.kind == "file"
+        }
+        held = self._held()
+        stale = [path for path in {*wanted, *held} if wanted.get(path) != held.get(path)]
+        ready: list[tuple[bytes, str | None, list[Passage]]] = []
+        size = 0
+        for path in sorted(stale):
+            beat()
+            blob = wanted.get(path)
+            cut = list(passages(files.store.read(bytes.fromhex(blob)))) if blob else []
+            ready.append((path, blob, cut))
+            size += sum(len(passage.text) for passage in cut)
+            if len(ready) >= BATCH_FILES or size >= BATCH_CHARACTERS:
+                self._replace(ready)
+                ready, size = [], 0
+        self._replace(ready)
+        with self._writing():
+            if self._held() == wanted:
+                self._base.execute("DELETE FROM mirrored")
+                self._base.execute("INSERT INTO mirrored VALUES (?)", (files.id,))
+
+    def _replace(self, ready: list[tuple[bytes, str | None, list[Passage]]]) -> None:
+        """Put these files in place of what is held at their paths; None: nothing is there."""
+        with self._writing():
+            self._base.execute("DELETE FROM mirrored")
+            for path, blob, cut in ready:
+                row = self._base.execute("SELECT blob FROM files WHERE path = ?", (path,))
+                held = row.fetchone()
+                if held and held[0] == blob:
+                    continue  # another process was quicker
+                if held:
+                    self._base.execute(
+                        "DELETE FROM words WHERE rowid IN (SELECT id FROM passages WHERE path = ?)",
+                        (path,),
+                    )
+                    self._base.execute("DELETE FROM passages WHERE path = ?", (path,))
+                    self._base.execute("DELETE FROM files WHERE path = ?", (path,))
+                if blob:
+                    self._base.execute("INSERT INTO files VALUES (?, ?)", (path, blob))
+                for passage in cut:
+                    made = self._base.execute(
+                        "INSERT INTO passages (path, line, mark) VALUES (?, ?, ?)",
+                        (path, passage.line, passage.mark),
+                    )
+                    self._base.execute(
+                        "INSERT INTO words (rowid, text) VALUES (?, ?)",
+                        (made.lastrowid, passage.text),
+                    )
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return self._transaction("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        self._base.execute(begin)
+        try:
+            yield
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._base.execute("ROLLBACK")
+            raise
+        self._base.execute("COMMIT")
+
+
+def with_index(folder: Path, use: Callable[[Index], T]) -> T:
+    """What `use` makes of the index in the folder; one that cannot be used is replaced, once.
+
+    A new index has a new name: a process that still has the old one open cannot meddle with it.
+
+    Raises:
+        sqlite3.Error: of a full or unwritable disk, or of the new index.
+    """
+    folder.mkdir(exist_ok=True)
+    number = max(_numbers(folder), default=1)
+    try:
+        return _used(folder, number, use)
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+        if code & 0xFF in OURS_TO_BEAR:
+            raise
+    result = _used(folder, number + 1, use)
+    for old in _numbers(folder):
+        if old <= number:
+            for path in folder.glob(f"{old}.sqlite*"):
+                path.unlink(missing_ok=True)
+    return result
+
+
+def _used(folder: Path, number: int, use: Callable[[Index], T]) -> T:
+    with closing(Index(folder / f"{number}.sqlite")) as index:
+        return use(index)
+
+
+def _numbers(folder: Path) -> list[int]:
+    return [int(path.stem) for path in folder.glob("*.sqlite") if path.stem.isdecimal()]

@@ -1,0 +1,1 @@
+"""Stores that jobs share: relational, by SQLite or PostgreSQL."""

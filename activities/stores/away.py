@@ -1,0 +1,18 @@
+"""The one way in which a shared store says that it cannot be had."""
+
+from __future__ import annotations
+
+
+class StoreAway(Exception):
+    """The store did not answer after two tries, or cannot be opened as configured.
+
+    One line: which store, why, what to do. Nothing is known to have been written.
+    """
+
+
+class StoreNewer(Exception):
+    """The store was made by a later version than this."""
+
+
+class StoreRefuses(ValueError):
+    """The store answered, and what was asked cannot be done; worded for the model."""

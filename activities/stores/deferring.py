@@ -1,0 +1,100 @@
+"""Writes to shared stores that outlast a store's absence.
+
+A store that does not answer stops no job: the write is kept in the job's state, and made by a
+following call that reaches the store, or before the job completes. Who owns a kind of write says
+with `makes` how it is made; it must be idempotent by the key and the time of its call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from activities.checkpoints import Files, Root
+from activities.stores.away import StoreAway, StoreRefuses
+from activities.stores.engine import Store
+from activities.stores.requirements import Call
+from protocol.state import Deferred, JobState
+
+if TYPE_CHECKING:
+    from activities.tools.context import ToolContext
+
+MOST = 200
+"""Deferred writes of one job; more would swell its state."""
+
+
+@dataclass
+class Writer:
+    """A job at the moment it writes."""
+
+    root: Root
+    call: Call
+    files: Files
+    state: JobState
+
+    @property
+    def store(self) -> Store:
+        return Store(self.root)
+
+    @classmethod
+    def of(cls, context: ToolContext) -> Writer:
+        """For a tool's call: `context.state` is changed, `context.files` as they are now read."""
+        call = Call(context.job, context.key, context.at)
+        return cls(context.root, call, context.files, context.state)
+
+
+Make = Callable[[Writer, Deferred], list[str]]
+"""Makes a write; answers with remarks. Raises StoreAway when it cannot be made yet, StoreRefuses
+when it never can."""
+_MAKERS: dict[str, Make] = {}
+
+
+def makes(kind: str) -> Callable[[Make], Make]:
+    """Enter who makes the deferred writes of a kind."""
+
+    def enter(make: Make) -> Make:
+        _MAKERS[kind] = make
+        return make
+
+    return enter
+
+
+def flush(writer: Writer) -> list[str]:
+    """Make what is deferred, in order; answers with remarks for the model.
+
+    Raises:
+        StoreAway: a store still does not answer; what was not made stays deferred.
+    """
+    remarks: list[str] = []
+    while writer.state.deferred:
+        entry = writer.state.deferred[0]
+        try:
+            remarks += _MAKERS[entry.kind](writer, entry)
+        except StoreRefuses as refusal:
+            remarks.append(f"A deferred write was dropped: {refusal}")
+        writer.state.deferred = writer.state.deferred[1:]
+    return remarks
+
+
+def write(writer: Writer, entry: Deferred) -> list[str]:
+    """Make a write, after those before it, or defer it; answers with remarks for the model.
+
+    Raises:
+        StoreRefuses: too much is deferred already, or the store will not have it.
+    """
+    try:
+        return [*flush(writer), *_MAKERS[entry.kind](writer, entry)]
+    except StoreAway as error:
+        if len(writer.state.deferred) >= MOST:
+            raise StoreRefuses(
+                f"{MOST} writes are deferred already, since {error} Call wait(seconds), then try "
+                "again."
+            ) from None
+        return defer(writer, entry, error)
+
+
+def defer(writer: Writer, entry: Deferred, error: StoreAway) -> list[str]:
+    """Keep a write for later; the remark that says so."""
+    writer.state.deferred = [*writer.state.deferred, entry]
+    return [f"Deferred, and made later by itself: {error}"]

@@ -1,0 +1,173 @@
+"""The relational store: opened once a process, brought up to date, asked twice at most.
+
+`LONGHAUL_STORE_URL` names it; without that it is an SQLite file in the workspaces root.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from activities.checkpoints import Root
+from activities.stores.away import StoreAway, StoreNewer
+
+TRIES = 2
+PAUSE = 0.5
+SECONDS = 12.0
+"""How long one try may take; a server that is frozen answers nothing, not even an error."""
+BUSY_SECONDS = 8
+VARIABLE = "LONGHAUL_STORE_URL"
+
+T = TypeVar("T")
+_engines: dict[str, Engine] = {}
+_opening = threading.Lock()
+
+
+class Store:
+    """The store of a workspaces root. Cheap to make: what is opened is kept by the process."""
+
+    def __init__(self, root: Root, url: str | None = None) -> None:
+        self._root = root
+        given = url or os.environ.get(VARIABLE, "").strip()
+        self._given = given or f"sqlite:///{root.path / '.longhaul' / 'store.sqlite3'}"
+
+    @property
+    def shown(self) -> str:
+        """Its address, without a password."""
+        try:
+            return self._url().render_as_string(hide_password=True)
+        except StoreAway:
+            return VARIABLE
+
+    def run(self, work: Callable[[Connection], T], *, seconds: float = SECONDS) -> T:
+        """Do the work in one transaction: all of it happens or nothing.
+
+        A second try follows a first that failed, so the work must do no harm when it is repeated.
+
+        Raises:
+            StoreAway: the store did not answer.
+            StoreRefuses: the work raised it; nothing was written.
+        """
+        problem: Exception | None = None
+        for attempt in range(TRIES):
+            if attempt:
+                time.sleep(PAUSE)
+            try:
+                return _within(seconds, lambda: self._transaction(work))
+            except (DBAPIError, PoolTimeout, OSError) as error:
+                problem = error
+                # The file may have been moved or the server replaced: begin from nothing.
+                self._forget()
+        raise StoreAway(
+            f"the store {self.shown} does not answer ({_why(problem)}). Start or mend it, or "
+            f"correct {VARIABLE}."
+        ) from problem
+
+    def _transaction(self, work: Callable[[Connection], T]) -> T:
+        with self._engine().begin() as connection:
+            return work(connection)
+
+    def _url(self) -> URL:
+        try:
+            url = make_url(self._given)
+        except ArgumentError:
+            raise StoreAway(
+                f"{VARIABLE} is no address of a store; expected such as "
+                "postgresql://user:password@host/database."
+            ) from None
+        if url.drivername in ("postgres", "postgresql"):
+            return url.set(drivername="postgresql+psycopg")
+        if url.drivername not in ("sqlite", "postgresql+psycopg"):
+            raise StoreAway(
+                f"{VARIABLE} names {url.drivername}; the store is SQLite or PostgreSQL, such as "
+                "postgresql://user:password@host/database."
+            )
+        return url
+
+    def _engine(self) -> Engine:
+        from activities.stores.migrating import migrate  # noqa: PLC0415 - loads Alembic, a second
+
+        with _opening:
+            if self._given not in _engines:
+                engine = _make(self._url())
+                try:
+                    migrate(engine, self._root.path / ".longhaul" / "store.lock")
+                except StoreNewer as error:
+                    engine.dispose()
+                    raise StoreAway(f"the store {self.shown}: {error}") from None
+                except BaseException:
+                    engine.dispose()
+                    raise
+                _engines[self._given] = engine
+            return _engines[self._given]
+
+    def _forget(self) -> None:
+        # Without the lock, which a thread that was left behind may hold.
+        engine = _engines.pop(self._given, None)
+        if engine:
+            engine.dispose()
+
+
+def _make(url: URL) -> Engine:
+    if url.drivername == "sqlite":
+        engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    arguments: dict[str, Any] = {
+        "connect_timeout": 5,
+        "options": "-c lock_timeout=8000 -c statement_timeout=10000",
+    }
+    try:
+        return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_timeout=8)
+    except (ModuleNotFoundError, NoSuchModuleError):
+        raise StoreAway(
+            f"{VARIABLE} names PostgreSQL, whose driver is not installed: "
+            "pip install 'longhaul[postgres]'."
+        ) from None
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # Transactions are ours to begin: the driver's own begin comes too late for a lock.
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # At once, so that two who read before they write wait for each other instead of failing.
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _within(seconds: float, work: Callable[[], T]) -> T:
+    """The result of the work, from a thread that is left behind when it takes too long."""
+    outcome: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True, name="store")
+    thread.start()
+    thread.join(seconds)
+    if failed:
+        raise failed[0]
+    if not outcome:
+        raise TimeoutError(f"no answer in {seconds:g} s")
+    return outcome[0]
+
+
+def _why(problem: Exception | None) -> str:
+    cause = problem.orig if isinstance(problem, DBAPIError) and problem.orig else problem
+    return " ".join(str(cause).split())[:200]

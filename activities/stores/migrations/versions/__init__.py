@@ -1,0 +1,1 @@
+"""Migrations, in the order of their numbers."""

@@ -1,0 +1,65 @@
+"""Requirements and their citations."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "jobs",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("at", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
+        "requirements",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("type", sa.Text, nullable=False),
+        sa.Column("source", sa.Text, nullable=False),
+        sa.Column("reasoning", sa.Text, nullable=False),
+        sa.Column("confidence", sa.Float, nullable=False),
+        sa.Column("candidate", sa.Text),
+        sa.Column("status", sa.Text, nullable=False),
+        sa.Column("duplicate_of", sa.Text),
+        sa.Column("blob", sa.Text, nullable=False),
+        sa.Column("key", sa.Text, nullable=False),
+        sa.Column("at", sa.BigInteger, nullable=False),
+        sa.Column("withdrawn", sa.Boolean, nullable=False),
+        sa.Column("taken_by", sa.Text),
+        sa.Column("taken_key", sa.Text),
+        sa.Column("taken_until", sa.BigInteger),
+        sa.Column("decided_by", sa.Text),
+        sa.Column("decided_key", sa.Text),
+        sa.Column("decided_at", sa.BigInteger),
+        sa.Column("reasons", sa.Text),
+    )
+    op.create_index("requirements_to_take", "requirements", ["status", "withdrawn", "at"])
+    op.create_index("requirements_taken", "requirements", ["taken_by"])
+    op.create_table(
+        "citations",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("requirement", sa.Text, primary_key=True),
+        sa.Column("place", sa.Integer, primary_key=True),
+        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("document", sa.Text, nullable=False),
+        sa.Column("page", sa.Integer, nullable=False),
+        sa.Column("quote", sa.Text, nullable=False),
+        sa.Column("url", sa.Text),
+        sa.Column("accessed", sa.Text),
+        sa.ForeignKeyConstraint(
+            ["job", "requirement"], ["requirements.job", "requirements.id"], ondelete="CASCADE"
+        ),
+    )
+
+
+def downgrade() -> None:
+    for table in ("citations", "requirements", "jobs"):
+        op.drop_table(table)

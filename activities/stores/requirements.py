@@ -1,0 +1,263 @@
+"""Requirements in the store: filled from workspaces, taken and decided by validators.
+
+A job's rows are what its workspace holds: `fill` brings them up to it, whatever happened before,
+so a retry doubles nothing and what a rewind undid is withdrawn. Each write says when its call was
+scheduled; one that comes later than a newer one of the same job changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from activities.requirements.model import Citation, Requirement, Verdict
+from activities.stores.away import StoreRefuses
+from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS
+
+R = REQUIREMENTS.c
+FIELDS = ("text", "type", "source", "reasoning", "confidence", "candidate")
+
+
+@dataclass(frozen=True)
+class Call:
+    """Who writes: the job, the call's idempotency key, and when it was scheduled."""
+
+    job: str
+    key: str
+    at: int
+    """Epoch milliseconds, by the server that runs the jobs."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is compared when another is like it."""
+
+    ref: str
+    text: str
+    status: str
+
+
+def held_blobs(connection: Connection, job: str) -> dict[str, str]:
+    """The content that the store has of a job's requirements, by id; not what is withdrawn."""
+    wanted = select(R.id, R.blob).where(R.job == job, R.withdrawn.is_(False))
+    return {row.id: row.blob for row in connection.execute(wanted)}
+
+
+def fill(
+    connection: Connection,
+    call: Call,
+    present: Mapping[str, str],
+    changed: Sequence[tuple[Requirement, str]],
+) -> None:
+    """Bring a job's rows up to its workspace.
+
+    Args:
+        connection: In a transaction.
+        call: Whose write this is.
+        present: Ids of all requirements of the workspace, with the blob id of each.
+        changed: Those that the store may not have as they are now, with their blob ids.
+    """
+    if not _first_in_line(connection, call):
+        return
+    rows = connection.execute(
+        select(R.id, R.blob, R.withdrawn).where(R.job == call.job).with_for_update()
+    )
+    there = {row.id: row for row in rows}
+    for gone in [id for id, row in there.items() if id not in present and not row.withdrawn]:
+        _change(connection, call.job, gone, {"withdrawn": True, "at": call.at} | _FREE)
+    for requirement, blob in changed:
+        row = there.get(requirement.id)
+        if row is not None and row.blob == blob:
+            # It is back as it was, say by an undone rewind: what was decided on it holds.
+            if row.withdrawn:
+                _change(connection, call.job, requirement.id, {"withdrawn": False, "at": call.at})
+        else:
+            _put(connection, call, requirement, blob, replace=row is not None)
+
+
+def _put(
+    connection: Connection, call: Call, requirement: Requirement, blob: str, *, replace: bool
+) -> None:
+    if replace:
+        # Another text under the same id is another requirement: decisions were on the old one.
+        for table, column in ((CITATIONS, CITATIONS.c.requirement), (REQUIREMENTS, R.id)):
+            connection.execute(
+                delete(table).where(table.c.job == call.job, column == requirement.id)
+            )
+    said = requirement.model_dump(include=set(FIELDS))
+    connection.execute(
+        insert(REQUIREMENTS).values(
+            job=call.job, id=requirement.id, status="draft", blob=blob, key=call.key, at=call.at,
+            withdrawn=False, **{name: _storable(value) for name, value in said.items()},
+        )
+    )  # fmt: skip
+    connection.execute(
+        insert(CITATIONS),
+        [
+            {"job": call.job, "requirement": requirement.id, "place": place}
+            | {name: _storable(value) for name, value in citation.model_dump().items()}
+            for place, citation in enumerate(requirement.citations)
+        ],
+    )
+
+
+def known(connection: Connection) -> list[Known]:
+    """All requirements but those withdrawn, rejected or said to be duplicates."""
+    wanted = (
+        select(R.job, R.id, R.text, R.status)
+        .where(R.withdrawn.is_(False), R.status.in_(("draft", "accepted")))
+        .order_by(R.job, R.id)
+    )
+    return [
+        Known(f"{row.job}/{row.id}", row.text, row.status) for row in connection.execute(wanted)
+    ]
+
+
+def take(connection: Connection, call: Call, hours: float) -> Requirement | None:
+    """The draft that the job holds, else the next that nobody holds; None when there is none.
+
+    Raises:
+        StoreRefuses: a later call of the same job was faster.
+    """
+    if not _first_in_line(connection, call):
+        raise StoreRefuses("A later call has taken this one's place.")
+    now = int(time.time() * 1000)
+    draft = and_(R.status == "draft", R.withdrawn.is_(False))
+    held = select(REQUIREMENTS).where(draft, R.taken_by == call.job).order_by(R.at, R.job, R.id)
+    free = or_(R.taken_by.is_(None), R.taken_until < now)
+    following = (
+        select(REQUIREMENTS)
+        # A job does not judge its own.
+        .where(draft, free, R.job != call.job)
+        .order_by(R.at, R.job, R.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    row = connection.execute(held.limit(1)).first() or connection.execute(following).first()
+    if row is None:
+        return None
+    taken = {
+        "taken_by": call.job,
+        "taken_key": call.key,
+        "taken_until": now + int(hours * 3_600_000),
+    }
+    _change(connection, row.job, row.id, taken)
+    return _requirement(connection, row)
+
+
+def decide(
+    connection: Connection,
+    call: Call,
+    ref: str,
+    status: Verdict,
+    reasons: str,
+    duplicate_of: str | None,
+) -> None:
+    """Record what a validator found of the requirement that it holds.
+
+    Raises:
+        StoreRefuses: there is none of that name, another job holds it, or it has changed since.
+    """
+    row = find(connection, ref, lock=True)
+    if row is None or row.withdrawn:
+        raise StoreRefuses(
+            f"There is no requirement {ref} any more or yet; call take_requirement() for the next."
+        )
+    if row.decided_by == call.job and (row.decided_key == call.key or row.decided_at >= call.at):
+        return
+    if row.taken_by != call.job or row.at > call.at:
+        raise StoreRefuses(
+            f"{ref} is not held by this job, or changed since it was taken: call "
+            "take_requirement() and decide on what it answers."
+        )
+    if duplicate_of is not None and find(connection, duplicate_of) is None:
+        raise StoreRefuses(
+            f"duplicate_of: there is no requirement {duplicate_of} in the store; "
+            "find_similar_requirements names those there are."
+        )
+    _change(
+        connection,
+        row.job,
+        row.id,
+        {
+            "status": status,
+            "reasons": _storable(reasons),
+            "duplicate_of": duplicate_of,
+            "decided_by": call.job,
+            "decided_key": call.key,
+            "decided_at": call.at,
+        },
+    )
+
+
+def release(connection: Connection, call: Call) -> None:
+    """Give back what the job took and did not decide; for when it ends."""
+    if _first_in_line(connection, call):
+        undecided = and_(R.taken_by == call.job, R.status == "draft")
+        connection.execute(update(REQUIREMENTS).where(undecided).values(_FREE))
+
+
+def find(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any] | None:
+    """The row of that `ref`, also when it is withdrawn."""
+    job, _, id = ref.rpartition("/")
+    wanted = select(REQUIREMENTS).where(R.job == job, R.id == id)
+    return connection.execute(wanted.with_for_update() if lock else wanted).first()
+
+
+def of_job(connection: Connection, job: str) -> list[Requirement]:
+    """A job's requirements as the store has them, but for those withdrawn."""
+    wanted = select(REQUIREMENTS).where(R.job == job, R.withdrawn.is_(False)).order_by(R.id)
+    return [_requirement(connection, row) for row in connection.execute(wanted).all()]
+
+
+_FREE: dict[str, Any] = {"taken_by": None, "taken_key": None, "taken_until": None}
+
+
+def _change(connection: Connection, job: str, id: str, values: dict[str, Any]) -> None:
+    connection.execute(update(REQUIREMENTS).where(_named(job, id)).values(values))
+
+
+def _named(job: str, id: str) -> ColumnElement[bool]:
+    return and_(R.job == job, R.id == id)
+
+
+def _first_in_line(connection: Connection, call: Call) -> bool:
+    """Whether no later call of the job was here; keeps others of the job out until the end."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(
+        dialect.insert(JOBS).values(job=call.job, at=call.at).on_conflict_do_nothing()
+    )
+    here = select(JOBS.c.at).where(JOBS.c.job == call.job).with_for_update()
+    if connection.execute(here).scalar_one() > call.at:
+        return False
+    connection.execute(update(JOBS).where(JOBS.c.job == call.job).values(at=call.at))
+    return True
+
+
+def _requirement(connection: Connection, row: Row[Any]) -> Requirement:
+    cited = connection.execute(
+        select(CITATIONS)
+        .where(CITATIONS.c.job == row.job, CITATIONS.c.requirement == row.id)
+        .order_by(CITATIONS.c.place)
+    )
+    return Requirement(
+        id=row.id,
+        job=row.job,
+        status=row.status,
+        duplicate_of=row.duplicate_of,
+        citations=[
+            Citation(**{name: getattr(each, name) for name in Citation.model_fields})
+            for each in cited
+        ],
+        **{name: getattr(row, name) for name in FIELDS},
+    )
+
+
+def _storable(value: Any) -> Any:
+    # PostgreSQL takes no zero byte in a text.
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value

@@ -1,0 +1,73 @@
+"""The requirements of a workspace brought into the store."""
+
+from __future__ import annotations
+
+from activities.requirements import folder
+from activities.requirements.model import Requirement
+from activities.stores import requirements as rows
+from activities.stores.away import StoreAway
+from activities.stores.deferring import Writer, defer, flush, makes
+from protocol.state import Deferred
+
+FILLED = "requirements"
+DECIDED = "decision"
+MOST_NAMED = 5
+
+
+@makes(FILLED)
+def _fill(writer: Writer, _entry: Deferred) -> list[str]:
+    """Whatever was missed, the workspace as it is now is what counts."""
+    return fill(writer)
+
+
+@makes(DECIDED)
+def _decide(writer: Writer, entry: Deferred) -> list[str]:
+    call = rows.Call(writer.call.job, entry.key, entry.at)
+    writer.store.run(lambda connection: rows.decide(connection, call, **entry.data))
+    return []
+
+
+def fill(writer: Writer) -> list[str]:
+    """Bring the store up to the workspace; answers with what is wrong with files in it.
+
+    Raises:
+        StoreAway: the store does not answer.
+    """
+    job, store = writer.call.job, writer.store
+    listed = folder.listed(writer.files)
+    present = {name: blob for name, (_, blob) in listed.items()}
+    held = store.run(lambda connection: rows.held_blobs(connection, job))
+    if held == present:
+        return []
+    problems: list[str] = []
+    changed: list[tuple[Requirement, str]] = []
+    for name, (path, blob) in listed.items():
+        if held.get(name) != blob:
+            try:
+                changed.append((folder.read(writer.files, path, name, job), blob))
+            except folder.Unusable as problem:
+                problems.append(str(problem))
+    store.run(lambda connection: rows.fill(connection, writer.call, present, changed))
+    return problems
+
+
+def bring_up(writer: Writer) -> list[str]:
+    """The same, or deferred when the store does not answer."""
+    # At most one of them: the last takes along what those before it would have.
+    state = writer.state
+    state.deferred = [entry for entry in state.deferred if entry.kind != FILLED]
+    try:
+        return [*flush(writer), *fill(writer)]
+    except StoreAway as error:
+        entry = Deferred(kind=FILLED, key=writer.call.key, at=writer.call.at)
+        return defer(writer, entry, error)
+
+
+def unstored(writer: Writer, *, filled: bool) -> list[str]:
+    """Make what is deferred, and fill the store if asked; what is still missing, for the gate."""
+    try:
+        flush(writer)
+        problems = fill(writer) if filled else []
+    except StoreAway as error:
+        return [f"{len(writer.state.deferred) or 1} writes wait, since {error}".rstrip(".")]
+    return problems[:MOST_NAMED]

@@ -1,0 +1,138 @@
+"""What a tool takes: a signature of ours, or the JSON Schema that a server declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import re2
+from jsonschema import ValidationError as SchemaViolation
+from jsonschema import validators
+from jsonschema.protocols import Validator
+from pydantic import BaseModel, ValidationError
+from referencing import Registry
+
+MOST_TOLD = 5
+"""Violations that one message names."""
+
+
+class Misfit(Exception):
+    """Arguments that do not fit; the message names each field that is wrong."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One of them, as it is told of."""
+
+    name: str
+    required: bool
+    description: str
+
+
+class Arguments(Protocol):
+    """All that a call is checked against and documentation is made from."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema for the model's API."""
+
+    @property
+    def listed(self) -> list[Argument]:
+        """The arguments, in order."""
+
+    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by name, as the tool takes them. Raises Misfit."""
+
+
+@dataclass(frozen=True)
+class ModelArguments:
+    """Those of a function in the registry."""
+
+    model: type[BaseModel]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        parameters = self.model.model_json_schema()
+        parameters.pop("title", None)
+        for field in parameters.get("properties", {}).values():
+            field.pop("title", None)
+        return parameters
+
+    @property
+    def listed(self) -> list[Argument]:
+        return [
+            Argument(name, field.is_required(), field.description or "")
+            for name, field in self.model.model_fields.items()
+        ]
+
+    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+        try:
+            checked = self.model.model_validate(given)
+        except ValidationError as error:
+            raise Misfit(
+                "; ".join(
+                    f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
+                    for item in error.errors()[:MOST_TOLD]
+                )
+            ) from None
+        return {name: getattr(checked, name) for name in self.model.model_fields}
+
+
+class SchemaArguments:
+    """Those of a tool that is somewhere else. What they lack is left to the other side."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+
+    @property
+    def listed(self) -> list[Argument]:
+        required = self.schema.get("required", [])
+        found = []
+        for name, field in self.schema.get("properties", {}).items():
+            told = field.get("description", "") if isinstance(field, dict) else ""
+            found.append(Argument(str(name), name in required, " ".join(str(told).split())))
+        return found
+
+    def check_schema(self) -> None:
+        """Raises jsonschema's SchemaError."""
+        type(self._validator).check_schema(self.schema)
+
+    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+        try:
+            errors = sorted(self._validator.iter_errors(given), key=lambda error: error.json_path)
+        except Exception as error:
+            # A reference to nowhere or in a circle: the server checks for itself.
+            if isinstance(error, (MemoryError, KeyboardInterrupt)):
+                raise
+            return given
+        if errors:
+            raise Misfit("; ".join(map(_told, errors[:MOST_TOLD])))
+        return given
+
+    @cached_property
+    def _validator(self) -> Validator:
+        kind = validators.validator_for(self.schema, default=validators.Draft202012Validator)
+        # Patterns in a linear-time engine; a registry of its own, so that nothing is fetched.
+        safe = validators.extend(kind, {"pattern": _pattern})
+        made: Validator = safe(self.schema, registry=Registry())
+        return made
+
+
+def _pattern(
+    _: Validator, pattern: str, instance: object, schema: object
+) -> Iterator[SchemaViolation]:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        wanted = re2.compile(pattern, options=options)
+    except re2.error:  # lookarounds and the like: the server's to check
+        return
+    if isinstance(instance, str) and not wanted.search(instance):
+        yield SchemaViolation(f"{instance[:100]!r} does not match {pattern!r}")
+
+
+def _told(error: SchemaViolation) -> str:
+    where = ".".join(map(str, error.absolute_path)) or "arguments"
+    return f"{where}: {error.message[:300]}"

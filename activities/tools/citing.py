@@ -1,0 +1,105 @@
+"""Citations: words that the system found itself where the agent says they are."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import Annotated
+
+from pydantic import Field
+
+from activities.documents import (
+    DocumentError,
+    Page,
+    contains_quote,
+    page_of,
+    pages_with_quote,
+)
+from activities.requirements.model import Citation
+from activities.tools.context import ToolContext, ToolError
+from activities.tools.documents import DocumentPath, document_pages
+from activities.tools.registry import tool
+from activities.web import FOLDER, sources_from
+
+Quote = Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")]
+
+
+@tool(
+    "citations",
+    effect="writes",
+    phases=("tactical",),
+    local=False,
+    seconds=60,
+    owns=("citations/",),
+)
+def cite_document(
+    context: ToolContext,
+    path: DocumentPath,
+    page: Annotated[int, Field(ge=1)],
+    quote: Quote,
+) -> str:
+    """Record a citation; refused unless the quote stands on that page.
+
+    Answers with the citation's id, for add_requirement.
+    """
+    found = document_pages(context, path)
+    try:
+        text = page_of(found, page).text
+    except DocumentError as error:
+        raise ToolError(f"{path}: {error}") from None
+    if not contains_quote(text, quote):
+        others = pages_with_quote(found, quote)
+        where = (
+            f"It stands on page {', '.join(map(str, others[:10]))}."
+            if others
+            else "It stands on no page: quote the exact words, at least a dozen characters."
+        )
+        raise ToolError(f"That quote is not on page {page} of {path}. {where}")
+    return _keep(context, document=path, page=page, quote=quote)
+
+
+@tool(
+    "citations",
+    effect="writes",
+    phases=("tactical",),
+    local=False,
+    seconds=60,
+    owns=("citations/",),
+)
+def cite_web(
+    context: ToolContext,
+    url: Annotated[str, Field(max_length=2000, pattern=r"^https?://\S+$")],
+    quote: Quote,
+    accessed: Annotated[date, Field(description="When the page was read, such as 2026-03-01.")],
+) -> str:
+    """Record a citation of a web page; refused unless the quote stands in it as it was fetched.
+
+    The page must be in documents/sources/. Answers with the citation's id, for add_requirement.
+    """
+    looked_at = []
+    for path in sources_from(context.files, url):
+        context.heartbeat()
+        looked_at.append(path)
+        pages: list[Page] = document_pages(context, path)
+        if where := pages_with_quote(pages, quote):
+            details = {"url": url, "accessed": accessed.isoformat()}
+            return _keep(context, document=path, page=where[0], quote=quote, **details)
+    if not looked_at:
+        raise ToolError(
+            f"No page in {FOLDER}/ is from {url}. Fetch it first, and give the address as there."
+        )
+    raise ToolError(
+        f"That quote is not in {', '.join(looked_at[:5])}: quote the exact words, at least a dozen "
+        "characters."
+    )
+
+
+def _keep(context: ToolContext, **details: str | int) -> str:
+    """Write a citation down under the next number."""
+    there = context.files.entry("citations") is not None
+    number = len(context.files.children("citations")) + 1 if there else 1
+    made = Citation.model_validate({"id": f"CIT-{number:04d}", **details})
+    text = json.dumps(made.model_dump(exclude_none=True), ensure_ascii=False, indent=2) + "\n"
+    context.files = context.files.write(f"citations/{made.id}.json", text.encode())
+    source = f" ({made.url})" if made.url else ""
+    return f"citation {made.id}: {made.document}, page {made.page}{source}"

@@ -1,0 +1,39 @@
+"""The tools of one agent: those of the registry that it names, and those of its MCP servers."""
+
+from __future__ import annotations
+
+from activities.tools.registry import REGISTRY, Tool, select
+from activities.tools.remote import remote_tool
+from config.schema import AgentConfig, Problem
+
+
+def toolbox(config: AgentConfig) -> dict[str, Tool]:
+    """Every tool that the agent's configuration may name, by name: the registry's come first."""
+    return REGISTRY | {tool.name: tool for tool in _remote(config)}
+
+
+def equipment(config: AgentConfig) -> list[Tool]:
+    """The tools that the agent has. Those of a server need not be named: its entry says it all.
+
+    Raises:
+        KeyError: the configuration names what is neither a tool nor a group; carries the name.
+    """
+    return [*select(config.toolset), *_remote(config)]
+
+
+def check_servers(config: AgentConfig) -> None:
+    """A server's name is that of a group.
+
+    Raises:
+        Problem: one is taken.
+    """
+    taken = {entry.group for entry in REGISTRY.values()} | REGISTRY.keys()
+    if clash := [name for name in config.mcp if name in taken]:
+        raise Problem(
+            f"agent {config.name}: mcp: {clash[0]} is the name of a tool or a group of tools; "
+            "call the server something else"
+        )
+
+
+def _remote(config: AgentConfig) -> list[Tool]:
+    return [remote_tool(declared, config.mcp[declared.server]) for declared in config.declared]

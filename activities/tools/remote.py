@@ -1,0 +1,51 @@
+"""Tools of MCP servers: each is made from what its server declared when the job began."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from textwrap import shorten
+from typing import Any
+
+from activities.tools.arguments import SchemaArguments
+from activities.tools.context import ToolContext
+from activities.tools.registry import Tool
+from config.servers import Declared, Server
+
+SUMMARY = 400
+"""Characters of a description that the model is sent with every request."""
+FOLDER_SECONDS = 120
+"""For making a private folder and reading it back."""
+SLACK = 15
+
+
+def remote_tool(declared: Declared, server: Server) -> Tool:
+    """The tool by which a job calls the server's."""
+    first, _, rest = declared.description.partition("\n\n")
+    summary = shorten(first, SUMMARY, placeholder=" …")
+    cut = summary != " ".join(first.split())
+    # Twice: a server that was found dead is started anew.
+    seconds = 2 * (server.start_seconds + server.call_seconds) + SLACK
+    return Tool(
+        name=declared.name,
+        group=declared.server,
+        summary=summary,
+        documentation=declared.description if cut else rest.strip(),
+        arguments=SchemaArguments(declared.parameters),
+        function=partial(_call, declared),
+        phases=("tactical",),
+        effect="outside",
+        local=False,
+        seconds=seconds + (FOLDER_SECONDS if server.cwd else 0),
+        ends_reply=False,
+        polling=False,
+        at_most_once=declared.effect == "once",
+        owns=(),
+    )
+
+
+def _call(declared: Declared, context: ToolContext, /, **arguments: Any) -> str:
+    # Late: what speaks the protocol takes a second to load, and most workers have no server.
+    calling = import_module("activities.mcp.calling")
+    text: str = calling.call(declared, context, arguments)
+    return text

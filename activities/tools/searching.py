@@ -1,0 +1,112 @@
+"""Searching the files of the workspace: for words, for a pattern, or for what is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import re2
+from pydantic import Field
+
+from activities.checkpoints import Entry
+from activities.checkpoints.errors import FileMissing
+from activities.search import search
+from activities.tools.context import ToolContext, ToolError
+from activities.tools.files import MAX_LINE, Path
+from activities.tools.registry import tool
+
+MAX_HITS = 100
+MAX_PASSAGES = 10
+EXCERPT_BEFORE, EXCERPT_AFTER = 120, 400
+HEARTBEAT_LINES = 20_000
+_WORD = re.compile(r"[^\W_]{3,}")
+
+
+@tool("files", effect="reads", local=False, seconds=600)
+def search_files(
+    context: ToolContext,
+    query: Annotated[str, Field(min_length=1, max_length=1000)],
+    path: Path = "",
+    mode: Literal["text", "regex", "semantic"] = "text",
+) -> str:
+    """Find text in the files of the workspace: by words, by a pattern, or by meaning.
+
+    `text` compares without regard to case; `regex` takes RE2 syntax. Both answer with path, line
+    number and line. `semantic` takes a question or a description in other words than the file's,
+    and answers with the 10 passages that fit best, the best first, each with path and first line.
+    """
+    if mode == "semantic":
+        return _by_meaning(context, query, path)
+    wanted = _pattern(query, mode)
+    hits: list[str] = []
+    total = 0
+    for entry in _among(context, path):
+        for number, line in enumerate(_lines(context, entry), 1):
+            if number % HEARTBEAT_LINES == 0:
+                context.heartbeat()
+            if wanted.search(line):
+                total += 1
+                if total <= MAX_HITS:
+                    hits.append(f"{entry.path}:{number}: {line.strip()[:MAX_LINE]}")
+    if total > MAX_HITS:
+        hits.append(f"[TRUNCATED {total - MAX_HITS} more; narrow the query or give a path]")
+    return "\n".join(hits) or _nothing(path, query)
+
+
+def _pattern(query: str, mode: str) -> re2._Regexp[str]:
+    try:
+        options = re2.Options()
+        options.case_sensitive = mode == "regex"
+        options.log_errors = False
+        return re2.compile(re2.escape(query) if mode == "text" else query, options=options)
+    except re2.error as error:
+        raise ToolError(f"query is not a valid RE2 pattern: {error}") from None
+
+
+def _among(context: ToolContext, path: str) -> Iterator[Entry]:
+    named = context.files.entry(path)
+    for entry in [named] if named and named.kind == "file" else context.files.walk(path):
+        context.heartbeat()
+        if entry.kind == "file":
+            yield entry
+
+
+def _lines(context: ToolContext, entry: Entry) -> list[str]:
+    try:
+        return context.files.content(entry).decode().splitlines()
+    except UnicodeDecodeError:
+        return []
+
+
+def _by_meaning(context: ToolContext, query: str, path: str) -> str:
+    entry = context.files.entry(context.files.resolved(path))
+    if entry is None:
+        raise FileMissing(path)
+    found = search(
+        context.root.repository(context.job) / "search",
+        context.files,
+        query,
+        path=entry.path,
+        limit=MAX_PASSAGES,
+        embeddings=context.config.embeddings,
+        heartbeat=context.heartbeat,
+    )
+    shown = [f"{hit.path}:{hit.line}: {_excerpt(hit.text, query)}" for hit in found.hits]
+    note = f"[{found.note}]" if found.note else ""
+    return "\n".join(part for part in (*(shown or [_nothing(path, query)]), note) if part)
+
+
+def _excerpt(text: str, query: str) -> str:
+    """A passage on one line; of a long one, what is around the first word of the query."""
+    line = " ".join(text.split())
+    folded = line.lower()
+    places = [folded.find(word.lower()) for word in _WORD.findall(query)]
+    at = min((place for place in places if place >= 0), default=0)
+    start = max(0, at - EXCERPT_BEFORE)
+    end = at + EXCERPT_AFTER
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
+
+
+def _nothing(path: str, query: str) -> str:
+    return f"Nothing in {path or 'the workspace'} matches {query!r}."

@@ -1,0 +1,121 @@
+"""Commands, run in a sandbox on a private copy of the workspace."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+from pydantic import Field
+
+from activities import effects, sandbox
+from activities.checkpoints import Files, diff
+from activities.model.replies import Replies
+from activities.private import private_folder
+from activities.snapshot import with_entry
+from activities.tools.context import ToolContext, ToolError
+from activities.tools.ownership import in_the_way, refusal
+from activities.tools.registry import tool
+
+FOLDER = "commands/"
+LOG = f"{FOLDER}log.jsonl"
+SHOWN = 8000
+"""Characters of the output that a result shows: as many lines as fill a few screens."""
+MOST_NAMED = 10
+
+
+@tool(
+    "shell", effect="writes", phases=("tactical",), local=False, seconds=3700, owns=("commands/",)
+)
+def run_command(
+    context: ToolContext,
+    command: Annotated[
+        str, Field(min_length=1, max_length=20_000, description="For /bin/sh, such as make test.")
+    ],
+    timeout: Annotated[
+        int | None, Field(ge=1, description="Seconds after which it is ended.")
+    ] = None,
+) -> str:
+    """Run a shell command in a sandbox, in the top folder of the workspace.
+
+    Gives the exit code and the output. What it changes in the workspace is kept, /tmp is not, and
+    nothing it leaves running outlives it. There is no network unless the job's configuration
+    allows it. Output too long to show is in a file under commands/. Files that are not yours to
+    write are put back as they were.
+    """
+    config = context.config.shell
+    seconds = timeout or config.seconds
+    if seconds > config.seconds:
+        raise ToolError(f"timeout may be at most {config.seconds} seconds here.")
+
+    def run() -> tuple[str, Files]:
+        made = _run(context, command, seconds)
+        # Kept by its id alone before the checkpoint is made.
+        context.files.store.flush()
+        return made
+
+    if config.network:
+        kept = Replies(context.files.store.path)
+        text, context.files = effects.once(kept, context.key, context.files, run)
+    else:
+        text, context.files = run()
+    return text
+
+
+def _run(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
+    before = context.files
+    try:
+        with private_folder(before, context.root, context.job) as private:
+            ended = sandbox.run(command, private.path, context.config.shell, seconds)
+            after, notes = private.read_back(), private.notes
+    except sandbox.NoSandbox as error:
+        raise effects.Unreached(str(error)) from error
+    after, put_back = without_owned(context, before, after)
+    if put_back:
+        named = ", ".join(put_back[:MOST_NAMED])
+        more = f" and {len(put_back) - MOST_NAMED} more" if len(put_back) > MOST_NAMED else ""
+        notes = [*notes, f"Put back as they were, since they are not yours to write: {named}{more}"]
+    after, path = _with_output(context, after, ended)
+    entry = {
+        "step": context.state.step,
+        "phase": context.state.phase.number,
+        "command": command,
+        "exit_code": ended.code,
+        "trouble": ended.trouble,
+        "output": path,
+    }
+    log = after.read(LOG) if after.entry(LOG) else b""
+    after = after.write(LOG, log + json.dumps(entry, ensure_ascii=False).encode() + b"\n")
+    return _told(ended, path, notes), after
+
+
+def without_owned(context: ToolContext, before: Files, after: Files) -> tuple[Files, list[str]]:
+    """`after` with what a command may not change as it was before, and the paths of that."""
+    kind, put_back = context.state.phase.kind, []
+    for change in diff(before, after):
+        made = change.new is not None and change.new.kind != "folder"
+        if refusal(change.path, kind) or (made and in_the_way(change.path)):
+            put_back.append(change.path)
+    for path in put_back:
+        after = with_entry(after, path, before.raw(tuple(path.split("/"))))
+    return after, put_back
+
+
+def _with_output(context: ToolContext, files: Files, ended: sandbox.Ended) -> tuple[Files, str]:
+    """The files with the output in one of its own, and its path, where it is too long to show."""
+    if len(ended.output) <= SHOWN:
+        return files, ""
+    step = context.state.step
+    names = [f"{FOLDER}{step:06d}.txt", *(f"{FOLDER}{step:06d}-{n}.txt" for n in range(2, 1000))]
+    path = next(name for name in names if files.entry(name) is None)
+    return files.write(path, ended.output.encode()), path
+
+
+def _told(ended: sandbox.Ended, path: str, notes: list[str]) -> str:
+    head = f"Ended: {ended.trouble}." if ended.trouble else f"Exit code {ended.code}."
+    text = ended.output
+    if path:
+        half = SHOWN // 2
+        gone = len(text) - 2 * half
+        text = f"{text[:half]}\n[{gone:,} characters left out; all of it: {path}]\n{text[-half:]}"
+    body = f"\n{text.rstrip()}" if text.strip() else " No output."
+    return head + body + "".join(f"\n[{note}]" for note in notes[:MOST_NAMED])

@@ -1,0 +1,86 @@
+"""Tools of validators: the drafts of other jobs, each taken once and decided."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from activities.requirements.model import Requirement, Verdict
+from activities.stores import requirements as rows
+from activities.stores.away import StoreAway, StoreRefuses
+from activities.stores.deferring import Writer, flush, write
+from activities.stores.workspace import DECIDED
+from activities.tools.context import ToolContext, ToolError, Unreached
+from activities.tools.registry import tool
+from protocol.state import Deferred
+
+
+@tool("validation", effect="outside", phases=("tactical",), local=False, seconds=60)
+def take_requirement(context: ToolContext) -> str:
+    """Take the next draft requirement of the store, to be validated by this job alone.
+
+    It stays with this job until decide_requirement: another call answers with the same one again.
+    What is taken and not decided goes back when the job ends, or after a day without a call.
+    """
+    writer = Writer.of(context)
+    try:
+        remarks = flush(writer)
+        hours = context.config.settings.take_hours
+        taken = writer.store.run(lambda connection: rows.take(connection, writer.call, hours))
+    except StoreAway as error:
+        # Without a requirement there is nothing to do but wait.
+        raise Unreached(str(error)) from None
+    except StoreRefuses as refusal:
+        raise ToolError(str(refusal)) from None
+    told = _told(taken) if taken else "No draft requirement is left to take."
+    return "\n".join([*remarks, told])
+
+
+@tool("validation", effect="outside", phases=("tactical",), local=False, seconds=60)
+def decide_requirement(
+    context: ToolContext,
+    id: Annotated[str, Field(max_length=2000, description="As take_requirement names it.")],
+    status: Verdict,
+    reasons: Annotated[str, Field(min_length=1, max_length=4000)],
+    duplicate_of: Annotated[
+        str | None, Field(max_length=2000, description="Name of the other, if a duplicate.")
+    ] = None,
+) -> str:
+    """Record the verdict on the requirement that this job has taken.
+
+    `duplicate_of` belongs to the status duplicate, and names another requirement as
+    find_similar_requirements does: job/REQ-001.
+    """
+    if (status == "duplicate") != (duplicate_of is not None):
+        raise ToolError(
+            "duplicate_of names the other requirement when the status is duplicate, and only then."
+        )
+    if duplicate_of == id:
+        raise ToolError(f"duplicate_of: {id} cannot be a duplicate of itself.")
+    data = {"ref": id, "status": status, "reasons": reasons, "duplicate_of": duplicate_of}
+    entry = Deferred(kind=DECIDED, key=context.key, at=context.at, data=data)
+    try:
+        remarks = write(Writer.of(context), entry)
+    except StoreRefuses as refusal:
+        raise ToolError(str(refusal)) from None
+    return "\n".join([f"{id} is {status}.", *remarks])
+
+
+def _told(taken: Requirement) -> str:
+    cited = [
+        f"- {citation.id}: {citation.document}, page {citation.page}"
+        + (f" ({citation.url}, read {citation.accessed})" if citation.url else "")
+        + f": {citation.quote}"
+        for citation in taken.citations
+    ]
+    return "\n".join(
+        [
+            f"{taken.ref} ({taken.type}, confidence {taken.confidence:g}, from {taken.source})",
+            f"Text: {taken.text}",
+            f"Reasoning: {taken.reasoning}",
+            "Citations:",
+            *cited,
+            f'Decide on it with decide_requirement(id="{taken.ref}", status, reasons).',
+        ]
+    )

@@ -1,0 +1,164 @@
+"""What is kept of a fetched page. Three files under `documents/sources/`, which only `fetch_page`
+writes, so that a quote found there was on the page:
+
+    <name>               the page as it came, unpacked
+    <name>.txt           its text with page marks, as beside every document (`render`, `parse`)
+    <name>.source.json   where it is from: url (as asked for), final_url (after redirects), title,
+                         type, pages, bytes, sha256 of <name>
+
+`<name>` is `<name_stem(url)>.<pdf|docx|html|md|json|xml|txt>`: from the address it was asked for,
+without its fragment. Fetching the address again replaces the three.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import urldefrag
+
+import httpx2
+
+from activities.checkpoints import Files
+from activities.documents import DocumentError, Page, extract_bounded, render
+from activities.documents.text import sniff
+from activities.inputs import text_beside
+from activities.web.addresses import Refused
+from activities.web.fetching import Fetched
+
+FOLDER = "documents/sources"
+SIDE = ".source.json"
+_TITLE = re.compile(rb"<title[^>]{0,200}>([^<]{1,2000})", re.IGNORECASE)
+_ENDINGS = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "application/pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "text/markdown": "md",
+    "application/json": "json",
+    "application/xml": "xml",
+    "text/xml": "xml",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A page that was read."""
+
+    name: str
+    title: str
+    pages: list[Page]
+    fetched: Fetched
+
+    @property
+    def path(self) -> str:
+        return f"{FOLDER}/{self.name}"
+
+    def put_into(self, files: Files) -> Files:
+        """Instead of what was there of the same address."""
+        stem = self.name.rpartition(".")[0]
+        if files.entry(FOLDER):
+            for entry in files.children(FOLDER):
+                if PurePosixPath(entry.path).name.startswith(f"{stem}."):
+                    files = files.delete(f"{FOLDER}/{PurePosixPath(entry.path).name}")
+        files = files.write(self.path, self.fetched.data)
+        files = files.write(f"{FOLDER}/{text_beside(self.name)}", render(self.pages).encode())
+        about = {
+            "url": self.fetched.url,
+            "final_url": self.fetched.final,
+            "title": self.title,
+            "type": self.fetched.media,
+            "pages": len(self.pages),
+            "bytes": len(self.fetched.data),
+            "sha256": hashlib.sha256(self.fetched.data).hexdigest(),
+        }
+        side = json.dumps(about, ensure_ascii=False, indent=2) + "\n"
+        return files.write(f"{self.path}{SIDE}", side.encode())
+
+
+def as_source(fetched: Fetched, heartbeat: Callable[[], None] | None = None) -> Source:
+    """Read the page.
+
+    Raises:
+        Refused: its text cannot be had.
+    """
+    stem, ending = name_stem(fetched.url), _ending(fetched)
+    data = _in_utf8(fetched)
+    try:
+        kind = sniff(f"page.{ending}", data)
+        # Content comes before what the server declared.
+        name = f"{stem}.{kind if kind != 'text' else ending}"
+        pages = extract_bounded(name, data, heartbeat=heartbeat)
+    except DocumentError as error:
+        told = str(error).partition(": ")[2] or str(error)
+        raise Refused(f"{fetched.url}: {told}. Or take another source.") from None
+    return Source(name, _title(data) if name.endswith(".html") else "", pages, fetched)
+
+
+def sources_from(files: Files, url: str) -> list[str]:
+    """Paths of the pages that were fetched from an address, or found there after redirects."""
+    wanted = _plain(url)
+    if files.entry(FOLDER) is None:
+        return []
+    found = []
+    for entry in files.children(FOLDER):
+        if entry.path.endswith(SIDE):
+            about = json.loads(files.content(entry))
+            if wanted in (_plain(about["url"]), _plain(about["final_url"])):
+                found.append(entry.path.removesuffix(SIDE))
+    return found
+
+
+def _plain(url: str) -> str:
+    return urldefrag(url).url.rstrip("/")
+
+
+def name_stem(url: str) -> str:
+    """The name of a page's files without their endings: readable, and apart for any two addresses.
+
+    Args:
+        url: As it was asked for; a fragment in it makes no difference.
+    """
+    parts = httpx2.URL(url).copy_with(fragment=None)
+    whole = f"{parts.raw_host.decode()}{parts.path}".lower()
+    words = re.sub(r"(?:[^a-z0-9.]|\.(?![a-z0-9]))+", "-", whole)
+    words = re.sub(r"\.(html?|pdf|docx|md|txt|json|xml)$", "", words)
+    mark = hashlib.sha256(str(parts).encode()).hexdigest()[:10]
+    return f"{words[:80].strip('.-')}-{mark}"
+
+
+def _ending(fetched: Fetched) -> str:
+    if (known := _ENDINGS.get(fetched.media)) is not None:
+        return known
+    if fetched.media.endswith("+json"):
+        return "json"
+    if fetched.media.endswith("+xml"):
+        return "xml"
+    named = PurePosixPath(httpx2.URL(fetched.final).path).suffix.lower()
+    return "md" if named in (".md", ".markdown") else "txt"
+
+
+def _in_utf8(fetched: Fetched) -> bytes:
+    """The page for reading: what the server says of its encoding is nowhere in the page itself."""
+    if not fetched.charset or not fetched.media.startswith(("text/", "application/xhtml")):
+        return fetched.data
+    try:
+        fetched.data.decode("utf-8")
+    except UnicodeDecodeError:
+        try:
+            return fetched.data.decode(fetched.charset, errors="replace").encode()
+        except LookupError:  # no encoding of that name
+            return fetched.data
+    return fetched.data
+
+
+def _title(data: bytes) -> str:
+    found = _TITLE.search(data[:200_000])
+    if not found:
+        return ""
+    text = html.unescape(found[1].decode("utf-8", errors="replace"))
+    return " ".join(text.split())[:200]

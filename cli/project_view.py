@@ -1,0 +1,29 @@
+"""What of a project is shown otherwise than of a job: its units and its jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MARKS = {"completed": "☑", "in_progress": "▶", "blocked": "☒", "pending": "☐"}
+
+
+def units(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """Box and text of each feature, group or stage."""
+    found = []
+    for unit in status.get("units") or []:
+        text = f"{unit['id']}: {unit['title']}"
+        if unit["status"] == "blocked":
+            text += f" (blocked: {' '.join(unit.get('reasons') or [])[:200]})"
+        found.append((MARKS.get(unit["status"], "☐"), text))
+    return found
+
+
+def jobs(status: dict[str, Any]) -> list[str]:
+    """A project's jobs, those that are over before those at work, a line each."""
+    over = [f"  {each['job']}: {each['status']}" for each in status.get("jobs") or []]
+    work = [
+        f"  {each['job']}: {'waiting: ' + each['waiting'] if each.get('waiting') else 'at work'}"
+        f" · {each['phase'] or 'starting'}"
+        for each in status.get("running") or []
+    ]
+    return [*over, *work]

@@ -1,0 +1,57 @@
+"""A project's YAML file: read, checked as far as it can be, its documents handed to the worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cli.output import Mistake
+from cli.staging import stage
+from config.loader import load_agent
+from config.schema import Problem
+from engine.connection import workspaces_root
+from protocol.payloads import Refused, read
+from protocol.project import ROLES, ProjectStart
+
+
+def project_input(file: Path) -> dict[str, Any]:
+    """The start input of a project, from its file.
+
+    Documents are named as seen from the file.
+
+    Raises:
+        Mistake: no such file, not valid YAML, a wrong key or value, an unknown agent, a missing
+            document.
+    """
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Mistake(f"{file}: {(error.strerror or str(error)).lower()}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Mistake(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
+    try:
+        start = read(ProjectStart, data, str(file))
+        for agent in agents_of(start):
+            load_agent(agent)
+    except (Refused, Problem) as wrong:
+        text = str(wrong)
+        raise Mistake(text if text.startswith(str(file)) else f"{file}: {text}") from None
+    data["documents"] = _staged(start.documents, file)
+    for made, given in zip(data.get("stages") or [], start.stages, strict=True):
+        made["documents"] = _staged(given.documents, file)
+    return {key: value for key, value in data.items() if value not in (None, [], {})}
+
+
+def agents_of(start: ProjectStart) -> list[str]:
+    """Every agent that the project will need."""
+    return [*map(start.agent, ROLES[start.form]), *(stage.agent for stage in start.stages)]
+
+
+def _staged(documents: list[str], file: Path) -> list[str]:
+    local = [
+        text if text.startswith(("http://", "https://")) else str(file.parent / text)
+        for text in documents
+    ]
+    return stage(local, workspaces_root())

@@ -1,0 +1,84 @@
+"""Reads the graph's schema file and lays an agent's own declarations over it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from config.graphing import GraphSchema
+from config.schema import Problem
+
+
+def load_graph_schema(path: Path) -> GraphSchema:
+    """The schema of the file; empty when there is none.
+
+    Raises:
+        Problem: names the file and the key.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return GraphSchema()
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Problem(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    try:
+        schema = GraphSchema.model_validate(content or {})
+    except ValidationError as error:
+        raise Problem(f"{path}: {_told(error)}") from None
+    if unmet := schema.unmet():
+        raise Problem(f"{path}: {unmet}")
+    return schema
+
+
+def extended(base: GraphSchema, more: GraphSchema, source: Path) -> GraphSchema:
+    """The schema with an agent's own kinds. A kind that is there may get more properties and ends;
+    what it has stays, since other jobs rely on it.
+
+    Raises:
+        Problem: names the agent's file and the key.
+    """
+    made = base.model_copy(deep=True)
+    for name, node in more.nodes.items():
+        present = made.nodes.setdefault(name, node)
+        if present.key != node.key:
+            raise Problem(
+                f"{source}: graph.nodes.{name}.key: found {node.key!r}, expected {present.key!r}, "
+                "which the graph has"
+            )
+        present.known_by += [each for each in node.known_by if each not in present.known_by]
+    for name, relation in more.relations.items():
+        there = made.relations.setdefault(name, relation)
+        there.ends += [pair for pair in relation.ends if pair not in there.ends]
+    for group, theirs, ours in (
+        ("nodes", more.nodes, made.nodes),
+        ("relations", more.relations, made.relations),
+    ):
+        for name in theirs:
+            have = ours[name].properties
+            for key, held in theirs[name].properties.items():
+                if have.setdefault(key, held) != held:
+                    raise Problem(
+                        f"{source}: graph.{group}.{name}.properties.{key}: the graph declares it "
+                        "otherwise, expected a name of its own"
+                    )
+    if unmet := made.unmet():
+        raise Problem(f"{source}: graph.{unmet}")
+    return made
+
+
+def _told(error: ValidationError) -> str:
+    # A misspelt key is the cause of the one that is missing.
+    wrong = sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
+    told = []
+    for item in wrong[:3]:
+        where = ".".join(str(part) for part in item["loc"] if part != "[key]") or "the whole"
+        said = item["msg"].removeprefix("Value error, ")
+        said = said[:1].lower() + said[1:]
+        if item["type"] == "extra_forbidden":
+            said = f"found the unknown key {item['loc'][-1]!r}"
+        elif item["type"] != "missing" and not isinstance(item["input"], dict):
+            said += f", found {str(item['input'])[:60]!r}"
+        told.append(f"{where}: {said}")
+    return "; ".join(told)

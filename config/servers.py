@@ -1,0 +1,90 @@
+"""The schema of MCP servers: how one is reached, and what it declared when a job began."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Effect = Literal["reads", "repeatable", "once"]
+"""What a repeated call does: nothing at all, nothing more than the first, or something again."""
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+WORKSPACE = "{workspace}"
+
+
+class Server(BaseModel):
+    """An MCP server: a command that speaks on its standard streams, or an address."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    command: list[str] = Field(
+        default_factory=list,
+        description="Program and arguments of a server that speaks on standard input and output; "
+        "`{workspace}` in an argument is the private folder that cwd gives it.",
+    )
+    env: dict[str, Variable] = Field(
+        default_factory=dict,
+        description="Variables of its process, each with the name of the worker's variable that "
+        "holds the value.",
+    )
+    cwd: Literal["workspace"] | None = Field(
+        None,
+        description="`workspace`: it works on files, and every call is given a private folder with "
+        "those of the workspace; what it changes there is taken back.",
+    )
+    url: str | None = Field(
+        None, description="Address of a server that is spoken to by streamable HTTP."
+    )
+    headers: dict[str, Variable] = Field(
+        default_factory=dict,
+        description="HTTP headers, each with the name of the worker's variable that holds the "
+        "whole value.",
+    )
+    tools: list[str] | None = Field(
+        None, description="The only tools of it that are taken, by its own names; null: all."
+    )
+    effects: dict[str, Effect] = Field(
+        default_factory=dict,
+        description="By its own names of tools, what else than its annotations say holds: a call "
+        "only `reads`, is `repeatable`, or is made at most `once`.",
+    )
+    away: Literal["park", "degrade"] = Field(
+        "park",
+        description="What a start does when the server is not there: wait for it, or go on "
+        "without its tools.",
+    )
+    start_seconds: int = Field(
+        30, ge=1, le=600, description="Seconds until a server that has not started is not there."
+    )
+    call_seconds: int = Field(120, ge=1, le=86_400, description="Seconds that one call may take.")
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> Self:
+        if bool(self.command) is (self.url is not None):
+            raise ValueError("expected either command or url")
+        if self.url is not None and not re.match(r"https?://[^/]", self.url):
+            raise ValueError(f"url: expected http:// or https://, found {self.url!r}")
+        if self.url is not None and (self.env or self.cwd):
+            raise ValueError("env and cwd are of a server with a command, not of one with a url")
+        if self.command and self.headers:
+            raise ValueError("headers are of a server with a url, not of one with a command")
+        if self.command and not self.command[0].strip():
+            raise ValueError("command: expected a program first")
+        if self.cwd is None and any(WORKSPACE in part for part in self.command):
+            raise ValueError(f"command: {WORKSPACE} needs cwd: workspace")
+        return self
+
+
+class Declared(BaseModel):
+    """A tool as its server declared it when the job began; it stays so for the job's life."""
+
+    name: str
+    """By which the model calls it: `<server>__<tool>`, made to fit."""
+    server: str
+    tool: str
+    """Its name at the server."""
+    description: str
+    parameters: dict[str, Any]
+    """JSON Schema of the arguments."""
+    effect: Effect

@@ -1,0 +1,39 @@
+"""How commands are run: the sandbox and its limits."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ShellConfig(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    sandbox: Literal["bubblewrap", "none"] = Field(
+        "bubblewrap",
+        description="What confines commands. none runs them unconfined, with all rights of the "
+        "worker: only where the machine itself is the sandbox.",
+    )
+    network: bool = Field(
+        False,
+        description="Whether commands reach the network. A command that was interrupted is then "
+        "not run again but reported as one that may have happened.",
+    )
+    readable: list[str] = Field(
+        default_factory=list,
+        description="Further folders that commands may read, beside the system's programs.",
+    )
+    seconds: int = Field(600, ge=1, le=3600, description="Most seconds of one command.")
+    cpu_seconds: int = Field(1800, ge=1, description="Most seconds of CPU time of a process.")
+    memory_bytes: int = Field(
+        2_000_000_000, ge=1_000_000, description="Most memory of a command's processes together."
+    )
+    processes: int = Field(256, ge=2, le=10_000, description="Most processes at a time.")
+    file_bytes: int = Field(1_000_000_000, ge=512, description="Largest file a command may write.")
+    disk_bytes: int = Field(
+        2_000_000_000, ge=1_000_000, description="Most bytes a command's workspace may grow to."
+    )
+    tmp_bytes: int = Field(
+        500_000_000, ge=1_000_000, description="Size of its /tmp, which is in memory and not kept."
+    )

@@ -1,0 +1,84 @@
+"""What agents may reach on the web: the schema of `web`."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from protocol.state import Data
+
+SearchKind = Literal["searxng", "brave"]
+KEYED: dict[SearchKind, str] = {"brave": "https://api.search.brave.com"}
+"""Providers that want a key, with the address they are at."""
+
+
+class Search(Data):
+    """The provider that `web_search` asks."""
+
+    kind: SearchKind = Field(description="Whose protocol it speaks.")
+    url: str | None = Field(None, description="Its address; null takes the public one of `brave`.")
+    api_key_variable: str | None = Field(
+        None, description="Environment variable of the worker that holds the key; `brave` needs it."
+    )
+    results: int = Field(8, ge=1, le=20, description="Most results of one search.")
+
+    @field_validator("url")
+    @classmethod
+    def _is_http(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+            raise ValueError("expected an address that begins with http:// or https://")
+        return url.rstrip("/")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.kind in KEYED and not self.api_key_variable:
+            raise ValueError(f"{self.kind} needs api_key_variable")
+        if self.kind not in KEYED and not self.url:
+            raise ValueError(f"{self.kind} needs url")
+        return self
+
+    @property
+    def address(self) -> str:
+        """Where it is, without a slash at the end."""
+        return self.url or KEYED[self.kind]
+
+
+class Web(Data):
+    """What `fetch_page` takes, and from where."""
+
+    allow_private: list[str] = Field(
+        default_factory=list,
+        description="Hosts and address ranges fetch_page may reach although they are not public.",
+    )
+    page_bytes: int = Field(
+        10_000_000, ge=1000, le=50_000_000, description="Largest page, unpacked, in bytes."
+    )
+    page_seconds: int = Field(
+        60, ge=1, le=120, description="Time limit of one page with its redirects, in seconds."
+    )
+    read_seconds: int = Field(
+        15, ge=1, le=120, description="Longest silence of the other side, in seconds."
+    )
+    search: Search | None = Field(
+        None, description="Who web_search asks; null: nobody, and it says so."
+    )
+
+    @field_validator("allow_private")
+    @classmethod
+    def _can_be_compared(cls, entries: list[str]) -> list[str]:
+        return [_host_or_range(entry) for entry in entries]
+
+
+def _host_or_range(entry: str) -> str:
+    try:
+        return str(ip_network(entry))
+    except ValueError:
+        pass
+    if not entry or any(letter in "/:@*" or letter.isspace() for letter in entry):
+        raise ValueError("expected host names, addresses or ranges such as 10.1.0.0/16")
+    return entry.lower()

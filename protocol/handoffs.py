@@ -1,0 +1,164 @@
+"""What one agent of a project hands to the next, and the typed files that agents answer with."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from protocol.state import Data, DoneWhen
+
+Check = Literal["unit", "api", "browser", "db"]
+"""How a feature is tested; `browser` is a test through a user interface."""
+OnFailure = Literal["retry", "block"]
+Report = Literal["", "features", "groups", "verdict"]
+"""The typed file that a job answers with, beside what it makes."""
+REPORTS: dict[Report, str] = {
+    "features": "output/features.json",
+    "groups": "output/groups.json",
+    "verdict": "output/verdict.json",
+}
+MOST_FEATURES = 100
+MOST_GROUPS = 100
+PLANNING = ("setup", "scope")
+"""What jobs work on that plan a project; no unit has such a name."""
+
+
+def _free(name: str) -> str:
+    if name in PLANNING:
+        raise ValueError(f"{name} is kept for the system; choose another id")
+    return name
+
+
+UnitId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$"), AfterValidator(_free)]
+Line = Annotated[str, Field(min_length=1, max_length=300)]
+Paragraph = Annotated[str, Field(min_length=1, max_length=800)]
+
+
+class Inputs(Data):
+    """What a job starts from."""
+
+    commit: str
+    """Of the project's repository; its files are put into the receiver's workspace."""
+    results: list[str] = Field(default_factory=list)
+    """What the jobs before it said of their work, or found wrong, a text each."""
+
+
+class RoutingFrame(Data):
+    """What a manager's division is held against."""
+
+    required: list[str] = Field(default_factory=list)
+    """Ids of the items that have to be in a group now, or dropped with a reason."""
+    optional: list[str] = Field(default_factory=list)
+    """Ids of the items of blocked groups: they may be tried in another group."""
+    groups: list[str] = Field(default_factory=list)
+    """Ids of the groups there are."""
+    live: list[str] = Field(default_factory=list)
+    """Ids of those that are neither completed nor blocked."""
+
+
+class Handoff(Data):
+    """Work, from one to another. The receiver checks it before its first model call."""
+
+    id: str = Field(min_length=1, max_length=200)
+    """Made from the unit, the role and the attempt: the same when it is handed over again."""
+    from_agent: str
+    """Who hands over: the agent that worked before, or `project`."""
+    to_agent: str = Field(min_length=1)
+    task: str = Field(min_length=1, max_length=20_000)
+    inputs: Inputs
+    precondition: list[DoneWhen] = Field(default_factory=list, max_length=20)
+    """What must hold of the receiver's workspace before it begins."""
+    postcondition: list[DoneWhen] = Field(default_factory=list, max_length=20)
+    """What must hold of it when it says that it is done."""
+    success: list[str] = Field(default_factory=list)
+    """Success criteria in words."""
+    deadline: int | None = Field(None, ge=1)
+    """Seconds after which the work is taken back."""
+    on_failure: OnFailure = "retry"
+    next_agent: str = ""
+    """Who works next if this is accepted; empty when nobody is settled on yet."""
+    report: Report = ""
+    checks: list[Check] = Field(default_factory=list)
+    """What a verdict has to cover."""
+    coverage: float | None = None
+    """Least coverage that it has to report."""
+    proof: dict[Check, list[str]] = Field(default_factory=dict)
+    """Tools, as shell patterns, a result of which proves that a check was run."""
+    routing: RoutingFrame | None = None
+
+
+class ProjectLink(Data):
+    """For a job that works for a project."""
+
+    id: str = Field(min_length=1, max_length=1000)
+    folder: str
+    """Where in the workspace the project's files are."""
+    summary_tokens: int
+    handoff: Handoff
+
+
+class FoundFeature(Data):
+    """A feature as the initializer describes it."""
+
+    id: UnitId
+    description: Paragraph
+    checks: list[Check] = Field(min_length=1, max_length=4)
+    coverage: float | None = Field(None, gt=0, le=100)
+    """Least percentage of the code that tests must run through."""
+    items: list[Line] = Field(default_factory=list, max_length=20)
+
+
+class FeatureReport(Data):
+    """`output/features.json`."""
+
+    features: list[FoundFeature] = Field(min_length=1, max_length=MOST_FEATURES)
+
+    @model_validator(mode="after")
+    def _ids_differ(self) -> Self:
+        ids = [feature.id for feature in self.features]
+        if twice := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
+            raise ValueError(f"two features have the id {', '.join(twice)}")
+        return self
+
+
+class FoundGroup(Data):
+    """A group as the manager describes it."""
+
+    id: UnitId
+    title: Line
+    task: Annotated[str, Field(max_length=800)] = ""
+    items: list[str] = Field(min_length=1, max_length=200)
+    after: list[str] = Field(default_factory=list, max_length=20)
+    """Groups that must be through before it begins."""
+
+
+class DroppedItem(Data):
+    id: str
+    reason: Line
+
+
+class Routing(Data):
+    """`output/groups.json`."""
+
+    groups: list[FoundGroup] = Field(default_factory=list, max_length=MOST_GROUPS)
+    drop: list[DroppedItem] = Field(default_factory=list, max_length=MOST_GROUPS)
+    complete: bool = False
+    """Whether everything is done, or blocked for reasons."""
+
+
+class CheckResult(Data):
+    check: Check
+    passed: bool
+    detail: Annotated[str, Field(max_length=800)] = ""
+
+
+class Verdict(Data):
+    """`output/verdict.json`."""
+
+    health: Paragraph
+    """What the health check found, with which the test begins."""
+    checks: list[CheckResult] = Field(min_length=1, max_length=20)
+    coverage: float | None = Field(None, ge=0, le=100)
+    passed: bool
+    findings: list[Paragraph] = Field(default_factory=list, max_length=20)

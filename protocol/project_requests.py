@@ -1,0 +1,90 @@
+"""Requests and results of a project's activities."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from protocol.handoffs import FeatureReport, Handoff, Routing, Verdict
+from protocol.project import FormName, ProjectResult, ProjectStart
+from protocol.state import Data, DoneWhen, ScopeItem
+
+
+class ProjectPrepareRequest(Data):
+    start: ProjectStart
+    chain: str
+
+
+class ProjectPrepared(Data):
+    root: str
+    repository: str
+    title: str
+    commit: str
+    scope: list[ScopeItem] = Field(default_factory=list)
+    search_attributes: list[str] = Field(default_factory=list)
+
+
+class InProject(Data):
+    """A place in a project's repository."""
+
+    root: str
+    form: FormName
+
+
+class TakeRequest(InProject):
+    """Look into the work of a child job that ended."""
+
+    job: str
+    checkpoint: str
+    folder: str
+    handoff: Handoff
+    tokens: int
+    head: str
+    success: list[DoneWhen] = Field(default_factory=list)
+
+
+class Work(Data):
+    """What a child job made, as the system finds it."""
+
+    commit: str
+    changed: list[str] = Field(default_factory=list)
+    """Paths that differ from where it began; the first few."""
+    problems: list[str] = Field(default_factory=list)
+    """Why the work cannot be accepted."""
+    summary: str = ""
+    features: FeatureReport | None = None
+    routing: Routing | None = None
+    verdict: Verdict | None = None
+    evidence: list[str] = Field(default_factory=list)
+
+
+class MergeRequest(InProject):
+    job: str
+    head: str
+    commit: str
+
+
+class Merged(Data):
+    """Accepted work in the project's main line, or where it collides with what is there."""
+
+    commit: str
+    """The new head; with conflicts, a commit of both sides with the places marked."""
+    conflicts: list[str] = Field(default_factory=list)
+
+
+class StateRequest(InProject):
+    """Write the project's state file."""
+
+    head: str
+    units: list[dict[str, Any]]
+    """Those that changed."""
+    scope: list[ScopeItem] = Field(default_factory=list)
+    why: str
+
+
+class ProjectClosing(InProject):
+    head: str
+    status: Literal["completed", "failed", "cancelled"]
+    result: ProjectResult
+    request_cancel: bool = False

@@ -1,0 +1,69 @@
+"""Whether a manager's division of the scope is complete: pure functions, used on both sides.
+
+The manager's own completion gate asks them, so that it can mend its answer, and the project asks
+them again before it believes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from protocol.handoffs import Routing, RoutingFrame
+
+MOST_NAMED = 10
+
+
+def problems(routing: Routing, frame: RoutingFrame) -> list[str]:
+    """What is wrong with a division, a sentence each; empty when it can be carried out."""
+    found: list[str] = []
+    ids = [group.id for group in routing.groups]
+    if twice := [*_twice(ids), *(id_ for id_ in ids if id_ in frame.groups)]:
+        found.append(f"Each group needs an id of its own; these are taken: {_named(twice)}.")
+    known = {*frame.groups, *ids}
+    if strange := sorted({a for group in routing.groups for a in group.after if a not in known}):
+        found.append(f"`after` names groups that do not exist: {_named(strange)}.")
+    if circle := _circle(routing):
+        found.append(f"These groups wait for one another: {_named(circle)}.")
+
+    named = [item for group in routing.groups for item in group.items]
+    named += [item.id for item in routing.drop]
+    if twice := _twice(named):
+        found.append(f"These items are named more than once: {_named(twice)}.")
+    may = {*frame.required, *frame.optional}
+    if strange := sorted({item for item in named if item not in may}):
+        found.append(
+            f"These items are not in the scope, or are done or in work already: {_named(strange)}."
+        )
+    if missing := [item for item in frame.required if item not in set(named)]:
+        found.append(
+            f"These items are in no group: {_named(missing)}. Every item is in exactly one group, "
+            "or under `drop` with a reason."
+        )
+    if routing.complete and routing.groups:
+        found.append("`complete` cannot be true while there are groups to be worked on.")
+    if routing.complete and frame.live:
+        found.append(
+            f"`complete` cannot be true: neither accepted nor blocked: {_named(frame.live)}."
+        )
+    if not (routing.complete or routing.groups or frame.live):
+        found.append("Name the groups to be worked on next, or say `complete: true`.")
+    return found
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _circle(routing: Routing) -> list[str]:
+    """Groups of which none could begin before the others."""
+    waiting = {group.id: set(group.after) for group in routing.groups}
+    while free := [id_ for id_, after in waiting.items() if not after & waiting.keys()]:
+        for id_ in free:
+            del waiting[id_]
+    return list(waiting)
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,112 @@
+"""Servers for tests: ours, the public ones, and a job's checkpoint that has their tools."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.common import RawValue
+
+from activities.mcp.declaring import declare
+from activities.tool_calls import remote_activity
+from activities.tools.equipment import equipment
+from config.loader import load_agent
+from config.schema import AgentConfig
+from engine.converter import DATA_CONVERTER
+from protocol.requests import ToolReply
+from tests.activities.standing import Standing, environment
+
+ODD = Path(__file__).with_name("odd.py")
+FETCHED = Path(__file__).parents[2] / ".fetched" / "mcp" / "node_modules" / ".bin"
+
+
+def odd(ledger: Path, **settings: Any) -> dict[str, Any]:
+    """The configuration of our own server."""
+    return {"command": [sys.executable, str(ODD), str(ledger)], **settings}
+
+
+def public(name: str, *arguments: str, **settings: Any) -> dict[str, Any]:
+    """The configuration of a public server, where npm has fetched it."""
+    program = FETCHED / f"mcp-server-{name}"
+    if not program.exists():
+        message = f"{program.name} is not there; `make develop` fetches it where there is npm"
+        if os.environ.get("CI") and shutil.which("npm"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return {"command": [str(program), *arguments], **settings}
+
+
+def agent(**servers: dict[str, Any]) -> AgentConfig:
+    """The generalist with these servers, asked for their tools, all of which are offered."""
+    config = load_agent("generalist", {"mcp": servers, "limits.tools_offered": 100})
+    declare(config)
+    return config
+
+
+def standing(path: Path, config: AgentConfig) -> Standing:
+    """A job of that agent in a tactical phase."""
+    job = Standing.begin(path, kind="tactical")
+    job.pin(config)
+    return job
+
+
+def call(
+    job: Standing, name: str, /, raw: str = "{}", *, attempt: int = 1, activity_id: str = ""
+) -> ToolReply:
+    """Call a tool of a server; the job moves on."""
+    if attempt == 1:
+        job.reply((name, raw))
+    request = job.request()
+    env = environment(local=False, attempt=attempt, activity_id=activity_id or str(job.step))
+    run = remote_activity(job.root)
+    reply = run_dynamic(env, run, name, request)
+    job.commit = reply.commit
+    return reply
+
+
+def run_dynamic(env: Any, run: Any, name: str, request: Any) -> ToolReply:
+    """Run the activity of every other name, as a worker would for this one."""
+    env.info = dataclasses.replace(env.info, activity_type=name)
+    env.payload_converter = DATA_CONVERTER.payload_converter
+    [payload] = env.payload_converter.to_payloads([request])
+    reply: ToolReply = env.run(run, [RawValue(payload)])
+    return reply
+
+
+def answer(job: Standing) -> str:
+    """The last result, as the model sees it."""
+    content: str = job.open().conversation.messages()[-1]["content"]
+    return content
+
+
+def names(config: AgentConfig) -> list[str]:
+    return [entry.name for entry in equipment(config) if "__" in entry.name]
+
+
+def processes(word: str) -> dict[int, int]:
+    """Processes whose command line has the word, each with its process group."""
+    # -ww: however long their lines are.
+    shown = subprocess.check_output(["ps", "-wweo", "pid,pgid,args"], text=True)
+    found = [line.split(None, 2) for line in shown.splitlines() if word in line]
+    return {int(pid): int(group) for pid, group, _ in found}
+
+
+def kill(word: str) -> None:
+    """`kill -9` the server, not what keeps it."""
+    [pid] = [pid for pid, group in processes(word).items() if pid != group]
+    os.kill(pid, signal.SIGKILL)
+
+
+def until(condition: Any, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -1,0 +1,204 @@
+"""Calls of a server's tools: what comes back, what is refused, what was lost on the way."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from activities.mcp.servers import servers
+from config.guarding import Guard
+from tests.activities.mcp.serving import (
+    agent,
+    answer,
+    call,
+    kill,
+    odd,
+    processes,
+    public,
+    standing,
+    until,
+)
+from tests.activities.standing import Standing
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    return tmp_path / "ledger"
+
+
+@pytest.fixture
+def job(tmp_path: Path, ledger: Path) -> Standing:
+    return standing(tmp_path / "job", agent(odd=odd(ledger, call_seconds=2)))
+
+
+def test_a_call_is_answered_whatever_the_server_prints_beside_it(
+    job: Standing, ledger: Path
+) -> None:
+    assert call(job, "odd__note", '{"text": "green tea"}').ok
+    assert answer(job) == "done"
+    assert ledger.read_text().splitlines() == ["listed", "note {'text': 'green tea'}"]
+    assert call(job, "odd__context", '{"context": "odd"}').ok
+
+
+def test_arguments_that_do_not_fit_name_the_field(job: Standing, ledger: Path) -> None:
+    for raw, told in (
+        ('{"times": 2}', "'text' is a required property. Expected odd__note(text, times?)"),
+        ('{"text": "tea", "times": 0}', "times: 0 is less than the minimum of 1"),
+        ('{"text": "TEA"}', "text: 'TEA' does not match"),
+        ('{"text": "tea", "more": 1}', "('more' was unexpected)"),
+        ("[]", "must be one JSON object of the form odd__note(text, times?)"),
+    ):
+        assert not call(job, "odd__note", raw).ok
+        assert told in answer(job)
+    assert "note" not in ledger.read_text()
+
+
+def test_an_error_is_a_message_to_the_model_and_a_huge_result_is_cut(job: Standing) -> None:
+    assert not call(job, "odd__refuse").ok
+    assert answer(job) == "Error: no tea today"
+    assert call(job, "odd__huge").ok
+    assert "[TRUNCATED" in answer(job)
+    assert len(answer(job)) <= 20_000
+
+
+def test_a_server_that_ends_within_a_call_is_told_of_and_the_next_call_has_a_new_one(
+    job: Standing, ledger: Path
+) -> None:
+    assert not call(job, "odd__crash").ok
+    assert "odd ended during the call (it said: at work out of paper)" in answer(job)
+    assert "may have happened" in answer(job)
+    assert ledger.read_text().count("crash") == 1
+    assert call(job, "odd__look").ok
+
+
+def test_what_only_reads_is_asked_once_more(job: Standing, ledger: Path) -> None:
+    assert call(job, "odd__stumble").ok
+    assert not call(job, "odd__fall").ok
+    assert ledger.read_text().count("fall") == 2
+    assert "odd ended during the call" in answer(job)
+    assert "may have happened" not in answer(job)
+
+
+def test_a_server_that_was_killed_before_a_call_is_started_again(
+    job: Standing, ledger: Path
+) -> None:
+    assert call(job, "odd__look").ok
+    kill(str(ledger))
+    until(lambda: not processes(str(ledger)))
+    assert call(job, "odd__note", '{"text": "tea"}').ok
+    assert ledger.read_text().count("note") == 1
+
+
+def test_a_server_killed_within_a_call(job: Standing, ledger: Path) -> None:
+    def stab() -> None:
+        until(lambda: "slow" in ledger.read_text())
+        kill(str(ledger))
+
+    killer = threading.Thread(target=stab)
+    killer.start()
+    assert not call(job, "odd__slow").ok
+    killer.join()
+    assert "may have happened" in answer(job)
+    assert ledger.read_text().count("slow") == 1
+    assert not processes(str(ledger))
+
+
+def test_a_call_that_takes_too_long_is_given_up(job: Standing, ledger: Path) -> None:
+    assert not call(job, "odd__slow").ok
+    assert "odd has not answered within 2 s" in answer(job)
+    assert call(job, "odd__look").ok
+
+
+def test_the_retry_of_an_attempt_that_died_does_not_send_the_call_again(
+    job: Standing, ledger: Path
+) -> None:
+    """What an attempt leaves that was killed: the note that the call began, and no result."""
+    assert call(job, "odd__note", '{"text": "tea"}', activity_id="n").ok
+    [done] = (job.open().checkpoints.path / "replies").glob("*.done")
+    done.unlink()
+    job.reply(("odd__note", '{"text": "tea"}'))
+    assert not call(job, "odd__note", attempt=2, activity_id="n").ok
+    assert "may have happened" in answer(job)
+    assert ledger.read_text().count("note") == 1
+
+
+def test_a_server_that_is_gone_is_a_dependency(tmp_path: Path, ledger: Path) -> None:
+    program = tmp_path / "server"
+    [python, script, path] = odd(ledger)["command"]
+    program.write_text(f"#!/bin/sh\nexec {python} {script} {path}\n")
+    program.chmod(0o755)
+    job = standing(tmp_path / "job", agent(odd={"command": [str(program)]}))
+    assert call(job, "odd__look").ok
+    program.unlink()
+    kill(str(ledger))
+    until(lambda: not processes(str(program)))
+    with pytest.raises(ApplicationError, match=r"MCP server odd .* cannot be reached") as failed:
+        call(job, "odd__note", '{"text": "tea"}')
+    assert failed.value.type == "Dependency"
+    assert not failed.value.non_retryable
+    assert "note" not in ledger.read_text()
+
+
+def test_a_call_that_nobody_wants_any_more_ends_at_once(job: Standing, ledger: Path) -> None:
+    class Unwanted(Exception):
+        pass
+
+    def wanted() -> None:
+        if "slow" in ledger.read_text():
+            raise Unwanted
+
+    server = job.open().config.mcp["odd"]
+    with pytest.raises(Unwanted):
+        servers().call("odd", server, "slow", {}, key="k", repeatable=False, wanted=wanted)
+    # It was the server's only call, and it is there for the next.
+    assert call(job, "odd__look").ok
+
+
+def test_a_guard_names_the_tool_of_a_server(job: Standing, ledger: Path) -> None:
+    config = job.open().config
+    given = {"name": "quiet", "point": "before_tool", "decision": "deny", "message": "Not now."}
+    rule = Guard.model_validate({**given, "match": {"tool": ["odd__*"]}})
+    job.pin(config.model_copy(update={"rules": [rule]}))
+    reply = call(job, "odd__note", '{"text": "tea"}')
+    assert (reply.ok, reply.guard) == (False, "quiet")
+    assert "note" not in ledger.read_text()
+
+
+def test_only_named_variables_reach_a_server(
+    tmp_path: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OFFICE_TOKEN", "open-sesame")
+    monkeypatch.setenv("OPENAI_API_KEY", "not-for-servers")
+    job = standing(tmp_path / "job", agent(odd=odd(ledger, env={"TOKEN": "OFFICE_TOKEN"})))
+    assert call(job, "odd__variables").ok
+    assert "TOKEN=open-sesame" in answer(job)
+    assert "not-for-servers" not in answer(job)
+    assert "open-sesame" not in job.open().config.model_dump_json()
+
+
+def test_jobs_share_a_server_and_its_process(tmp_path: Path, ledger: Path) -> None:
+    config = agent(odd=odd(ledger))
+    for name in ("one", "two"):
+        assert call(standing(tmp_path / name, config), "odd__look").ok
+    # The process, and the one that keeps it.
+    assert len(processes(str(ledger))) == 2
+
+
+def test_results_of_the_reference_server(tmp_path: Path) -> None:
+    config = agent(everything=public("everything", "stdio"))
+    job = standing(tmp_path / "job", config)
+    for name, raw, told in (
+        ("echo", '{"message": "tea"}', "Echo: tea"),
+        ("get-sum", '{"a": 2, "b": 3}', "The sum of 2 and 3 is 5"),
+        ("get-tiny-image", "{}", "[image image/png, "),
+        ("get-structured-content", '{"location": "Chicago"}', "temperature"),
+        ("get-resource-links", '{"count": 1}', "resource"),
+    ):
+        assert call(job, f"everything__{name}", raw).ok, answer(job)
+        assert told in answer(job)
+    assert not call(job, "everything__get-sum", '{"a": "x"}').ok
+    assert "a: 'x' is not of type 'number'" in answer(job)
+    assert servers() is servers()

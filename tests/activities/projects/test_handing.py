@@ -1,0 +1,152 @@
+"""Both ends of a handoff: what a job starts with, what keeps its work from being taken over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.projects.evidence import evidence_of
+from activities.projects.handing import hand_over, product, refusals, told
+from activities.projects.repository import Repository, repository_path
+from config.schema import Problem
+from protocol.handoffs import Check, Handoff, ProjectLink
+from protocol.state import DoneWhen, Match
+from tests.activities.standing import AT, Standing
+
+PROOF: dict[Check, list[str]] = {"unit": ["search_*"]}
+
+
+@pytest.fixture
+def standing(tmp_path: Path) -> Standing:
+    return Standing.begin(tmp_path, kind="tactical")
+
+
+def repository(standing: Standing) -> tuple[Repository, str]:
+    held = Repository.create(repository_path(standing.root, "tea"))
+    files = {"project.md": b"# Tea room\n", "menu.md": b"tea\n", "feature-list.json": b"{}\n"}
+    tree = held.with_files(str(held.git.TreeBuilder().write()), files)
+    return held, held.commit(tree, [], "begin", AT)
+
+
+def link(commit: str, **details: Any) -> ProjectLink:
+    base: dict[str, Any] = {"id": "brew-coder-1", "from_agent": "initializer", "to_agent": "coder"}
+    base |= {"task": "Brew.", "inputs": {"commit": commit, "results": ["It was cold."]}}
+    handoff = Handoff.model_validate({**base, **details})
+    return ProjectLink(id="tea", folder="repo", summary_tokens=1000, handoff=handoff)
+
+
+def handed(standing: Standing, **details: Any) -> None:
+    """The job is handed this."""
+    _, commit = repository(standing)
+    snapshot = standing.open()
+    hand_over(standing.root, snapshot, link(commit, **details))
+    standing.commit = snapshot.save("handed", AT)
+
+
+def test_the_receiver_finds_the_files_and_what_came_before(standing: Standing) -> None:
+    standing.write("output/verdict.json", "of the job before")
+    handed(standing)
+    assert standing.text("repo/menu.md") == "tea\n"
+    assert "output/verdict.json" not in standing.paths()
+    held = standing.open().link
+    assert held
+    text = told(standing.root, held)
+    assert text.startswith("Brew.")
+    assert "- It was cold." in text
+    assert text.endswith("# Tea room\n")
+    assert "# Tea room" not in told(standing.root, held, again=True)
+
+
+def test_a_precondition_that_does_not_hold_keeps_the_job_from_beginning(standing: Standing) -> None:
+    needs = [DoneWhen(matches=Match(path="repo/menu.md", pattern="coffee"))]
+    with pytest.raises(Problem, match="brew-coder-1: the precondition does not hold"):
+        handed(standing, precondition=needs)
+
+
+def test_a_postcondition_and_marks_of_a_conflict_are_looked_for(standing: Standing) -> None:
+    handed(standing, postcondition=[DoneWhen(file_exists="repo/brew.py")])
+    standing.write("repo/menu.md", "<<<<<<< main\ntea\n=======\ncoffee\n>>>>>>> other\n")
+    missing, marked = refusals(standing.open())
+    assert "There is no repo/brew.py" in missing
+    assert "marks of a merge conflict in repo/menu.md" in marked
+    standing.write("repo/menu.md", "tea\n")
+    standing.write("repo/brew.py", "1\n")
+    assert refusals(standing.open()) == []
+
+
+def test_a_job_without_a_project_is_asked_nothing(standing: Standing) -> None:
+    assert refusals(standing.open()) == []
+
+
+def test_a_tester_that_ran_nothing_is_sent_back(standing: Standing) -> None:
+    handed(standing, report="verdict", checks=["unit"], proof=PROOF)
+    assert refusals(standing.open()) == [
+        "There is no file output/verdict.json, which the task asks for."
+    ]
+    verdict: dict[str, Any] = {"health": "ok", "checks": [{"check": "unit", "passed": True}]}
+    standing.write("output/verdict.json", json.dumps({**verdict, "passed": True}))
+    [why] = refusals(standing.open())
+    assert "The check unit was not run" in why
+    # A call that fails, and one of another tool, are no evidence.
+    standing.call("read_file", path="repo/menu.md")
+    standing.call("search_files", query="", path="nowhere")
+    assert len(refusals(standing.open())) == 1
+    standing.call("search_files", query="tea", path="repo")
+    assert refusals(standing.open()) == []
+    [line] = evidence_of(standing.open(), PROOF)["unit"]
+    assert line.startswith("search_files {")
+    # Of an earlier phase as well.
+    snapshot = standing.open()
+    snapshot.shelve_conversation(2)
+    snapshot.begin_conversation({"role": "system", "content": "s"})
+    assert refusals(snapshot) == []
+
+
+@pytest.mark.parametrize(
+    ("verdict", "why"),
+    [
+        ({"checks": [{"check": "api", "passed": True}], "passed": True}, "nothing of these checks"),
+        ({"checks": [{"check": "unit", "passed": False}], "passed": True}, "cannot be true"),
+        ({"checks": [{"check": "unit", "passed": True}], "passed": False}, "say in `findings`"),
+        ({"checks": [{"check": "unit", "passed": True}], "passed": True}, "measured `coverage`"),
+        (
+            {"checks": [{"check": "unit", "passed": True}], "passed": True, "coverage": 20},
+            "80 % are asked for",
+        ),
+        ({"checks": [], "passed": True}, "checks: list should have at least 1 item"),
+        ({"checks": [{"check": "unit", "passed": True}], "tested": 1}, "tested: extra inputs"),
+    ],
+)
+def test_a_verdict_that_does_not_hold_together_is_sent_back(
+    standing: Standing, verdict: dict[str, Any], why: str
+) -> None:
+    details = {"checks": ["unit"], "proof": PROOF, "coverage": 80}
+    handed(standing, report="verdict", **details)
+    standing.call("search_files", query="tea", path="repo")
+    standing.write("output/verdict.json", json.dumps({"health": "ok", **verdict}))
+    assert why in " ".join(refusals(standing.open()))
+
+
+def test_a_division_is_held_against_the_scope_at_the_managers_own_gate(standing: Standing) -> None:
+    handed(standing, report="groups", routing={"required": ["S1", "S2"]})
+    standing.write("output/groups.json", "{not json")
+    assert "not valid JSON" in refusals(standing.open())[0]
+    one = {"groups": [{"id": "a", "title": "A", "items": ["S1"]}]}
+    standing.write("output/groups.json", json.dumps(one))
+    assert "in no group: S2" in refusals(standing.open())[0]
+
+
+def test_what_the_system_keeps_is_not_taken_over(standing: Standing) -> None:
+    handed(standing)
+    standing.write("repo/feature-list.json", '{"tested": true}')
+    standing.write("repo/brew.py", "1\n")
+    snapshot = standing.open()
+    assert snapshot.link
+    held, commit = repository(standing)
+    tree = product(held, snapshot.files, "repo", snapshot.link.handoff)
+    made = held.commit(tree, [commit], "made", AT)
+    assert held.file(made, "feature-list.json") == b"{}\n"
+    assert held.changed(commit, made) == ["brew.py"]

@@ -1,0 +1,118 @@
+"""A project's repository: workspaces in and out, merges, the same commits when it is retried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root
+from activities.projects.repository import Repository, repository_path
+
+AT = 1_700_000_000
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository.create(repository_path(Root.open(tmp_path / "r", create=True), "tea room"))
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Files:
+    checkpoints = Checkpoints.create(Root.open(tmp_path / "r", create=True), "job")
+    return Files.empty(checkpoints.store)
+
+
+def commit(repository: Repository, *parents: str, **files: str) -> str:
+    data = {name.replace("_", "."): text.encode() for name, text in files.items()}
+    base = repository.tree_id(parents[0]) if parents else empty_tree(repository)
+    tree = repository.with_files(base, data)
+    return repository.commit(tree, list(parents), "made", AT)
+
+
+def empty_tree(repository: Repository) -> str:
+    return str(repository.git.TreeBuilder().write())
+
+
+def test_a_folder_goes_out_and_comes_back_as_it_was(repository: Repository, empty: Files) -> None:
+    files = empty.write("repo/src/main.py", b"print()\n", executable=True)
+    files = files.write("repo/.gitignore", b"*.pyc\n").link("repo/latest", "src/main.py")
+    files = files.write("other/notes.md", b"no product\n").make_folder("repo/nothing")
+    for n in range(300):
+        files = files.write(f"repo/many/{n}.txt", b"x")
+    tree = repository.take_from(files, "repo")
+    made = repository.commit(tree, [], "made", AT)
+    # For git it is an ordinary tree: no folder in buckets, no name escaped.
+    assert repository.file(made, ".gitignore") == b"*.pyc\n"
+    assert repository.file(made, "many/299.txt") == b"x"
+    back = repository.put_into(empty.write("repo/old.txt", b"goes"), made, "repo")
+    assert back.id == files.delete("repo/nothing").delete("other").id
+
+
+def test_a_git_folder_of_an_agent_is_left_out(repository: Repository, empty: Files) -> None:
+    files = empty.write("repo/a.txt", b"a").with_raw(
+        ("repo", ".git"), empty.write("x", b"x").raw(("x",))
+    )
+    tree = repository.take_from(files, "repo")
+    assert tree == repository.take_from(empty.write("repo/a.txt", b"a"), "repo")
+
+
+def test_a_merge_has_both_sides_and_is_the_same_when_it_is_retried(repository: Repository) -> None:
+    base = commit(repository, readme="tea\n")
+    head, other = commit(repository, base, green="g\n"), commit(repository, base, black="b\n")
+    made, conflicts = repository.merge(head, other, "Merge", AT)
+    assert conflicts == []
+    assert repository.file(made, "green") == b"g\n"
+    assert repository.file(made, "black") == b"b\n"
+    assert repository.merge(head, other, "Merge", AT) == (made, [])
+    # What is there already changes nothing.
+    assert repository.merge(made, other, "Merge", AT) == (made, [])
+
+
+def test_what_collides_is_marked_and_merges_once_it_is_mended(repository: Repository) -> None:
+    base = commit(repository, menu_md="tea\n")
+    head, other = (
+        commit(repository, base, menu_md="green\n"),
+        commit(repository, base, menu_md="b\n"),
+    )
+    marked, conflicts = repository.merge(head, other, "Merge", AT)
+    assert conflicts == ["menu.md"]
+    text = (repository.file(marked, "menu.md") or b"").decode()
+    assert text.startswith("<<<<<<< ")
+    assert "green\n" in text
+    assert "b\n" in text
+    mended = commit(repository, marked, menu_md="green\nb\n")
+    made, conflicts = repository.merge(head, mended, "Merge", AT)
+    assert conflicts == []
+    assert repository.file(made, "menu.md") == b"green\nb\n"
+
+
+def test_what_one_side_deletes_and_what_is_no_text_collide_without_marks(
+    repository: Repository,
+) -> None:
+    base = commit(repository, a="1\n", b="\0one")
+    head = commit(repository, base, a="2\n", b="\0two")
+    tree = repository.with_files(repository.tree_id(base), {"a": None, "b": b"\0three"})
+    other = repository.commit(tree, [base], "made", AT)
+    made, conflicts = repository.merge(head, other, "Merge", AT)
+    assert conflicts == ["a", "b"]
+    assert repository.file(made, "a") == b"2\n"
+    assert repository.file(made, "b") == b"\0two"
+
+
+def test_a_branch_moves_whatever_a_killed_worker_left(repository: Repository) -> None:
+    first = commit(repository, a="1")
+    (repository.path / "refs/heads/main.lock").parent.mkdir(parents=True, exist_ok=True)
+    (repository.path / "refs/heads/main.lock").touch()
+    for made in (first, commit(repository, first, a="2")):
+        repository.point("main", made)
+        assert str(repository.git.references["refs/heads/main"].target) == made
+    repository.point("jobs/no..name", first)
+    assert list(repository.git.branches) == ["main"]
+
+
+def test_what_is_not_there_is_said_to_be_missing(repository: Repository, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointMissing):
+        repository.tree_id("0" * 40)
+    with pytest.raises(CheckpointMissing):
+        Repository(tmp_path / "none.git")

@@ -1,0 +1,36 @@
+"""A process that searches: `python -m tests.activities.search.searcher ROOT COMMIT URL QUERY…`.
+
+Prints, for each query, the paths that were found, as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.search import search
+from activities.snapshot import Snapshot
+from config.schema import Embeddings
+
+JOB = "job"
+
+
+def main(root: str, commit: str, url: str, *queries: str) -> None:
+    held = Root.open(Path(root), create=False)
+    files = Snapshot.load(open_checkpoints(held, JOB), commit).files
+    for query in queries:
+        found = search(
+            held.repository(JOB) / "search",
+            files,
+            query,
+            limit=100,
+            embeddings=Embeddings(model="fake", base_url=url),
+            heartbeat=lambda: None,
+        )
+        print(json.dumps([found.note, *(hit.path for hit in found.hits)]), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

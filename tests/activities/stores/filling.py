@@ -1,0 +1,64 @@
+"""Requirements for the store, without a workspace."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from activities.requirements.model import Citation, Requirement
+from activities.stores import requirements as rows
+from activities.stores.engine import Store
+from activities.stores.requirements import Call
+
+AT = 1_700_000_000_000
+
+
+def call(job: str, at: int = 0, key: str = "") -> Call:
+    return Call(job, key or f"run.{at}", AT + at)
+
+
+def requirement(number: int, text: str = "", job: str = "maker") -> Requirement:
+    said = text or f"The system shall keep record number {number}."
+    cited = Citation(id=f"CIT-{number:04d}", document="documents/a.md", page=1, quote=said)
+    return Requirement(
+        id=f"REQ-{number:03d}", job=job, text=said, type="data", source=cited.document,
+        citations=[cited], reasoning="It says so.", confidence=0.9,
+    )  # fmt: skip
+
+
+def fill(
+    store: Store, made: Sequence[Requirement], at: int = 0, job: str = "maker", key: str = ""
+) -> None:
+    """The job's workspace holds exactly these."""
+    store.run(lambda connection: rows.fill(connection, call(job, at, key), *contents(made)))
+
+
+def contents(
+    made: Sequence[Requirement],
+) -> tuple[dict[str, str], list[tuple[Requirement, str]]]:
+    blobs = {each.id: hashlib.sha1(each.final_json.encode()).hexdigest() for each in made}
+    return blobs, [(each, blobs[each.id]) for each in made]
+
+
+def take(store: Store, job: str, at: int = 0, hours: float = 24) -> str | None:
+    taken = store.run(lambda connection: rows.take(connection, call(job, at), hours))
+    return taken.ref if taken else None
+
+
+def decide(
+    store: Store, job: str, ref: str, status: str = "accepted", at: int = 0, key: str = ""
+) -> None:
+    store.run(
+        lambda connection: rows.decide(
+            connection,
+            call(job, at, key),
+            ref,
+            status,  # type: ignore[arg-type]
+            "Because.",
+            None,
+        )
+    )
+
+
+def statuses(store: Store, job: str = "maker") -> dict[str, str]:
+    return {each.id: each.status for each in store.run(lambda c: rows.of_job(c, job))}

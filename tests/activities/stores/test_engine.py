@@ -1,0 +1,87 @@
+"""Opening a store: made at first use, tried twice, and said to be away when it is."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import text
+
+from activities.checkpoints import Root
+from activities.stores.away import StoreAway
+from activities.stores.engine import Store
+from activities.stores.schema import METADATA
+from tests.activities.stores.filling import fill, requirement, statuses
+
+
+def test_the_default_is_a_file_in_the_workspaces_root(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    fill(Store(root), [requirement(1)])
+    assert (root.path / ".longhaul/store.sqlite3").is_file()
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(store: Store) -> None:
+    for _ in range(2):
+        found = store.run(lambda c: compare_metadata(MigrationContext.configure(c), METADATA))
+        assert found == []
+        store._forget()
+
+
+def test_a_file_that_was_taken_away_is_made_anew(root: Root, tmp_path: Path) -> None:
+    store = Store(root, f"sqlite:///{tmp_path / 'store.sqlite3'}")
+    fill(store, [requirement(1)])
+    for path in tmp_path.glob("store.sqlite3*"):
+        path.unlink()
+    store._forget()
+    assert statuses(store) == {}
+
+
+def test_a_store_of_a_later_version_is_left_alone(store: Store) -> None:
+    store.run(lambda c: c.execute(text("UPDATE alembic_version SET version_num = '9999'")))
+    store._forget()
+    with pytest.raises(StoreAway, match="revision 9999, which this version does not know"):
+        store.run(lambda c: None)
+
+
+def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(root: Root) -> None:
+    tried: list[object] = []
+    store = Store(root, "postgresql://me:secret@127.0.0.1:1/db")
+    with pytest.raises(StoreAway, match="does not answer") as told:
+        store.run(tried.append)
+    assert "secret" not in str(told.value)
+    assert "LONGHAUL_STORE_URL" in str(told.value)
+
+
+def test_a_server_that_never_answers_is_away_in_good_time(root: Root) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        store = Store(root, f"postgresql://me@127.0.0.1:{port}/db")
+        began = time.monotonic()
+        with pytest.raises(StoreAway, match="no answer in 1 s"):
+            store.run(lambda c: None, seconds=1)
+        assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "no address", "sqlite3:///x"])
+def test_an_address_of_something_else_is_refused_with_an_example(root: Root, url: str) -> None:
+    with pytest.raises(StoreAway, match="postgresql://user:password@host/database"):
+        Store(root, url).run(lambda c: None)
+
+
+def test_a_second_try_follows_a_first_that_failed(store: Store) -> None:
+    tries: list[int] = []
+
+    def work(connection: object) -> str:
+        tries.append(1)
+        if len(tries) == 1:
+            raise ConnectionResetError("gone")
+        return "done"
+
+    assert store.run(work) == "done"
+    assert len(tries) == 2

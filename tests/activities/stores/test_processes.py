@@ -1,0 +1,120 @@
+"""Processes at the same store at once, and one that is killed in the middle of a write."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any
+
+from sqlalchemy import text
+
+from activities.checkpoints import Root
+from activities.stores import migrating  # noqa: F401 - loaded before the fork
+from activities.stores import requirements as rows
+from activities.stores.engine import Store
+from tests.activities.stores.filling import (
+    call,
+    contents,
+    decide,
+    fill,
+    requirement,
+    statuses,
+    take,
+)
+
+_FORK = multiprocessing.get_context("fork")
+
+
+@contextmanager
+def process(work: Callable[..., Any], *arguments: Any) -> Iterator[tuple[Any, Connection]]:
+    """A process that does the work and sends what it returns."""
+    here, there = _FORK.Pipe()
+
+    def run() -> None:
+        there.send(work(*arguments, there.send))
+
+    child = _FORK.Process(target=run, daemon=True)
+    child.start()
+    there.close()
+    try:
+        yield child, here
+    finally:
+        child.kill()
+        child.join()
+
+
+def received(pipe: Connection) -> Any:
+    assert pipe.poll(40), "the process has sent nothing"
+    return pipe.recv()
+
+
+def judge(root: Root, url: str, name: str, _send: Any) -> list[str]:
+    store, taken, at = Store(root, url), [], 0
+    while (ref := take(store, name, at)) is not None:
+        taken.append(ref)
+        decide(store, name, ref, at=at + 1)
+        at += 2
+    return taken
+
+
+def test_two_processes_take_each_requirement_once(root: Root, url: str) -> None:
+    fill(Store(root, url), [requirement(number) for number in range(1, 41)])
+    # A pool that was made here is not to be shared with children.
+    Store(root, url)._forget()
+    with (
+        process(judge, root, url, "one") as (_, one),
+        process(judge, root, url, "two") as (_, two),
+    ):
+        taken = received(one) + received(two)
+    assert sorted(taken) == [f"maker/REQ-{number:03d}" for number in range(1, 41)]
+    assert set(statuses(Store(root, url)).values()) == {"accepted"}
+
+
+def revision(root: Root, url: str, _send: Any) -> list[str]:
+    asked = "SELECT version_num FROM alembic_version"
+    return list(Store(root, url).run(lambda c: c.execute(text(asked)).scalars().all()))
+
+
+def test_processes_that_start_at_once_agree_on_the_tables(root: Root, url: str) -> None:
+    with (
+        process(revision, root, url) as (_, one),
+        process(revision, root, url) as (_, two),
+        process(revision, root, url) as (_, three),
+    ):
+        found = [received(pipe) for pipe in (one, two, three)]
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 1
+    assert revision(root, url, None) == found[0]
+
+
+def half_done(root: Root, url: str, send: Any) -> None:
+    present, changed = contents([requirement(1), requirement(2)])
+
+    def work(connection: Any) -> None:
+        rows.fill(connection, call("maker"), present, changed)
+        send("written, not committed")
+        time.sleep(60)
+
+    Store(root, url).run(work, seconds=60)
+
+
+def test_a_kill_in_the_middle_of_a_write_leaves_nothing_and_the_retry_does_it_once(
+    root: Root, url: str
+) -> None:
+    fill(Store(root, url), [], job="somebody")
+    Store(root, url)._forget()
+    with process(half_done, root, url) as (child, pipe):
+        assert received(pipe) == "written, not committed"
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+    store = Store(root, url)
+    assert statuses(store) == {}
+    for _ in range(2):
+        fill(store, [requirement(1), requirement(2)])
+    assert statuses(store) == {"REQ-001": "draft", "REQ-002": "draft"}
+    assert store.run(lambda c: c.execute(text("SELECT count(*) FROM citations")).scalar()) == 2

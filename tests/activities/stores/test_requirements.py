@@ -1,0 +1,109 @@
+"""Rows of requirements: each once, whatever is repeated, late or undone."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from activities.stores import requirements as rows
+from activities.stores.away import StoreRefuses
+from activities.stores.engine import Store
+from tests.activities.stores.filling import call, decide, fill, requirement, statuses, take
+
+
+def test_what_is_stored_comes_back_as_it_was(store: Store) -> None:
+    made = [requirement(1), requirement(2, "Zero \0 bytes are \U0001f600 kept out.")]
+    fill(store, made)
+    found = store.run(lambda c: rows.of_job(c, "maker"))
+    assert found[0] == made[0]
+    assert found[1].text == "Zero \ufffd bytes are \U0001f600 kept out."
+
+
+def test_a_repeated_write_doubles_nothing(store: Store) -> None:
+    for _ in range(3):
+        fill(store, [requirement(1), requirement(2)])
+    assert statuses(store) == {"REQ-001": "draft", "REQ-002": "draft"}
+
+
+def test_what_a_rewind_undid_is_withdrawn_and_comes_back_as_it_was(store: Store) -> None:
+    fill(store, [requirement(1), requirement(2)])
+    take(store, "judge")
+    decide(store, "judge", "maker/REQ-001")
+    fill(store, [], at=1)
+    assert statuses(store) == {}
+    assert store.run(rows.known) == []
+    assert take(store, "judge", at=2) is None
+    fill(store, [requirement(1)], at=3)
+    assert statuses(store) == {"REQ-001": "accepted"}
+
+
+def test_another_text_under_the_same_id_is_another_requirement(store: Store) -> None:
+    fill(store, [requirement(1)])
+    take(store, "judge")
+    decide(store, "judge", "maker/REQ-001")
+    fill(store, [requirement(1, "Something else is to be kept.")], at=1)
+    assert statuses(store) == {"REQ-001": "draft"}
+    with pytest.raises(StoreRefuses, match="not held by this job"):
+        decide(store, "judge", "maker/REQ-001", at=2)
+
+
+def test_a_call_that_comes_late_changes_nothing(store: Store) -> None:
+    fill(store, [requirement(1)], at=5)
+    fill(store, [requirement(1, "The frozen worker's older text."), requirement(2)], at=4)
+    assert store.run(lambda c: rows.of_job(c, "maker")) == [requirement(1)]
+    with pytest.raises(StoreRefuses, match="later call"):
+        take(store, "maker", at=3)
+
+
+def test_one_job_holds_one_draft_until_it_decides(store: Store) -> None:
+    fill(store, [requirement(1), requirement(2)])
+    assert take(store, "judge", 1) == take(store, "judge", 2) == "maker/REQ-001"
+    assert take(store, "other", 1) == "maker/REQ-002"
+    decide(store, "judge", "maker/REQ-001", "rejected", at=3)
+    assert take(store, "judge", 4) is None
+    assert statuses(store) == {"REQ-001": "rejected", "REQ-002": "draft"}
+
+
+def test_nobody_takes_its_own(store: Store) -> None:
+    fill(store, [requirement(1)])
+    assert take(store, "maker", 1) is None
+
+
+def test_what_its_taker_left_is_free_when_the_time_is_over_or_the_job_ends(store: Store) -> None:
+    fill(store, [requirement(1)])
+    take(store, "frozen", hours=-1)
+    assert take(store, "other") == "maker/REQ-001"
+    with pytest.raises(StoreRefuses, match="not held by this job"):
+        decide(store, "frozen", "maker/REQ-001", at=1)
+    store.run(lambda connection: rows.release(connection, call("other", 2)))
+    assert take(store, "third") == "maker/REQ-001"
+
+
+def test_a_decision_counts_once_and_the_newest_wins(store: Store) -> None:
+    fill(store, [requirement(1)])
+    take(store, "judge")
+    decide(store, "judge", "maker/REQ-001", "rejected", at=1, key="k")
+    decide(store, "judge", "maker/REQ-001", "accepted", at=2)
+    for _ in range(2):
+        decide(store, "judge", "maker/REQ-001", "rejected", at=1, key="k")
+    assert statuses(store) == {"REQ-001": "accepted"}
+
+
+def test_threads_take_each_requirement_once(store: Store) -> None:
+    fill(store, [requirement(number) for number in range(1, 21)])
+    taken: list[str | None] = []
+
+    def judge(name: str) -> None:
+        at = 0
+        while (ref := take(store, name, at)) is not None:
+            taken.append(ref)
+            decide(store, name, ref, at=at + 1)
+            at += 2
+
+    threads = [threading.Thread(target=judge, args=(f"judge-{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken, key=str) == [f"maker/REQ-{n:03d}" for n in range(1, 21)]

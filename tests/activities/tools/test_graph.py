@@ -1,0 +1,164 @@
+"""Graph tools: nothing is doubled, and nothing outside the schema gets in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from activities.graph import Query, open_graph
+from activities.graph.model import Limits
+from tests.activities.standing import Standing
+
+TOOLS = ["files", "todos", "job", "graph"]
+TEXT = "Every invoice must be kept for ten years."
+FULL = {"degree": "full", "evidence": "It has a retention period."}
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standing]:
+    monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
+    yield Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
+
+
+def put(job: Standing, *queries: str) -> None:
+    schema = job.open().config.graph_schema
+    with open_graph(job.root, schema, limits=Limits()) as graph:
+        graph.write(*map(Query, queries))
+
+
+def test_a_requirement_and_what_fulfils_it(job: Standing) -> None:
+    made = "Requirement REQ-1 is in the graph."
+    given = {"type": "legal", "confidence": 0.9}
+    # Twice, as a retry would.
+    for _ in range(2):
+        assert job.call("create_requirement_node", id="REQ-1", text=TEXT, properties=given) == made
+    relate = {"requirement": "REQ-1", "target_kind": "BusinessObject", "target": "invoice"}
+    missing = job.call("create_fulfillment_relationship", **relate, properties=FULL)
+    assert "There is no BusinessObject invoice" in missing
+    for _ in range(2):
+        done = job.call(
+            "create_fulfillment_relationship", **relate, properties=FULL, target_name="Invoice"
+        )
+        assert done == "REQ-1 FULFILLED_BY BusinessObject invoice is in the graph."
+    counted = job.call("count_graph_statistics").splitlines()
+    assert "Requirement: 1" in counted
+    assert "  Requirement by type: legal 1" in counted
+    assert "BusinessObject: 1" in counted
+    assert "(Requirement)-FULFILLED_BY->(BusinessObject): 1" in counted
+    shown = job.call("get_entity_relationships", kind="BusinessObject", key="invoice")
+    assert '<-FULFILLED_BY- Requirement REQ-1 {"degree": "full"' in shown
+    assert job.call("validate_schema_compliance") == "The graph complies with its schema."
+
+
+def test_what_does_not_fit_the_schema_is_refused(job: Standing) -> None:
+    wrong = job.call("create_requirement_node", id="R", text=TEXT, properties={"type": "funny"})
+    assert "type: found 'funny', expected one of functional, data" in wrong
+    assert "there is no such property" in job.call(
+        "create_requirement_node", id="R", text=TEXT, properties={"colour": "red"}
+    )
+    assert "filled in by the system" in job.call(
+        "create_requirement_node", id="R", text=TEXT, properties={"job": "other"}
+    )
+    relate = {"requirement": "R", "target_kind": "Message", "target": "m"}
+    assert "evidence: it is required" in job.call(
+        "create_fulfillment_relationship", **relate, properties={"degree": "full"}
+    )
+    assert "these do: FULFILLED_BY" in job.call(
+        "create_fulfillment_relationship", **relate, properties=FULL, relation="CARRIES"
+    )
+    assert "There is no Requirement R in the graph" in job.call(
+        "create_fulfillment_relationship", **relate, properties=FULL, target_name="M"
+    )
+    # The target was not made either.
+    assert "Message: 0" in job.call("count_graph_statistics")
+
+
+def test_the_id_of_another_jobs_requirement_is_not_taken_over(job: Standing) -> None:
+    put(job, "CREATE (:Requirement {id: 'REQ-1', text: 'Tea is green.', job: 'tea'})")
+    told = job.call("create_requirement_node", id="REQ-1", text=TEXT)
+    assert "made by the job tea, and says something else: 'Tea is green.'" in told
+    query = "MATCH (n:Requirement) RETURN n.text"
+    assert "Tea is green." in job.call("execute_cypher_query", query=query)
+
+
+def test_names_are_found_exactly_then_by_likeness(job: Standing) -> None:
+    put(
+        job,
+        "CREATE (:BusinessObject {id: 'inv', name: 'InvoiceHeader', aliases: ['Rechnungskopf']})",
+        "CREATE (:BusinessObject {id: 'ord', name: 'Purchase order'})",
+        "CREATE (:BusinessObject {id: 'tea', name: 'Grüner Tee'})",
+    )
+
+    def found(text: str) -> str:
+        return job.call("resolve_entity", text=text, kind="BusinessObject")
+
+    assert found("INVOICEHEADER").startswith("exact: BusinessObject inv (InvoiceHeader;")
+    assert found("rechnungskopf").startswith("exact: BusinessObject inv")
+    assert "1.00: BusinessObject inv" in found("invoice-header")
+    assert "BusinessObject ord" in found("purchas ordr").splitlines()[1]
+    assert "BusinessObject tea" in found("gruner tee").splitlines()[1]
+    assert "No BusinessObject is like 'zzz'" in found("zzz")
+    assert "expected one of Requirement, BusinessObject, Message" in job.call(
+        "resolve_entity", text="x", kind="Nope"
+    )
+
+
+def test_queries_of_the_models_own(job: Standing) -> None:
+    put(job, *(f"CREATE (:Message {{id: 'm{n}', name: 'M'}})" for n in (2, 3, 1)))
+
+    def asked(query: str, **given: object) -> str:
+        return job.call("execute_cypher_query", query=query, parameters=given)
+
+    assert asked("MATCH (m:Message) RETURN m.id") == (
+        '3 rows; columns ["m.id"]\n["m1"]\n["m2"]\n["m3"]'
+    )
+    assert asked("MATCH (m:Message) WHERE m.id > $id RETURN m.id ORDER BY m.id DESC", id="m1") == (
+        '2 rows; columns ["m.id"]\n["m3"]\n["m2"]'
+    )
+    assert "Table Nope does not exist" in (told := asked("MATCH (m:Nope) RETURN m"))
+    assert "Nodes: Requirement(id, text," in told
+    assert "this tool only reads" in asked("MATCH (m:Message) DELETE m")
+    many = asked("UNWIND range(1, 5000) AS n RETURN n")
+    assert many.startswith("5,000 rows")
+    assert "[TRUNCATED to 200 rows" in many
+
+
+def test_what_does_not_comply_is_listed(job: Standing) -> None:
+    put(
+        job,
+        "CREATE (:Requirement {id: 'R', text: 'x', type: 'funny', confidence: 1.5})",
+        "CREATE (:BusinessObject {id: 'b'})",
+        "MATCH (a:Requirement), (b:BusinessObject) "
+        "CREATE (a)-[:FULFILLED_BY {degree: 'half', evidence: 'e'}]->(b) "
+        "CREATE (a)-[:FULFILLED_BY {degree: 'full', evidence: 'e'}]->(b)",
+    )
+    found = job.call("validate_schema_compliance").splitlines()
+    assert found[0] == "5 violations:"
+    assert any(line.startswith("Requirement.type: expected one of") for line in found)
+    assert "Requirement.confidence: expected at most 1 (1): R, 1.5" in found
+    assert "BusinessObject.name: it is required (1): b, nothing" in found
+    assert "FULFILLED_BY: more than one between the same two (1): R, b, 2" in found
+    assert any(line.startswith("FULFILLED_BY.degree: expected one of") for line in found)
+
+
+def test_an_agent_declares_more(tmp_path: Path) -> None:
+    more = {"nodes": {"Law": {"key": "id", "known_by": ["id"], "properties": {
+        "id": {"type": "text", "required": True}}}},
+        "relations": {"FULFILLED_BY": {"ends": [["Requirement", "Law"]]}}}  # fmt: skip
+    job = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS, "graph": more})
+    told = job.call("get_database_schema")
+    assert "Law (key id)" in told
+    assert "(Requirement)->(Law)" in told
+    put(job, "CREATE (:Law {id: 'GoBD'})")
+    assert job.call("resolve_entity", text="gobd", kind="Law") == "exact: Law GoBD"
+
+
+def test_a_graph_out_of_reach_is_waited_for(job: Standing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://longhaul:secret@localhost:1")
+    with pytest.raises(ApplicationError) as away:
+        job.call("count_graph_statistics")
+    assert away.value.type == "Dependency"
+    assert "secret" not in str(away.value)

@@ -1,0 +1,280 @@
+"""Requirement tools on a workspace and its store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from activities.closing import Closing
+from activities.facts import facts_activity
+from activities.stores import requirements as rows
+from activities.stores import turning
+from activities.stores.engine import Store
+from activities.web import Fetched, as_source
+from protocol.endings import CloseRequest, FactsRequest, GateFacts
+from tests.activities.standing import AT, JOB, Standing, environment
+from tests.activities.stores.filling import fill, requirement, statuses
+
+AWAY = "postgresql://127.0.0.1:1/db"
+QUOTE = "Every invoice must be kept for ten years."
+OTHER = "The user shall log in with a password of twelve signs."
+
+
+@pytest.fixture(autouse=True)
+def default_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Standing:
+    made = Standing.begin(tmp_path, kind="tactical", agent="creator")
+    made.write("documents/a.md", QUOTE)
+    made.write("documents/a.md.txt", f"[page 1]\n{QUOTE}\n{OTHER}\n")
+    made.call("cite_document", path="documents/a.md", page=1, quote=QUOTE)
+    return made
+
+
+@pytest.fixture
+def judge(tmp_path: Path) -> Standing:
+    tools = ["files", "todos", "job", "validation"]
+    return Standing.begin(tmp_path, kind="tactical", set={"tools": tools})
+
+
+def given(text: str = QUOTE) -> dict[str, Any]:
+    return {
+        "text": text,
+        "type": "legal",
+        "citations": ["CIT-0001"],
+        "reasoning": "It says so.",
+        "confidence": 0.9,
+    }
+
+
+def stored(job: Standing) -> dict[str, str]:
+    found = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    return {each.id: each.text for each in found}
+
+
+def facts(job: Standing, **arguments: Any) -> GateFacts:
+    """What the completion gate is told."""
+    claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
+    job.reply(("job_complete", json.dumps(claim)))
+    request = FactsRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0)
+    found: GateFacts = environment(local=False).run(facts_activity(job.root), request).facts
+    return found
+
+
+def test_a_requirement_is_written_down_and_stored_through_one_model(job: Standing) -> None:
+    assert job.call("add_requirement", **given()) == "REQ-001 written to requirements/req_001/"
+    final = json.loads(job.text("requirements/req_001/final.json"))
+    [row] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    assert json.loads(row.final_json)["citations"] == final["citations"]
+    assert json.loads(row.final_json) == final
+    assert (row.job, "job" in final) == (JOB, False)
+
+
+def test_a_retry_doubles_nothing_and_gives_the_same_commit(job: Standing) -> None:
+    job.reply(("add_requirement", json.dumps(given())))
+    request = job.request()
+    replies = [job.run("add_requirement", request, local=False) for _ in range(3)]
+    assert len({reply.model_dump_json() for reply in replies}) == 1
+    assert stored(job) == {"REQ-001": QUOTE}
+
+
+def test_what_was_undone_leaves_the_store_with_the_next_call(job: Standing) -> None:
+    before = job.commit
+    job.call("add_requirement", **given())
+    job.call("add_requirement", **given(OTHER))
+    assert len(stored(job)) == 2
+    job.commit = before
+    job.call("add_requirement", **given("Invoices are kept."))
+    assert stored(job) == {"REQ-001": "Invoices are kept."}
+
+
+def test_a_rewind_withdraws_what_it_undid(job: Standing) -> None:
+    before = job.commit
+    job.call("add_requirement", **given())
+    snapshot = job.open(before)
+    environment(local=False).run(turning.after_rewind, job.root, snapshot)
+    assert stored(job) == {}
+    assert snapshot.state.deferred == []
+
+
+def test_a_rewind_while_the_store_is_away_is_made_up_for(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = job.commit
+    job.call("add_requirement", **given())
+    snapshot = job.open(before)
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    environment(local=False).run(turning.after_rewind, job.root, snapshot)
+    job.commit = snapshot.save("rewound", AT)
+    monkeypatch.delenv("LONGHAUL_STORE_URL")
+    assert facts(job).unstored == []
+    assert stored(job) == {}
+
+
+def test_an_edited_requirement_is_checked_before_it_is_stored(job: Standing) -> None:
+    job.call("add_requirement", **given())
+    final = json.loads(job.text("requirements/req_001/final.json"))
+    for field, value, told in (
+        ("confidence", 7, "confidence"),
+        ("id", "REQ-009", "must be REQ-001"),
+        ("citations", [final["citations"][0] | {"quote": "made up words"}], "differs from"),
+        ("citations", [final["citations"][0] | {"id": "../a"}], "there is no citation"),
+    ):
+        job.write("requirements/req_001/final.json", json.dumps(final | {field: value}))
+        [why] = facts(job).unstored
+        assert "requirements/req_001/final.json" in why
+        assert told in why
+        assert stored(job) == {"REQ-001": QUOTE}
+    job.write("requirements/req_001/final.json", json.dumps(final | {"text": "Kept, invoices."}))
+    assert facts(job).unstored == []
+    assert stored(job) == {"REQ-001": "Kept, invoices."}
+
+
+def test_a_store_that_is_away_stops_no_job_until_its_end(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    for text in (QUOTE, OTHER):
+        told = job.call("add_requirement", **given(text))
+        assert "REQ-00" in told
+        assert "Deferred" in told
+    assert [entry.kind for entry in job.open().state.deferred] == ["requirements"]
+    assert job.open().state.without_notes().deferred == []
+    [why] = facts(job).unstored
+    assert "does not answer" in why
+    monkeypatch.delenv("LONGHAUL_STORE_URL")
+    assert facts(job).unstored == []
+    assert stored(job) == {"REQ-001": QUOTE, "REQ-002": OTHER}
+    job.call("add_requirement", **given("Invoices are kept."))
+    assert job.open().state.deferred == []
+    assert len(stored(job)) == 3
+
+
+async def test_the_end_of_a_job_clears_what_was_made_up_for(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    job.call("add_requirement", **given())
+    monkeypatch.delenv("LONGHAUL_STORE_URL")
+    assert facts(job).unstored == []
+    request = CloseRequest(
+        root=job.root.id, commit=job.commit, at=AT, step=job.step, status="completed", call=0
+    )
+    closed = await environment(local=False).run(Closing(job.root).close_job, request)
+    assert job.open(closed.commit).state.deferred == []
+
+
+def test_similar_ones_are_found_here_and_in_the_store(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.call("add_requirement", **given())
+    fill(Store(job.root), [requirement(7, "Every invoice must be kept for at least ten years.")])
+    fill(Store(job.root), [requirement(8, OTHER, job="b")], job="b")
+    lines = job.call("find_similar_requirements", text=QUOTE).splitlines()
+    assert lines[0] == "2 of 3 requirements are alike (threshold 0.40):"
+    assert lines[1].startswith("1.00 · duplicate · REQ-001 · draft · Every invoice")
+    assert "· duplicate · maker/REQ-007 · draft ·" in lines[2]
+    assert "3 of 3" in job.call("find_similar_requirements", text=QUOTE, threshold=0)
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    told = job.call("find_similar_requirements", text=QUOTE)
+    assert told.startswith("1 of 1")
+    assert "Only this workspace was searched: the store" in told
+
+
+def test_a_validator_takes_and_decides(judge: Standing) -> None:
+    assert judge.call("take_requirement") == "No draft requirement is left to take."
+    fill(Store(judge.root), [requirement(1), requirement(2), requirement(3)])
+    told = judge.call("take_requirement")
+    assert told == judge.call("take_requirement")
+    assert told.startswith("maker/REQ-001 (data, confidence 0.9")
+    assert "- CIT-0001: documents/a.md, page 1: " in told
+    decided = judge.call(
+        "decide_requirement", id="maker/REQ-001", status="accepted", reasons="Fulfilled."
+    )
+    assert decided == "maker/REQ-001 is accepted."
+    assert "not held by this job" in judge.call(
+        "decide_requirement", id="maker/REQ-003", status="rejected", reasons="No."
+    )
+    assert judge.call("take_requirement").startswith("maker/REQ-002")
+    twin: dict[str, Any] = {"id": "maker/REQ-002", "status": "duplicate", "reasons": "Same."}
+    assert "when the status is duplicate" in judge.call("decide_requirement", **twin)
+    assert "of itself" in judge.call("decide_requirement", **twin, duplicate_of="maker/REQ-002")
+    assert "no requirement maker/REQ-9" in judge.call(
+        "decide_requirement", **twin, duplicate_of="maker/REQ-9"
+    )
+    judge.call("decide_requirement", **twin, duplicate_of="maker/REQ-001")
+    assert statuses(Store(judge.root)) == {
+        "REQ-001": "accepted", "REQ-002": "duplicate", "REQ-003": "draft",
+    }  # fmt: skip
+
+
+def test_a_decision_waits_for_its_store(judge: Standing, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(Store(judge.root), [requirement(1), requirement(2)])
+    judge.call("take_requirement")
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    told = judge.call("decide_requirement", id="maker/REQ-001", status="accepted", reasons="Yes.")
+    assert told.startswith("maker/REQ-001 is accepted.\nDeferred, ")
+    assert len(facts(judge).unstored) == 1
+    monkeypatch.delenv("LONGHAUL_STORE_URL")
+    assert judge.call("take_requirement").startswith("maker/REQ-002")
+    assert judge.open().state.deferred == []
+    assert statuses(Store(judge.root)) == {"REQ-001": "accepted", "REQ-002": "draft"}
+
+
+async def test_what_an_ended_validator_held_is_free(judge: Standing) -> None:
+    fill(Store(judge.root), [requirement(1)])
+    judge.call("take_requirement")
+    request = CloseRequest(
+        root=judge.root.id, commit=judge.commit, at=AT, step=judge.step, status="cancelled"
+    )
+    await environment(local=False).run(Closing(judge.root).close_job, request)
+    [row] = Store(judge.root).run(lambda c: [rows.find(c, "maker/REQ-001")])
+    assert row is not None
+    assert row.taken_by is None
+
+
+def test_relevance_and_mentions(job: Standing) -> None:
+    assert job.call("assess_relevance", text=QUOTE).startswith("Relevance 0.90, relevant (")
+    assert ", not relevant (" in job.call("assess_relevance", text="The sky was blue that day.")
+    job.write("documents/b.md", "x")
+    job.write("documents/b.md.txt", "[page 1]\nIt is sent by the ERP system.\n")
+    assert "ERP · abbreviation · 1 · p.1" in job.call(
+        "extract_entity_mentions", path="documents/b.md"
+    )
+
+
+def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
+    url, data = "https://law.example/act/1", f"<html><body><p>{QUOTE}</p></body></html>".encode()
+    source = as_source(Fetched("https://law.example/a", url, "text/html", None, data))
+    job.put(source.put_into)
+    good = {"url": url, "quote": QUOTE, "accessed": "2026-03-01"}
+    assert job.call("cite_web", **good) == f"citation CIT-0002: {source.path}, page 1 ({url})"
+    kept = json.loads(job.text("citations/CIT-0002.json"))
+    assert (kept["url"], kept["accessed"]) == ("https://law.example/act/1", "2026-03-01")
+    assert f"is not in {source.path}" in job.call(
+        "cite_web", **(good | {"quote": "Nobody has ever said such a thing."})
+    )
+    for url in ("https://law.example/act", "https://law.example/act/12", "https://other.example"):
+        assert "Fetch it first" in job.call("cite_web", **(good | {"url": url}))
+    assert "accessed" in job.call("cite_web", **(good | {"accessed": "yesterday"}))
+    told = job.call("add_requirement", **(given() | {"citations": ["CIT-0002"]}))
+    assert told.startswith("REQ-001")
+    [row] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    assert row.citations[0].url == "https://law.example/act/1"
+
+
+def test_without_its_store_a_validator_waits(
+    judge: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    judge.reply(("take_requirement", "{}"))
+    with pytest.raises(ApplicationError, match="does not answer") as told:
+        judge.run("take_requirement", judge.request(), local=False)
+    assert told.value.type == "Dependency"

@@ -1,0 +1,125 @@
+"""`run_command`: from a checkpoint to a checkpoint, through a private folder in a sandbox."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from activities import sandbox
+from activities.guards.names import tool_there
+from tests.activities.standing import Standing
+
+WHY = sandbox.lacking(sandbox.find_bwrap())
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Standing:
+    return Standing.begin(
+        tmp_path, kind="tactical", set={"tools": ["files", "todos", "job", "shell"]}
+    )
+
+
+def test_a_command_sees_the_files_and_what_it_changes_is_kept(job: Standing) -> None:
+    job.write("a.txt", "one\n")
+    told = job.call("run_command", command="cat a.txt; echo two > b.txt; rm a.txt; exit 2")
+    assert told == "Exit code 2.\none"
+    assert job.text("b.txt") == "two\n"
+    assert "a.txt" not in job.paths()
+    assert job.call("run_command", command="cat b.txt; pwd") == "Exit code 0.\ntwo\n/workspace"
+
+
+def test_a_command_that_changes_nothing_is_no_change(job: Standing) -> None:
+    job.reply(("run_command", '{"command": "true"}'))
+    reply = job.run("run_command", job.request())
+    assert reply.ok
+    assert not reply.changed
+
+
+def test_files_of_others_are_put_back_and_the_rest_is_kept(job: Standing) -> None:
+    job.write("plan.md", "the plan")
+    told = job.call(
+        "run_command",
+        command="echo x > plan.md; rm instructions.md; rm -r archive; echo y > archive;"
+        "echo z > tools; mkdir commands; echo forged > commands/log.jsonl; echo mine > mine.txt",
+    )
+    assert "Put back as they were" in told
+    for path in ("plan.md", "instructions.md", "archive", "tools", "commands/log.jsonl"):
+        assert path in told
+    assert job.text("plan.md") == "the plan"
+    assert job.text("instructions.md") == "Write about tea.\n"
+    assert job.text("mine.txt") == "mine\n"
+    assert "tools" not in job.paths()
+    assert len(job.text("commands/log.jsonl").splitlines()) == 1
+
+
+def test_long_output_is_in_a_file(job: Standing) -> None:
+    told = job.call("run_command", command="seq 1 200000")
+    assert "all of it: commands/000001.txt" in told
+    assert len(told) < 9000
+    assert job.text("commands/000001.txt").startswith("1\n2\n")
+    assert job.text("commands/000001.txt").endswith("\n200000\n")
+
+
+def test_each_command_is_on_record(job: Standing) -> None:
+    job.call("run_command", command="exit 1")
+    job.call("run_command", command="sleep 9", timeout=1)
+    first, second = map(json.loads, job.text("commands/log.jsonl").splitlines())
+    assert (first["command"], first["exit_code"], first["step"]) == ("exit 1", 1, 1)
+    assert (second["exit_code"], second["trouble"]) == (None, "it did not end within 1 s")
+    assert "kept by the system" in job.call(
+        "write_file", path="commands/log.jsonl", content="all is well"
+    )
+
+
+def test_a_timeout_beyond_the_limit_is_refused(job: Standing) -> None:
+    assert "at most 600" in job.call("run_command", command="true", timeout=601)
+
+
+def test_what_looks_like_a_credential_is_not_run(job: Standing) -> None:
+    told = job.call("run_command", command=f"echo ghp_{'a1B2' * 9} > x")
+    assert told.startswith("Error: Refused by secrets")
+    assert "x" not in job.paths()
+
+
+def test_a_hook_sees_a_command_as_bash(tmp_path: Path) -> None:
+    script = (
+        "import json, sys; e = json.load(sys.stdin);"
+        "sys.exit(2 if e['tool_name'] == 'Bash' and 'rm' in e['tool_input']['command'] else 0)"
+    )
+    hook = tmp_path / "hook.py"
+    hook.write_text(script)
+    job = Standing.begin(
+        tmp_path,
+        kind="tactical",
+        set={
+            "tools": ["files", "todos", "job", "shell"],
+            "hooks": {"PreToolUse": [{"matcher": "Bash", "command": f"{sys.executable} {hook}"}]},
+        },
+    )
+    job.write("a.txt", "one")
+    assert tool_there("run_command") == "Bash"
+    assert job.call("run_command", command="rm a.txt").startswith("Error: Refused by")
+    assert "a.txt" in job.paths()
+    assert job.call("run_command", command="cat a.txt") == "Exit code 0.\none"
+
+
+def test_with_the_network_an_interrupted_command_is_not_run_again(tmp_path: Path) -> None:
+    job = Standing.begin(
+        tmp_path,
+        kind="tactical",
+        set={"tools": ["files", "todos", "job", "shell"], "shell.network": True},
+    )
+    job.reply(("run_command", '{"command": "date +%N > now; cat now"}'))
+    first = job.run("run_command", job.request(), local=False)
+    again = job.run("run_command", job.request(), local=False)
+    assert first.commit == again.commit
+
+
+def test_a_repository_made_by_a_command_is_kept_whole(job: Standing) -> None:
+    made = "git init -q r && cd r && git config user.email a@b.c && git config user.name n"
+    job.call("run_command", command=f"{made} && echo 1 > a && git add a && git commit -qm one")
+    assert "one" in job.call("run_command", command="cd r && git log --format=%s && git status")

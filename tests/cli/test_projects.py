@@ -1,0 +1,71 @@
+"""`project`: what is wrong with a file is said before anything starts; the examples are right."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.projects import project_input
+from cli.view import sheet
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "projects"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.yaml")))
+def test_an_example_can_be_started(name, workspaces):
+    data = project_input(EXAMPLES / name)
+    assert data["form"] == name.partition(".")[0]
+    documents = data.get("documents", []) + data.get("stages", [{}])[0].get("documents", [])
+    assert all(text.startswith("staged:") for text in documents)
+    assert bool(documents) is (name != "features.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("form: [", "not valid YAML"),
+        ("- form", "expected a JSON object"),
+        ("form: circle\ninstructions: x", "form: input should be 'features'"),
+        ("form: features\ninstructions: x\ncolour: red", "colour: extra inputs"),
+        ("form: features", "instructions: field required"),
+        ("form: features\ninstructions: x\nagents: {coder: nobody}", "'nobody' is not known"),
+        ("form: features\ninstructions: x\nagents: {cook: coder}", "cook is no role"),
+        ("form: features\ninstructions: x\ndocuments: [no.md]", "there is no such file"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(offline, tmp_path, text, why):
+    file = tmp_path / "tea.yaml"
+    file.write_text(text)
+    assert why in offline("project", str(file)).error
+
+
+def test_a_missing_file_is_said(offline, tmp_path):
+    assert "no such file" in offline("project", str(tmp_path / "none.yaml")).error
+
+
+def test_a_project_shows_its_units_and_its_jobs():
+    status = {
+        "project": True,
+        "job_id": "tea",
+        "title": "Tea",
+        "status": "running",
+        "agent": "project (features)",
+        "line": "1 of 2 features; coder on brew",
+        "repository": "/r/tea.git",
+        "units": [
+            {"id": "brew", "title": "Brews", "status": "in_progress"},
+            {"id": "serve", "title": "Serves", "status": "blocked", "reasons": ["It is cold."]},
+        ],
+        "jobs": [{"job": "tea.setup-initializer-1", "status": "accepted"}],
+        "running": [{"job": "tea.brew-coder-1", "waiting": None, "phase": "phase 2"}],
+    }
+    assert sheet(status, None) == [
+        "tea · Tea",
+        "running · project (features)",
+        "1 of 2 features; coder on brew",
+        "  ▶ brew: Brews",
+        "  ☒ serve: Serves (blocked: It is cold.)",
+        "  tea.setup-initializer-1: accepted",
+        "  tea.brew-coder-1: at work · phase 2",
+        "0 model calls · 0 tool calls · 0 tokens",
+        "git clone /r/tea.git",
+    ]

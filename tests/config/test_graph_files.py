@@ -1,0 +1,55 @@
+"""The graph's schema file: every mistake names the file and the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from config.graph_files import extended, load_graph_schema
+from config.graphing import GraphSchema
+from config.loader import SHIPPED
+from config.schema import Problem
+
+NODE = "nodes:\n  Tea:\n    key: id\n    properties:\n      id: {type: text}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (NODE.replace("key", "kee"), "nodes.Tea.kee: found the unknown key 'kee'"),
+        (NODE.replace("text", "string"), "nodes.Tea.properties.id.type: input should be"),
+        (NODE.replace("key: id", "key: name"), "nodes.Tea: name is not among its properties"),
+        (NODE.replace("Tea", "Green tea"), "nodes.Green tea: string should match pattern"),
+        (f"{NODE}relations:\n  OF: {{ends: [[Tea, Cup]]}}\n", "relations.OF.ends.0: found 'Cup'"),
+        ("nodes: [", "not valid YAML"),
+    ],
+)
+def test_a_broken_file(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "schema.yaml"
+    path.write_text(text)
+    with pytest.raises(Problem) as problem:
+        load_graph_schema(path)
+    assert str(problem.value).startswith(f"{path}: {told}")
+
+
+def test_an_agent_changes_nothing_that_others_rely_on() -> None:
+    base = load_graph_schema(SHIPPED / "graph" / "schema.yaml")
+    id_only = {"id": {"type": "text", "required": True}}
+    for more, told in (
+        ({"nodes": {"Message": {"key": "no", "properties": {"no": {"type": "text"}}}}}, "key"),
+        (
+            {"nodes": {"Message": {"key": "id", "properties": {"id": {"type": "text"}}}}},
+            "otherwise",
+        ),
+        ({"relations": {"OF": {"ends": [["Message", "Cup"]]}}}, "graph.relations.OF.ends.0"),
+    ):
+        with pytest.raises(Problem, match=told):
+            extended(base, GraphSchema.model_validate(more), Path("agent.yaml"))
+    more = {
+        "nodes": {"Message": {"key": "id", "properties": {**id_only, "x": {"type": "integer"}}}}
+    }
+    made = extended(base, GraphSchema.model_validate(more), Path("agent.yaml"))
+    assert made.nodes["Message"].properties["x"].type == "integer"
+    assert "name" in made.nodes["Message"].properties
+    assert "x" not in base.nodes["Message"].properties

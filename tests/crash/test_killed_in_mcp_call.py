@@ -1,0 +1,44 @@
+"""`kill -9` of the worker while a server works on a call: not doubled, and the model is told."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from activities.checkpoints import Root
+from activities.rehearsal.server import ModelServer
+from tests.activities.mcp.serving import odd, processes, until
+from tests.crash.processes import Nursery, TemporalServer
+from tests.workflows.short import DONE, Short, job
+
+
+async def test_a_call_is_not_made_twice(
+    tmp_path: Path, workers: Nursery, temporal: TemporalServer
+) -> None:
+    told: list[str] = []
+
+    def work(view):
+        told.extend(made.result for made in view.made if made.tool == "odd__slow")
+        write = ("write_file", {"path": "output/tea.md", "content": "tea"})
+        return [[("odd__slow", {})], [write], [DONE]][view.replies]
+
+    root, ledger = Root.open(tmp_path / "root", create=True), tmp_path / "ledger"
+    with ModelServer(Short({"Work": work})) as model:
+        where = (temporal.address, root.path, "mcp-call", model.base_url)
+        worker = workers.worker(*where)
+        client = await temporal.client()
+        handle = await client.start_workflow(
+            "Job", job(set={"mcp": {"odd": odd(ledger)}}),
+            id="mcp-call", task_queue="mcp-call", result_type=dict,
+        )  # fmt: skip
+        await asyncio.to_thread(until, lambda: ledger.exists() and "slow" in ledger.read_text(), 60)
+        before = processes(str(ledger))
+        worker.kill()
+        workers.worker(*where)
+        await asyncio.to_thread(until, lambda: not before.keys() & processes(str(ledger)).keys())
+        result = await asyncio.wait_for(handle.result(), 120)
+    # The server and what keeps it ended with the worker.
+    assert len(before) == 2
+    assert result["status"] == "completed"
+    assert ledger.read_text().count("slow") == 1
+    assert "may have happened" in told[0]

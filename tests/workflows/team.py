@@ -1,0 +1,65 @@
+"""Agents of a project, played by one model: what each writes, by whose instructions it sees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from activities.rehearsal import Reply, Request
+from activities.rehearsal.seen import View, look
+from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
+
+FORK = {"todos.fork": ["Rethink", "Hand over"]}
+Writes = Callable[[str], Sequence[Call]]
+"""What a job does in its tactical phase, from its instructions."""
+
+
+def write(path: str, content: str) -> Call:
+    return ("write_file", {"path": path, "content": content})
+
+
+def answer(path: str, data: Any) -> Call:
+    return write(path, json.dumps(data))
+
+
+@dataclass
+class Team:
+    """The model. `does` maps a text in the instructions to what that job does, the first fits."""
+
+    does: dict[str, Writes]
+    asked: list[str] = field(default_factory=list)
+    """The first request of each job: its instructions."""
+
+    def __call__(self, request: Request) -> Reply:
+        if not request.get("tools"):
+            return Reply(content="Summary.")
+        view = look(request)
+        verb = view.current.text.partition(" ")[0] if view.current else ""
+        if verb in ("Plan", "Rethink") and not view.made and view.replies == 0:
+            self.asked.append(view.opening)
+        return Reply(calls=[self._calls(view, verb)[min(view.replies, 20)]])
+
+    def _calls(self, view: View, verb: str) -> list[Call]:
+        if verb in ("Plan", "Rethink"):
+            # What the job is asked for goes along in the plan, which tactical phases do not see.
+            asked = view.opening.partition("## Amended")[2] or view.opening
+            return [plan("[ ] Do"), write("workspace.md", asked[:8000]), *[DONE] * 20]
+        if verb == "Hand":
+            return [hand_over({}), *[DONE] * 20]
+        if verb == "Mark":
+            return [plan("[x] Do"), *[DONE] * 20]
+        if verb == "Close":
+            return [close(summary="Did it.")] * 21
+        for text, writes in self.does.items():
+            if text in view.workspace:
+                return [*writes(view.workspace), *[DONE] * 20]
+        raise AssertionError(f"nobody does {view.workspace[:300]}")
+
+
+def project(form: str, **details: Any) -> dict[str, Any]:
+    """The input of a project of short jobs."""
+    more = details.pop("set", {})
+    base = {"form": form, "instructions": "Make a tea room.", "set": {**SET, **FORK, **more}}
+    return {**base, **details}

@@ -1,0 +1,66 @@
+"""Commands in a job on a real server: todos and phases that end when commands succeed; a cancel."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+
+from activities import sandbox
+from activities.checkpoints import Root
+from tests.workflows.serving import serving
+from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
+
+WHY = sandbox.lacking(sandbox.find_bwrap())
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+SET: dict[str, Any] = {"tools": ["files", "todos", "job", "shell"]}
+
+
+def run(command: str) -> Call:
+    return ("run_command", {"command": command})
+
+
+async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Root) -> None:
+    # What is lacking is made in turn: first what the todo asks for, then what the verifier does.
+    work = run("cd output; if [ -e tea.md ]; then echo x > tested.md; else echo tea > tea.md; fi")
+    model = Short(
+        {
+            "Plan": [plan("[x] Brew"), DONE],
+            "Hand": [hand_over({"done_when": {"command": "grep -q tea output/tea.md"}}), DONE],
+            "Work": [work, DONE],
+            "Close": [close("output/tea.md", "output/tested.md")],
+        }
+    )
+    verifier = {"name": "tests", "command": "test -e output/tested.md"}
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set={**SET, "verifiers": [verifier]}))
+        result = await jobs.result(handle, 30)
+        assert result["status"] == "completed"
+        status = await handle.query("status")
+        assert status["guards"]["refused"] == {"tests": 1}
+        log = (jobs.folder(handle) / "commands" / "log.jsonl").read_text()
+        assert log.count('"exit_code": 0') == 2
+
+
+async def test_a_cancel_ends_a_running_command(temporal: Client, root: Root) -> None:
+    model = Short(
+        {
+            "Plan": [plan("[x] Brew"), DONE],
+            "Hand": [hand_over({}), DONE],
+            "Work": [run("touch begun; sleep 300")],
+        }
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set=SET))
+        private = root.path / ".longhaul" / "private"
+        until = time.monotonic() + 60
+        while not list(private.glob("*/*/workspace/begun")) and time.monotonic() < until:
+            await handle.query("status")
+        began = time.monotonic()
+        await handle.signal("cancel", {"reason": "enough"})
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle, 30)
+        assert time.monotonic() - began < 3
+        assert not (jobs.folder(handle) / "begun").exists()

@@ -1,0 +1,93 @@
+"""The feature loop end to end: initializer, coder, tester; sent back with findings; blocked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.projects.repository import Repository, repository_path
+from tests.workflows.serving import serving
+from tests.workflows.short import Call
+from tests.workflows.team import Team, answer, project, write
+
+FEATURES = {
+    "features": [
+        {"id": "brew", "description": "Brews tea.", "checks": ["unit"]},
+        {"id": "serve", "description": "Serves tea.", "checks": ["unit"]},
+    ]
+}
+PROOF = {"unit": ["search_files"]}
+"""Any tool the system records; what runs commands comes with its own tests."""
+
+
+def verdict(*findings: str) -> Call:
+    return answer(
+        "output/verdict.json",
+        {
+            "health": "It is there.",
+            "checks": [{"check": "unit", "passed": not findings}],
+            "passed": not findings,
+            "findings": list(findings),
+        },
+    )
+
+
+RUN: Call = ("search_files", {"query": "tea", "path": "repo"})
+
+
+async def test_a_feature_that_fails_goes_back_to_a_fork_of_its_coder_and_is_blocked_at_last(
+    temporal: Client, root: Root
+) -> None:
+    def brew(told: str) -> Sequence[Call]:
+        return [write("repo/brew.md", "hot tea\n" if "It is cold." in told else "tea\n")]
+
+    def test_brew(told: str) -> Sequence[Call]:
+        return [RUN, ("read_file", {"path": "repo/brew.md"}), verdict("It is cold.")]
+
+    team = Team(
+        {
+            "Set the project up": lambda told: [
+                write("repo/readme.md", "Tea.\n"),
+                answer("output/features.json", FEATURES),
+            ],
+            "Make the feature brew": brew,
+            "Make the feature serve": lambda told: [
+                write("repo/serve.md", "a cup of tea\n"),
+                # The system keeps this file, whoever writes it.
+                write("repo/feature-list.json", "{}"),
+            ],
+            "Test the feature brew": test_brew,
+            "Test the feature serve": lambda told: [RUN, verdict()],
+        }
+    )
+    async with serving(temporal, root, team) as jobs:
+        handle = await jobs.start(
+            project("features", proof=PROOF), kind="Project", job_id="tearoom"
+        )
+        result = await jobs.result(handle)
+        assert result["status"] == "completed", result
+        brewed, served = result["units"]
+        assert (brewed["status"], brewed["attempts"], brewed["tested"]) == ("blocked", 2, False)
+        assert brewed["reasons"] == ["It is cold."]
+        assert (served["status"], served["tested"]) == ("completed", True)
+        assert "search_files" in served["evidence"][0]
+        assert result["unresolved"] == ["brew (blocked): It is cold."]
+        assert (await handle.query("status"))["jobs"] != []
+
+        held = Repository(repository_path(root, "tearoom"))
+        listed = json.loads(held.file(result["commit"], "feature-list.json") or b"")
+        assert [each["status"] for each in listed["features"]] == ["blocked", "completed"]
+        assert held.file(result["commit"], "readme.md") == b"Tea.\n"
+        assert held.file(result["commit"], "serve.md") == b"a cup of tea\n"
+        # What was not accepted is not in the main line, but on its job's branch.
+        assert held.file(result["commit"], "brew.md") is None
+        branch = held.git.references["refs/heads/jobs/tearoom.brew-coder-2"].target
+        assert held.file(str(branch), "brew.md") == b"hot tea\n"
+
+    second = temporal.get_workflow_handle("tearoom.brew-coder-2")
+    events = (await second.fetch_history()).events
+    start = events[0].workflow_execution_started_event_attributes.input.payloads[0].data
+    assert json.loads(start)["fork"]["job"] == "tearoom.brew-coder-1"

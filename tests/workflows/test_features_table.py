@@ -1,0 +1,135 @@
+"""The feature loop row by row: what is next in each state, without any job."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.project import Feature, ProjectRecord
+from protocol.project_requests import Work
+from tests.workflows.project_records import Play, features, started, verdict
+from workflows.moves import End, Wait
+
+CODED = Work(commit="c1")
+
+
+def listed(*names: str) -> Play:
+    """Its features are known."""
+    play = Play(started("features"))
+    play.one(features(*names))
+    play.merges.clear()
+    return play
+
+
+def feature(project: ProjectRecord, name: str) -> Feature:
+    return next(each for each in project.features if each.id == name)
+
+
+def test_without_a_list_the_initializer_runs_and_its_work_is_merged() -> None:
+    play = Play(started("features"))
+    move = play.one(features("brew", "serve"))
+    assert (move.job, move.handoff.to_agent) == ("tea.setup-initializer-1", "initializer")
+    assert move.handoff.report == "features"
+    assert play.merges == ["c-setup"]
+    assert [each.status for each in play.project.features] == ["pending", "pending"]
+
+
+def test_an_initializer_without_a_list_runs_again_and_then_the_project_fails() -> None:
+    play = Play(started("features"))
+    play.one(Work(commit="c1", problems=["There is no file output/features.json."]))
+    again = play.one(status="failed", reason="no model")
+    assert again.job == "tea.setup-initializer-2"
+    assert again.handoff.inputs.results == ["There is no file output/features.json."]
+    assert play.moves == [End("failed")]
+
+
+def test_a_pending_feature_gets_a_coder_and_nothing_else_begins_meanwhile() -> None:
+    play = listed("brew", "serve")
+    [move] = play.start()
+    assert (move.job, move.fork) == ("tea.brew-coder-1", None)
+    assert feature(play.project, "brew").status == "in_progress"
+    assert play.moves == [Wait()]
+
+
+def test_what_is_coded_is_tested_from_its_commit() -> None:
+    play = listed("brew")
+    play.one(CODED)
+    [move] = play.start()
+    assert move.job == "tea.brew-tester-1"
+    assert move.handoff.inputs.commit == "c1"
+    assert move.handoff.checks == ["unit"]
+    assert move.handoff.proof == {"unit": ["run_command"]}
+    assert play.merges == []
+
+
+def test_only_an_accepted_test_sets_tested_and_merges() -> None:
+    play = listed("brew", "serve")
+    play.one(CODED)
+    assert feature(play.project, "brew").tested is False
+    play.one(verdict())
+    brewed = feature(play.project, "brew")
+    assert (brewed.tested, brewed.status) == (True, "completed")
+    assert brewed.evidence == ["unit: run_command pytest: 3 passed"]
+    assert play.merges == ["c1"]
+    assert play.jobs == ["tea.serve-coder-1"]
+
+
+def test_what_fails_goes_back_to_a_fork_of_the_coder_with_the_findings() -> None:
+    play = listed("brew")
+    play.one(CODED)
+    play.one(verdict("It is cold."))
+    [move] = play.start()
+    assert move.job == "tea.brew-coder-2"
+    assert move.fork
+    assert (move.fork.job, move.fork.phase) == ("tea.brew-coder-1", 4)
+    assert move.handoff.inputs.commit == "c1"
+    assert move.handoff.inputs.results == ["It is cold."]
+
+
+def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> None:
+    play = listed("brew", "serve")
+    for commit in ("c1", "c2"):
+        play.one(Work(commit=commit))
+        play.one(verdict("It is cold."))
+    brewed = feature(play.project, "brew")
+    assert (brewed.status, brewed.reasons, brewed.tested) == ("blocked", ["It is cold."], False)
+    assert play.merges == []
+    assert play.jobs == ["tea.serve-coder-1"]
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled", "late"])
+def test_a_coder_that_does_not_finish_uses_up_an_attempt(status: str) -> None:
+    play = listed("brew")
+    play.one(status=status, phases=0, reason="because")
+    [move] = play.start()
+    assert (move.job, move.fork) == ("tea.brew-coder-2", None)
+    play.end(move.job, status=status, phases=0)
+    assert feature(play.project, "brew").status == "blocked"
+    assert play.moves == [End("completed")]
+
+
+def test_a_tester_without_a_verdict_tests_once_more_and_the_coder_is_not_blamed() -> None:
+    play = listed("brew")
+    play.one(CODED)
+    play.one(Work(commit="c1", problems=["The check unit was not run."]))
+    assert play.jobs == ["tea.brew-tester-2"]
+    play.one(status="failed", reason="no model")
+    brewed = feature(play.project, "brew")
+    assert (brewed.status, brewed.attempts) == ("blocked", 1)
+    assert brewed.reasons[0] == "It could not be tested."
+
+
+def test_work_that_collides_is_not_tested_any_more() -> None:
+    play = listed("brew")
+    play.one(CODED)
+    play.one(verdict(), conflicts=("menu.md",))
+    brewed = feature(play.project, "brew")
+    assert (brewed.tested, brewed.status, brewed.commit) == (False, "in_progress", "c-both")
+    [move] = play.start()
+    assert "menu.md" in move.handoff.inputs.results[0]
+
+
+def test_the_end_is_when_none_is_pending() -> None:
+    play = listed("brew")
+    play.one(CODED)
+    play.one(verdict())
+    assert play.moves == [End("completed")]

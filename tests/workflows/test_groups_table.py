@@ -1,0 +1,159 @@
+"""Parallel groups in every state, without any job: waves, what is sent back, how it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocol.project import Group, ProjectRecord
+from protocol.project_requests import Work
+from protocol.routing import problems
+from tests.workflows.project_records import Play, routing, started
+from workflows.groups import frame
+from workflows.moves import End, Park, Wait
+
+ITEMS = ["green tea", "black tea", "cups", "spoons", "sugar"]
+DONE = Work(commit="c1")
+
+
+def grouped(**items: list[str]) -> list[dict[str, Any]]:
+    return [{"id": name, "title": name, "items": ids} for name, ids in items.items()]
+
+
+def divided(parallel: int = 4, **items: list[str]) -> Play:
+    play = Play(started("groups", items=ITEMS[: len(items)], parallel=parallel))
+    play.one(routing(groups=grouped(**items)))
+    return play
+
+
+def group(project: ProjectRecord, name: str) -> Group:
+    return next(each for each in project.groups if each.id == name)
+
+
+def test_the_manager_divides_first_and_its_division_is_held_against_the_scope() -> None:
+    play = Play(started("groups", items=ITEMS))
+    [move] = play.start()
+    assert (move.job, move.handoff.report) == ("tea.scope-manager-1", "groups")
+    assert move.handoff.routing
+    assert move.handoff.routing.required == ["S1", "S2", "S3", "S4", "S5"]
+
+
+def test_groups_run_side_by_side_up_to_the_limit() -> None:
+    play = divided(2, a=["S1"], b=["S2"], c=["S3"])
+    first, second = play.start()
+    assert play.moves == [Wait()]
+    play.end(first.job, DONE)
+    assert play.jobs == ["tea.c-worker-1"]
+    play.start()
+    play.end(second.job, DONE)
+    assert play.moves == [Wait()]
+
+
+def test_after_a_wave_the_manager_always_runs_and_the_next_wave_waits_for_it() -> None:
+    play = Play(started("groups", items=ITEMS[:2]))
+    play.one(routing(groups=[*grouped(a=["S1"]), {**grouped(b=["S2"])[0], "after": ["a"]}]))
+    play.one(DONE)
+    assert play.jobs == ["tea.scope-manager-2"]
+    play.one(routing(groups=[]))
+    assert play.jobs == ["tea.b-worker-1"]
+    assert group(play.project, "b").wave == 2
+
+
+def test_a_group_that_fails_does_not_take_others_with_it() -> None:
+    play = divided(a=["S1"], b=["S2"])
+    a, b = play.start()
+    play.end(a.job, status="failed", reason="no water")
+    assert play.jobs == ["tea.a-worker-2"]
+    play.one(Work(commit="c2", problems=["There is no a.md."]))
+    assert group(play.project, "a").status == "blocked"
+    assert group(play.project, "a").reasons == ["There is no a.md."]
+    assert play.moves == [Wait()]
+    play.end(b.job, DONE)
+    assert group(play.project, "b").status == "completed"
+    assert play.jobs == ["tea.scope-manager-2"]
+    assert [item.status for item in play.project.scope] == ["open", "completed"]
+
+
+def test_a_conflict_goes_back_to_the_groups_agent_and_the_wave_waits_for_it() -> None:
+    play = divided(a=["S1"], b=["S2"])
+    a, b = play.start()
+    play.end(a.job, DONE)
+    play.end(b.job, Work(commit="c2"), conflicts=("menu.md",))
+    [move] = play.start()
+    assert move.job == "tea.b-worker-2"
+    assert move.fork
+    assert move.fork.job == "tea.b-worker-1"
+    assert move.handoff.inputs.commit == "c-both"
+    assert [item.status for item in play.project.scope] == ["completed", "open"]
+    play.end(move.job, Work(commit="c3"))
+    assert [item.status for item in play.project.scope] == ["completed", "completed"]
+
+
+def test_a_division_that_cannot_be_used_is_asked_for_again_and_then_a_person_decides() -> None:
+    play = Play(started("groups", items=ITEMS[:1]))
+    for _ in range(2):
+        play.one(Work(commit="c", problems=["These items are in no group: S1."]))
+    [move] = play.moves
+    assert isinstance(move, Park)
+    assert "in no group: S1" in move.message
+    play.project.planning = 0
+    assert play.jobs == ["tea.scope-manager-3"]
+
+
+def test_the_project_ends_on_an_accepted_claim_only() -> None:
+    play = divided(a=["S1"])
+    play.one(DONE)
+    assert play.jobs == ["tea.scope-manager-2"]
+    play.one(routing(complete=True))
+    assert play.moves == [End("completed")]
+
+
+def test_an_item_dropped_with_a_reason_is_kept_apart() -> None:
+    play = Play(started("groups", items=ITEMS[:2]))
+    drop = [{"id": "S2", "reason": "Nobody drinks it."}]
+    play.one(routing(groups=grouped(a=["S1"]), drop=drop))
+    assert (play.project.scope[1].status, play.project.scope[1].reason) == (
+        "dropped",
+        "Nobody drinks it.",
+    )
+    assert frame(play.project).required == []
+
+
+def told(play: Play, **answer: Any) -> list[str]:
+    made = routing(**answer).routing
+    assert made
+    return problems(made, frame(play.project))
+
+
+def test_what_is_wrong_with_a_division() -> None:
+    play = Play(started("groups", items=ITEMS))
+    every = {"a": ["S1", "S2"], "b": ["S3", "S4", "S5"]}
+    assert told(play, groups=grouped(**every)) == []
+    assert told(play, groups=grouped(a=["S1", "S2"]))[0].startswith(
+        "These items are in no group: S3, S4, S5."
+    )
+    assert "more than once: S3" in told(play, groups=grouped(**every, c=["S3"]))[0]
+    assert "not in the scope" in told(play, groups=grouped(**every, c=["S9"]))[0]
+    twice = [*grouped(**every), *grouped(a=["S9"])]
+    assert "id of its own" in told(play, groups=twice)[0]
+    strange = [{**each, "after": ["zoo"]} for each in grouped(**every)]
+    assert "do not exist: zoo" in told(play, groups=strange)[0]
+    circle = [
+        {**each, "after": [other]} for each, other in zip(grouped(**every), "ba", strict=True)
+    ]
+    assert "wait for one another: a, b" in told(play, groups=circle)[0]
+    assert "in no group" in told(play, complete=True)[0]
+
+
+def test_a_claim_of_completion_does_not_pass_while_anything_is_open() -> None:
+    play = divided(a=["S1"], b=["S2"])
+    a, b = play.start()
+    play.end(a.job, DONE)
+    assert "neither accepted nor blocked: b" in told(play, complete=True)[0]
+    for job in (b.job, "tea.b-worker-2"):
+        play.start()
+        play.end(job, Work(commit="c", problems=["No."]))
+    # Blocked for reasons: that may end, or be tried in another group.
+    assert told(play, complete=True) == []
+    assert told(play, groups=grouped(c=["S2"])) == []
+    assert "or say `complete: true`" in told(play, groups=[])[0]
+    assert "done or in work already: S1" in told(play, groups=grouped(c=["S1"]))[0]

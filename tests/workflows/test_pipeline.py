@@ -1,0 +1,64 @@
+"""A pipeline end to end: each agent starts from what the one before handed over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.projects.repository import Repository, repository_path
+from tests.workflows.serving import serving
+from tests.workflows.team import Team, project, write
+
+STAGES = [
+    {
+        "id": "draft",
+        "agent": "generalist",
+        "task": "Draft the menu.",
+        "delivers": [{"file_exists": "repo/menu.md"}],
+    },
+    {
+        "id": "check",
+        "agent": "generalist",
+        "task": "Check the menu.",
+        "needs": [{"matches": {"path": "repo/menu.md", "pattern": "tea"}}],
+        "delivers": [{"file_exists": "repo/checked.md"}],
+    },
+]
+
+
+def repository(root: Root, project_id: str) -> Repository:
+    return Repository(repository_path(root, project_id))
+
+
+async def test_stages_hand_over_by_commit(temporal: Client, root: Root) -> None:
+    team = Team(
+        {
+            "Draft the menu": lambda told: [write("repo/menu.md", "tea\n")],
+            "Check the menu": lambda told: [write("repo/checked.md", "fine\n")],
+        }
+    )
+    async with serving(temporal, root, team) as jobs:
+        handle = await jobs.start(project("pipeline", stages=STAGES), kind="Project")
+        result = await jobs.result(handle)
+        assert result["status"] == "completed", result
+        assert [unit["status"] for unit in result["units"]] == ["completed", "completed"]
+        assert result["jobs"] == 2
+        assert result["unresolved"] == []
+
+        held = repository(root, handle.id)
+        assert held.file(result["commit"], "menu.md") == b"tea\n"
+        assert held.file(result["commit"], "checked.md") == b"fine\n"
+        assert held.file(result["commit"], "project.md")
+        assert str(held.git.references["refs/heads/main"].target) == result["commit"]
+        # The second was told what the first said, and found its file.
+        assert "Did it." in team.asked[1]
+        children = [f"{handle.id}.draft-generalist-1", f"{handle.id}.check-generalist-1"]
+        told = await handle.query("status")
+        assert [job["job"] for job in told["jobs"]] == children
+        spent = 0
+        for child in children:
+            ended: dict[str, Any] = await temporal.get_workflow_handle(child).result()
+            spent += ended["usage"]["model_calls"]
+        assert result["usage"]["model_calls"] == spent > 0

@@ -1,0 +1,62 @@
+"""A pipeline in every state, without any job; and what of the limits its jobs get."""
+
+from __future__ import annotations
+
+from protocol.project_requests import Work
+from protocol.record import Waiting
+from protocol.requests import Usage
+from tests.workflows.project_records import Play, started
+from workflows import shares
+from workflows.moves import End, Wait
+
+STAGES = [{"agent": "creator", "task": "Find."}, {"agent": "validator", "task": "Check."}]
+
+
+def test_each_stage_starts_when_the_one_before_is_accepted() -> None:
+    play = Play(started("pipeline", stages=STAGES))
+    [move] = play.start()
+    assert (move.job, move.handoff.next_agent) == ("tea.stage-1-creator-1", "validator")
+    assert play.moves == [Wait()]
+    play.end(move.job, Work(commit="c1"))
+    [following] = play.start()
+    assert following.job == "tea.stage-2-validator-1"
+    assert following.handoff.from_agent == "creator"
+    play.end(following.job, Work(commit="c2"))
+    assert play.merges == ["c1", "c2"]
+    assert play.moves == [End("completed")]
+
+
+def test_a_stage_that_is_late_is_begun_once_more_and_then_blocks_the_pipeline() -> None:
+    play = Play(started("pipeline", stages=STAGES))
+    [move] = play.start()
+    play.end(move.job, status="late", phases=0)
+    assert [stage.status for stage in play.project.stages] == ["pending", "pending"]
+    assert play.one(Work(commit="c", problems=["No."])).job == "tea.stage-1-creator-2"
+    assert [stage.status for stage in play.project.stages] == ["blocked", "pending"]
+    assert play.moves == [End("failed")]
+
+
+def test_a_stage_may_ask_for_no_second_attempt() -> None:
+    play = Play(started("pipeline", stages=[{**STAGES[0], "on_failure": "block"}]))
+    play.one(status="failed")
+    assert play.moves == [End("failed")]
+
+
+def test_a_limit_is_shared_out_and_what_is_left_goes_to_who_waits() -> None:
+    play = Play(started("groups", items=["a", "b"], limits={"cost": 10, "tokens": 90_000}))
+    project = play.project
+    project.usage = Usage(cost=2.0)
+    assert shares.share(project, 2) == {"tokens": 45_000, "cost": 4.0}
+    [manager] = play.start()
+    run = project.running[manager.job]
+    run.share = {"tokens": 45_000, "cost": 4.0}
+    assert shares.share(project, 1) == {"tokens": 45_000, "cost": 4.0}
+    assert shares.extra(project) == {}
+    run.seen.waiting = "budget"
+    assert shares.extra(project) == {manager.job: {"tokens": 90_000, "cost": 8.0}}
+    run.share = {"tokens": 90_000, "cost": 8.0}
+    assert shares.extra(project) == {}
+    stopped = shares.share(project, 1)
+    assert isinstance(stopped, Waiting)
+    assert stopped.reason == "budget"
+    assert "starter.py limit tea tokens=180000" in stopped.remedy

@@ -1,0 +1,142 @@
+"""What people send to a project reaches its jobs; limits stop them; a bad signal harms nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+
+from activities.checkpoints import Root
+from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import Call
+from tests.workflows.team import Team, project, write
+
+ASK: Call = ("request_clarification", {"question": "Green or black?", "default": "green"})
+
+
+def one_stage(**details: Any) -> dict[str, Any]:
+    return project("pipeline", stages=[{"agent": "generalist", "task": "Draft it."}], **details)
+
+
+def drafting(*calls: Call) -> Team:
+    def draft(told: str) -> Sequence[Call]:
+        return [*calls, write("repo/menu.md", "tea\n")]
+
+    return Team({"Draft it": draft})
+
+
+async def told(jobs: Jobs, job: str, **wanted: Any) -> dict[str, Any]:
+    """The child's status once it is that."""
+    handle: Any = jobs.client.get_workflow_handle(job)
+    return await jobs.until(handle, **wanted)
+
+
+async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, drafting(ASK)) as jobs:
+        handle = await jobs.start(one_stage(), kind="Project")
+        child = f"{handle.id}.stage-1-generalist-1"
+        status = await jobs.until(handle, waiting_for="clarification")
+        assert child in status["waiting"]["message"]
+        # A bad signal, one that nobody knows and one for a job that is not there: all refused.
+        await handle.signal("limit", {"phase": {"cost": 1}})
+        await handle.signal("rewnid", {})
+        await handle.signal("answer", {"job": "nobody", "text": "green"})
+        await handle.signal("approve", {})
+        await handle.signal("report", "what?")
+        status = await jobs.until(handle, refusals=5)
+        told_all = " ".join(status["notices"])
+        assert "a project has no phases" in told_all
+        assert "'nobody' is no job at work" in told_all
+        assert "signal 'rewnid' is not known" in told_all
+
+        await handle.signal("answer", {"text": "black"})
+        await jobs.until(handle, waiting_for=None)
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        await told(jobs, child, waiting_for="paused")
+        await handle.signal("cancel", {"reason": "enough"})
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle)
+        ended = [await temporal.get_workflow_handle(one).describe() for one in (handle.id, child)]
+        assert {one.status for one in ended} == {WorkflowExecutionStatus.CANCELED}
+        status = await handle.query("status")
+        assert status["result"]["status"] == "cancelled"
+        assert status["result"]["summary"].startswith("enough: ")
+        assert status["result"]["usage"]["model_calls"] > 0
+
+
+async def test_a_limit_of_the_project_stops_the_child_at_work_and_a_raise_lets_it_go_on(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, drafting()) as jobs:
+        handle = await jobs.start(one_stage(limits={"model_calls": 4}), kind="Project")
+        child = f"{handle.id}.stage-1-generalist-1"
+        status = await jobs.until(handle, waiting_for="budget")
+        assert status["limits"]["project"]["model_calls"]["limit"] == 4
+        stopped = await told(jobs, child, waiting_for="budget")
+        assert stopped["usage"]["model_calls"] <= 4
+        await handle.signal("limit", {"model_calls": 100})
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        assert 4 < result["usage"]["model_calls"] <= 100
+
+
+async def test_temporals_own_cancellation_reaches_the_child(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, drafting(ASK)) as jobs:
+        handle = await jobs.start(one_stage(), kind="Project")
+        await jobs.until(handle, waiting_for="clarification")
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle)
+        child = temporal.get_workflow_handle(f"{handle.id}.stage-1-generalist-1")
+        assert (await child.describe()).status == WorkflowExecutionStatus.CANCELED
+        assert (await handle.query("status"))["result"]["status"] == "cancelled"
+
+
+async def test_a_deadline_takes_the_work_back_and_a_precondition_holds_before_the_first_call(
+    temporal: Client, root: Root
+) -> None:
+    stages = [
+        {"agent": "generalist", "task": "Draft it.", "deadline": 3},
+        {"agent": "generalist", "task": "Never."},
+    ]
+    async with serving(temporal, root, drafting(ASK)) as jobs:
+        handle = await jobs.start(project("pipeline", stages=stages, attempts=1), kind="Project")
+        result = await jobs.result(handle)
+        assert result["status"] == "failed"
+        assert "deadline" in result["unresolved"][0]
+
+        needs = [{"file_exists": "repo/cups.md"}]
+        stages = [{"agent": "generalist", "task": "Draft it.", "needs": needs}]
+        handle = await jobs.start(project("pipeline", stages=stages), kind="Project")
+        result = await jobs.result(handle)
+        assert "the precondition does not hold" in result["unresolved"][0]
+        assert result["usage"]["model_calls"] == 0
+
+
+async def test_goes_on_as_new_between_jobs_and_a_bad_start_says_what_is_wrong(
+    temporal: Client, root: Root
+) -> None:
+    team = Team({"Step": lambda told: [write("repo/menu.md", told[:20])]})
+    stages = [{"agent": "generalist", "task": f"Step {n}."} for n in (1, 2)]
+    async with serving(temporal, root, team) as jobs:
+        handle = await jobs.start(
+            project("pipeline", stages=stages, history_events=10), kind="Project"
+        )
+        result = await jobs.result(handle)
+        assert (result["status"], result["jobs"]) == ("completed", 2)
+        runs = [run async for run in temporal.list_workflows(f'WorkflowId="{handle.id}"')]
+        assert len(runs) >= 2
+
+        for wrong, why in (
+            ({"form": "groups", "instructions": "x"}, "divides a scope"),
+            ({"form": "features", "instruction": "x"}, "instruction: extra inputs"),
+            ({**project("features"), "agents": {"coder": "nobody"}}, "'nobody' is not known"),
+            ({"form": "pipeline", "instructions": "x"}, "has stages"),
+        ):
+            bad = await jobs.start(wrong, kind="Project")
+            with pytest.raises(WorkflowFailureError) as failed:
+                await jobs.result(bad)
+            assert why in str(failed.value.cause)

@@ -1,0 +1,89 @@
+"""Jobs and the store: nothing is lost while it is away, nothing stays that was undone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.rehearsal.seen import View, failed
+from activities.stores import requirements as rows
+from activities.stores.engine import Store
+from tests.workflows.serving import serving
+from tests.workflows.short import DONE, Call, Short, close, job
+
+LAW = "Every invoice must be kept for ten years."
+START = job(
+    set={
+        "tools": ["files", "todos", "job", "documents", "requirements", "citations"],
+        "limits.tools_offered": 60,
+    }
+)
+ADDING: list[Call] = [
+    ("write_file", {"path": "output/tea.md", "content": LAW}),
+    ("cite_document", {"path": "output/tea.md", "page": 1, "quote": LAW}),
+    (
+        "add_requirement",
+        {
+            "text": LAW, "type": "legal", "citations": ["CIT-0001"], "reasoning": "It says so.",
+            "confidence": 0.9,
+        },
+    ),
+]  # fmt: skip
+
+
+def stored(root: Root, job_id: str) -> list[str]:
+    return [row.text for row in Store(root).run(lambda c: rows.of_job(c, job_id))]
+
+
+async def test_a_job_goes_on_without_its_store_and_ends_once_it_has_everything(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_STORE_URL", "postgresql://127.0.0.1:1/db")
+
+    def finish(view: View) -> Sequence[Call]:
+        if view.made and failed(view.made[-1].result):
+            monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+        return [close("output/tea.md")]
+
+    model = Short({"Work": [*ADDING, DONE], "Close": finish})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        [refusal] = model.refusals
+        assert "does not answer" in refusal
+        assert "127.0.0.1:1" in refusal
+        assert stored(root, handle.id) == [LAW]
+        assert jobs.snapshot(handle, result["checkpoint"]).state.deferred == []
+
+
+async def test_a_rewind_takes_what_it_undid_out_of_the_store(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    question: Call = ("request_clarification", {"question": "Black?", "default": "Yes."})
+    rewound: list[bool] = []
+
+    def work(view: View) -> Sequence[Call]:
+        if rewound:
+            return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
+        return [[*ADDING, question][view.replies]]
+
+    def rethink(view: View) -> Sequence[Call]:
+        seen.append(stored(root, "undone"))
+        return [DONE]
+
+    seen: list[list[str]] = []
+    model = Short({"Work": work, "Rethink": rethink})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START, job_id="undone")
+        await jobs.until(handle, waiting_for="clarification")
+        assert stored(root, handle.id) == [LAW]
+        rewound.append(True)
+        await handle.signal("rewind", {"issue": "Not that.", "phase": 2})
+        assert (await jobs.result(handle))["status"] == "completed"
+        # At the first reply after the rewind already, not only at the end.
+        assert seen == [[]]

@@ -1,0 +1,31 @@
+"""The three forms of a project as one interface: what is next, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from protocol.project import Ended, FormName, ProjectRecord, Running
+from protocol.project_requests import Work
+from workflows import features, groups, pipeline
+from workflows.moves import Assign, Move
+
+
+class Form(Protocol):
+    """The functions that each of the three modules has."""
+
+    def next_moves(self, project: ProjectRecord) -> list[Move]:
+        """What the state asks for."""
+
+    def begun(self, project: ProjectRecord, move: Assign) -> None:
+        """Mark what a job is begun for."""
+
+    def settle(self, project: ProjectRecord, run: Running, ended: Ended, work: Work | None) -> str:
+        """Take in what came of a job; the commit that is to be merged, or nothing."""
+
+    def merged(
+        self, project: ProjectRecord, run: Running, conflicts: list[str], commit: str
+    ) -> None:
+        """Take in what came of merging it."""
+
+
+FORMS: dict[FormName, Form] = {"features": features, "groups": groups, "pipeline": pipeline}

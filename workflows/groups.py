@@ -1,0 +1,233 @@
+"""Parallel groups: a manager divides the scope, groups work, the manager looks again.
+
+A wave is every group that could begin when the manager had spoken. The manager runs again once
+each of them is accepted or blocked; who is sent back is still of the wave. A claim of completion
+counts only with the ledger complete (`protocol.routing`).
+"""
+
+from __future__ import annotations
+
+from protocol.handoffs import FoundGroup, Routing, RoutingFrame
+from protocol.project import Ended, Group, ProjectRecord, Running
+from protocol.project_requests import Work
+from protocol.state import ScopeItem
+from workflows.moves import (
+    Assign,
+    End,
+    Move,
+    Park,
+    Wait,
+    assign,
+    block,
+    collision,
+    problems,
+    remember,
+)
+
+SCOPE = "scope"
+"""The unit that the manager works on; no group has this name."""
+MOST_TOLD = 60
+DIVIDE = """\
+Divide the project's scope into groups that agents can work on side by side, in {folder}/ of a
+workspace each. Write output/groups.json: {{"groups": [{{"id": "parser", "title": "…", "task": "…",
+"items": ["S1"], "after": []}}], "drop": [], "complete": false}}. Every item is in exactly one
+group. `after` names groups that must be through before one can begin; groups that could touch the
+same files wait for one another. An item that must not be done goes under `drop` with a reason."""
+COMPARE = """\
+A wave of groups is through. Compare the project's scope with what is done in {folder}/, and write
+output/groups.json anew: `groups` with what is to be done next (items of blocked groups may be tried
+in another group, with what was learned), or `{{"groups": [], "complete": true}}` when everything is
+done or blocked for good reasons. Groups that wait for others begin by themselves.
+
+The groups:
+{groups}
+
+The items that are open:
+{items}"""
+WORK = """\
+Work on the group {id} of the project, in {folder}/: {title}
+{task}
+It covers these items, all of them:
+{items}
+Other agents work on other groups at the same time: change only what these items need."""
+
+
+def next_moves(project: ProjectRecord) -> list[Move]:
+    """What the state asks for."""
+    if project.finished:
+        return [End("completed")]
+    if not project.planned:
+        if project.running:
+            return [Wait()]
+        if project.planning >= project.start.attempts:
+            return [Park(f"The manager has not managed: {' '.join(project.findings)[:800]}")]
+        return [_manager(project)]
+    busy = {run.unit for run in project.running.values()}
+    due = [group for group in _wave(project) if not group.settled and group.id not in busy]
+    room = max(0, project.start.parallel - len(project.running))
+    moves: list[Move] = [_worker(project, group) for group in due[:room]]
+    return moves or [Wait()]
+
+
+def begun(project: ProjectRecord, move: Assign) -> None:
+    """Mark what a job is begun for."""
+    group = _group(project, move.unit)
+    if group is None:
+        project.planning += 1
+        return
+    group.status = "in_progress"
+    group.attempts += 1
+
+
+def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None) -> str:
+    """Take in what came of a job; the commit that is to be merged, or nothing."""
+    group = _group(project, run.unit)
+    why = problems(ended, work)
+    if group is None:
+        project.findings = why
+        if work and work.routing and not why:
+            _take_routing(project, work.routing)
+        return ""
+    remember(group, ended)
+    if work:
+        group.commit = work.commit
+    if why or work is None:
+        _again(project, group, why)
+        return ""
+    return work.commit
+
+
+def merged(project: ProjectRecord, run: Running, conflicts: list[str], commit: str) -> None:
+    """Take in what came of merging it."""
+    group = _group(project, run.unit)
+    if group is None:
+        return
+    if conflicts:
+        group.commit = commit
+        _again(project, group, collision(conflicts))
+        return
+    group.status, group.reasons = "completed", []
+    for item in project.scope:
+        if item.id in group.items and item.status == "open":
+            item.status = "completed"
+    _end_wave(project)
+
+
+def frame(project: ProjectRecord) -> RoutingFrame:
+    """What the manager's next division is held against."""
+    held = {item: group for group in project.groups for item in group.items}
+    open_ids = [item.id for item in project.scope if item.status == "open"]
+    return RoutingFrame(
+        required=[item for item in open_ids if item not in held],
+        optional=[i for i in open_ids if i in held and held[i].status == "blocked"],
+        groups=[group.id for group in project.groups],
+        live=[group.id for group in project.groups if not group.settled],
+    )
+
+
+def _take_routing(project: ProjectRecord, routing: Routing) -> None:
+    reasons = {item.id: item.reason for item in routing.drop}
+    for item in project.scope:
+        if item.id in reasons:
+            item.status, item.reason = "dropped", reasons[item.id]
+    project.groups = [*project.groups, *map(_from_report, routing.groups)]
+    project.planning, project.findings = 0, []
+    if routing.complete:
+        project.finished = True
+        return
+    project.planned = True
+    _open_wave(project)
+
+
+def _open_wave(project: ProjectRecord) -> None:
+    through = {group.id for group in project.groups if group.settled}
+    project.wave += 1
+    for group in project.groups:
+        if not group.wave and through.issuperset(group.after):
+            group.wave = project.wave
+
+
+def _end_wave(project: ProjectRecord) -> None:
+    if all(group.settled for group in _wave(project)):
+        project.planned = False
+
+
+def _again(project: ProjectRecord, group: Group, why: list[str]) -> None:
+    """Back to the group's agent, or no further."""
+    group.reasons = why
+    if group.attempts >= project.start.attempts:
+        block(group, why)
+    _end_wave(project)
+
+
+def _manager(project: ProjectRecord) -> Assign:
+    text = COMPARE if project.groups else DIVIDE
+    task = text.format(
+        folder=project.start.product,
+        groups="\n".join(_told_group(group) for group in project.groups[-MOST_TOLD:]),
+        items=_told_items([item for item in project.scope if item.status == "open"]),
+    )
+    if not project.groups:
+        task += f"\n\nThe scope:\n{_told_items(project.scope)}"
+    return assign(
+        project,
+        SCOPE,
+        "manager",
+        task,
+        results=project.findings,
+        report="groups",
+        routing=frame(project),
+        next_agent=project.start.agent("worker"),
+        documents=project.start.documents,
+    )
+
+
+def _worker(project: ProjectRecord, group: Group) -> Assign:
+    of_group = [item for item in project.scope if item.id in group.items]
+    task = WORK.format(
+        id=group.id,
+        folder=project.start.product,
+        title=group.title,
+        task=group.task,
+        items=_told_items(of_group),
+    )
+    return assign(
+        project,
+        group.id,
+        "worker",
+        task,
+        commit=group.commit,
+        results=group.reasons,
+        again=group,
+        from_agent=project.start.agent("manager"),
+        next_agent=project.start.agent("manager"),
+        documents=project.start.documents,
+        # A fork has them already.
+        items=[] if group.job else [f"{item.id}: {item.text}" for item in of_group],
+    )
+
+
+def _told_items(items: list[ScopeItem]) -> str:
+    lines = [f"- {item.id}: {item.text[:200]}" for item in items[:MOST_TOLD]]
+    if more := len(items) - MOST_TOLD:
+        lines += [f"- and {more} more, in groups.json"] if more > 0 else []
+    return "\n".join(lines) or "- none"
+
+
+def _told_group(group: Group) -> str:
+    why = f": {' '.join(group.reasons)[:300]}" if group.status == "blocked" else ""
+    return f"- {group.id} ({group.status}) {', '.join(group.items[:20])}{why}"
+
+
+def _from_report(found: FoundGroup) -> Group:
+    return Group(
+        id=found.id, title=found.title, task=found.task, items=found.items, after=found.after
+    )
+
+
+def _wave(project: ProjectRecord) -> list[Group]:
+    return [group for group in project.groups if group.wave and group.wave == project.wave]
+
+
+def _group(project: ProjectRecord, unit: str) -> Group | None:
+    return next((group for group in project.groups if group.id == unit), None)

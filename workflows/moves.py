@@ -1,0 +1,128 @@
+"""What a project does next, as data; and the handoff that most moves consist of. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from protocol.handoffs import Handoff, Inputs
+from protocol.payloads import Fork
+from protocol.project import Ended, ProjectRecord, Unit
+from protocol.project_requests import Work
+
+MOST_TASK = 20_000
+
+
+@dataclass(frozen=True)
+class Assign:
+    """Begin a child job."""
+
+    unit: str
+    role: str
+    job: str
+    handoff: Handoff
+    fork: Fork | None = None
+    documents: list[str] = field(default_factory=list)
+    items: list[str] = field(default_factory=list)
+    set: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Nothing can be begun before a job at work is over."""
+
+
+@dataclass(frozen=True)
+class Park:
+    """Only a person can say how to go on."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class End:
+    """The project is over."""
+
+    status: Literal["completed", "failed"]
+
+
+Move = Assign | Wait | Park | End
+
+
+def assign(
+    project: ProjectRecord,
+    unit: str,
+    role: str,
+    task: str,
+    *,
+    commit: str = "",
+    results: Sequence[str] = (),
+    agent: str = "",
+    again: Unit | None = None,
+    **details: Any,
+) -> Assign:
+    """A child job for a unit.
+
+    Args:
+        commit: Where it starts from; the head if left out.
+        results: What those before it said or found.
+        again: The unit whose last job it goes on from, when there is one to fork.
+        details: Further fields of the handoff, or of the move.
+    """
+    number = project.count.get(f"{unit}-{role}", 0) + 1
+    of_move = {name: details.pop(name) for name in ("documents", "items", "set") if name in details}
+    details.setdefault("deadline", project.start.deadline)
+    handoff = Handoff(
+        id=f"{unit}-{role}-{number}",
+        from_agent=details.pop("from_agent", "project"),
+        to_agent=agent or project.start.agent(role),
+        task=task[:MOST_TASK],
+        inputs=Inputs(commit=commit or project.head, results=list(results)),
+        **details,
+    )
+    fork = Fork(job=again.job, phase=again.phases) if again and again.job else None
+    return Assign(unit, role, project.job_of(unit, role), handoff, fork, **of_move)
+
+
+def begin(project: ProjectRecord, move: Assign) -> None:
+    """Count a job that is begun."""
+    name = f"{move.unit}-{move.role}"
+    project.count = {**project.count, name: project.count.get(name, 0) + 1}
+    project.jobs += 1
+
+
+def problems(ended: Ended, work: Work | None) -> list[str]:
+    """Why the work of a job cannot be accepted; empty when it can."""
+    if ended.status == "late":
+        return [f"The deadline of job {ended.job} passed."]
+    if ended.status != "completed" or work is None:
+        return [f"Job {ended.job} ended as {ended.status}: {ended.reason or 'no reason given'}"]
+    return work.problems
+
+
+def remember(unit: Unit, ended: Ended) -> None:
+    """Keep the job that a later one can be forked from."""
+    if ended.phases:
+        unit.job, unit.phases = ended.job, ended.phases
+
+
+def block(unit: Unit, reasons: Sequence[str]) -> None:
+    unit.status = "blocked"
+    unit.reasons = list(reasons)
+
+
+def shortened(units: Sequence[Unit]) -> None:
+    """Of what is settled only so much is kept that a record of many units stays small."""
+    for unit in units:
+        if unit.settled:
+            unit.reasons = [reason[:300] for reason in unit.reasons[:5]]
+
+
+def collision(conflicts: Sequence[str]) -> list[str]:
+    """What whoever has to mend a merge conflict is told."""
+    return [
+        "The work collides with what others have had accepted meanwhile. Both versions are in "
+        f"these files, marked with <<<<<<< and >>>>>>>: {', '.join(conflicts[:20])}. Keep what "
+        "both sides mean and take the marks out."
+    ]

@@ -1,0 +1,320 @@
+"""The project: several jobs on one piece of work, decided from its state without asking a person.
+
+    prepare → { what the form says is next → child jobs → look into their work → merge } → result
+
+It plans nothing and writes no product. Which job is begun next, and whether a job's work counts,
+is said by the pure functions of its form (`workflows.forms`) from the record; the loop below
+carries that out. What people send is attended to between moves, and reaches the children.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError, is_cancelled_exception
+
+from protocol.payloads import Refused, read
+from protocol.project import (
+    MOST_JOBS,
+    ChildReport,
+    Ended,
+    ProjectRecord,
+    ProjectResult,
+    ProjectStart,
+    Running,
+    Told,
+)
+from protocol.project_requests import ProjectPrepareRequest, Work
+from protocol.record import Waiting
+from workflows import parking, pipeline, project_status, shares
+from workflows.forms import FORMS
+from workflows.moves import Assign, End, Park, Wait, begin, problems, shortened
+from workflows.parking import StepFailed
+from workflows.project_standing import CancelAsked, Standing
+from workflows.project_steps import Child, outcome
+
+
+@workflow.defn(name="Project")
+class Project(Standing):
+    """Runs several agents on one piece of work. Input: {"form": "…", "instructions": "…"}."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._children: dict[str, Child] = {}
+        self._watchers: dict[str, asyncio.Task[None]] = {}
+
+    @workflow.run
+    async def run(self, *start: Any) -> dict[str, Any]:
+        """From start to result; see the module."""
+        self._project = await self._begin(start)
+        self._form = FORMS[self._project.start.form]
+        try:
+            while (result := self._project.result) is None:
+                await self._advance()
+            return result.model_dump()
+        except CancelAsked as asked:
+            await self._cancelled(str(asked), by_signal=True)
+            raise asyncio.CancelledError from None
+        except BaseException as error:
+            if not is_cancelled_exception(error):
+                raise
+            await self._cancelled("cancelled through Temporal", by_signal=False)
+            raise
+
+    @workflow.query(description="What `starter.py show --json` prints.")
+    def status(self) -> dict[str, Any]:
+        """Where the project stands."""
+        project = getattr(self, "_project", None)
+        if project is None:
+            return {"project": True, "status": "running", "notices": self._inbox.notices}
+        return project_status.status(project, self._inbox.notices)
+
+    @workflow.signal(description="Sent by the jobs of the project.")
+    def report(self, *payload: Any) -> None:
+        """Take in how a child stands."""
+        try:
+            told = read(ChildReport, payload[0] if payload else None, "signal report")
+        except Refused as refusal:
+            self._inbox.refuse(str(refusal))
+            return
+        project = getattr(self, "_project", None)
+        run = project.running.get(told.job) if project else None
+        if run is None:
+            self._inbox.refuse(f"signal report: {told.job[:100]} is no job at work here")
+            return
+        run.seen = told
+        self._news = True
+
+    async def _begin(self, start: tuple[Any, ...]) -> ProjectRecord:
+        if workflow.info().continued_run_id:
+            project = ProjectRecord.model_validate(start[0])
+            self._inbox.letters[:0] = project.inbox
+            self._inbox.notices[:0] = project.notices
+            return project
+        try:
+            asked = read(ProjectStart, start[0] if len(start) == 1 else start, "start")
+            request = ProjectPrepareRequest(
+                start=asked, chain=workflow.info().first_execution_run_id
+            )
+            made = await self._steps.begin(request)
+        except Refused as refusal:
+            raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
+        except StepFailed as failed:
+            raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
+        project = ProjectRecord(
+            start=asked,
+            id=workflow.info().workflow_id,
+            title=made.title,
+            root=made.root,
+            repository=made.repository,
+            head=made.commit,
+            stages=pipeline.stages(asked),
+            scope=made.scope,
+            limits=asked.limits,
+            clock=workflow.now().timestamp(),
+            search_attributes=made.search_attributes,
+        )
+        self._show(project)
+        return project
+
+    async def _advance(self) -> None:
+        project = self._project
+        await self._attend()
+        try:
+            if project.ended:
+                await self._settle(project.ended[0])
+            elif not await self._move():
+                await self._wait()
+        except StepFailed as failed:
+            project.waiting = parking.waiting_for(failed)
+        project.count_time(workflow.now().timestamp())
+        self._show(project)
+        self._continue_as_new_if_due()
+
+    # Moves
+
+    async def _move(self) -> bool:
+        """Carry out what the state asks for; whether there was anything."""
+        project = self._project
+        if self._too_long:
+            return not project.running
+        moves = self._form.next_moves(project)
+        if begins := [move for move in moves if isinstance(move, Assign)]:
+            part = shares.share(project, len(begins))
+            if isinstance(part, Waiting):
+                if not project.running:
+                    project.waiting = part
+                return not project.running
+            for move in begins:
+                await self._start(move, part)
+            return True
+        only = moves[0]
+        if isinstance(only, Park):
+            project.waiting = Waiting(
+                reason="review",
+                message=only.message,
+                remedy="Look at its jobs; resume lets it try again, or cancel the project.",
+            )
+        elif isinstance(only, End):
+            await self._close(only.status)
+        return not isinstance(only, Wait)
+
+    async def _start(self, move: Assign, part: dict[str, float]) -> None:
+        project = self._project
+        begin(project, move)
+        self._form.begun(project, move)
+        run = Running(
+            unit=move.unit,
+            role=move.role,
+            job=move.job,
+            handoff=move.handoff,
+            since=workflow.time(),
+            share=part,
+            seen=ChildReport(job=move.job),
+        )
+        project.running[move.job] = run
+        child = await self._steps.start_child(project, move, shares.as_settings(part))
+        if isinstance(child, str):
+            project.ended.append(Ended(job=move.job, status="failed", reason=child))
+            return
+        self._children[move.job] = child
+        self._watchers[move.job] = asyncio.create_task(self._watch(run, child))
+        self._show(project)
+
+    async def _watch(self, run: Running, child: Child) -> None:
+        """Wait for a child, but not beyond its deadline."""
+        late = False
+        if (seconds := run.handoff.deadline) is not None:
+            left = run.since + seconds - workflow.time()
+            with suppress(TimeoutError):
+                await workflow.wait_condition(child.done, timeout=max(0.001, left))
+            late = not child.done()
+            if late:
+                child.cancel()
+        ended = await outcome(run, child)
+        if late and ended.status != "completed":
+            ended.status, ended.reason = "late", f"{seconds} seconds were not enough"
+        self._project.ended.append(ended)
+        self._news = True
+
+    async def _wait(self) -> None:
+        """Wait until a child has something to say, or a person."""
+        await workflow.wait_condition(
+            lambda: (
+                bool(self._inbox.letters or self._inbox.refused or self._project.ended)
+                or self._news
+            )
+        )
+        # Only now: what was told while something else was under way is news as well.
+        self._news = False
+        self._steps.may_continue_as_new = True
+        await self._share_out()
+
+    async def _settle(self, ended: Ended) -> None:
+        """Look into a child's work, merge what is accepted, and go on from there."""
+        project = self._project
+        run = project.running[ended.job]
+        work = await self._steps.take(project, run, ended) if ended.checkpoint else None
+        # On copies, since the steps below can fail and are then begun anew.
+        after = project.model_copy(deep=True)
+        before = {unit.id: unit.model_dump() for unit in project.units}
+        why = problems(ended, work)
+        if commit := self._form.settle(after, run, ended, work):
+            made = await self._steps.merge(after, run, commit)
+            if made.conflicts:
+                why = [f"it collides with accepted work in {', '.join(made.conflicts[:20])}"]
+            else:
+                after.head = made.commit
+            self._form.merged(after, run, made.conflicts, made.commit)
+        shortened(after.units)
+        changed = [unit.id for unit in after.units if unit.model_dump() != before.get(unit.id)]
+        if changed:
+            story = f"{run.handoff.id}: {self._story(after, run, ended)}"
+            after.head = await self._steps.write_state(after, changed, story)
+        for name in ("features", "groups", "stages", "scope", "wave", "planning", "planned"):
+            setattr(project, name, getattr(after, name))
+        for name in ("finished", "findings", "head"):
+            setattr(project, name, getattr(after, name))
+        self._close_account(run, ended, work, why)
+
+    def _close_account(self, run: Running, ended: Ended, work: Work | None, why: list[str]) -> None:
+        """Settle what a job used, and tell people what came of it."""
+        project = self._project
+        project.usage.add(ended.usage)
+        del project.running[run.job]
+        project.ended = [other for other in project.ended if other.job != ended.job]
+        self._children.pop(run.job, None)
+        self._watchers.pop(run.job, None)
+        summary = (work.summary if work else "") or ended.reason
+        told = Told(
+            job=run.job,
+            agent=run.handoff.to_agent,
+            unit=run.unit,
+            status="accepted",
+            summary=summary[:300],
+        )
+        if why:
+            told.status = "sent back" if ended.status == "completed" else ended.status
+            self._inbox.notice(f"{run.job} {told.status}: {'; '.join(why)}")
+        elif work:
+            project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
+        project.told = [*project.told, told][-MOST_JOBS:]
+
+    def _story(self, project: ProjectRecord, run: Running, ended: Ended) -> str:
+        unit = project.unit(run.unit)
+        return f"{ended.status}; {unit.id} is {unit.status}" if unit else ended.status
+
+    # Ends
+
+    async def _close(self, status: Any, reason: str = "", *, cancel: bool = False) -> None:
+        project = self._project
+        result = self._result(status, reason)
+        finishing = asyncio.create_task(self._steps.finish(project, result, cancel=cancel))
+        # The cancellation that it asks for may arrive before it ends, and must not end it.
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(finishing)
+        made = await finishing
+        result.commit = project.head = made.commit
+        project.result = result
+
+    def _result(self, status: Any, reason: str) -> ProjectResult:
+        project = self._project
+        told = project_status.line(project)
+        unresolved = [
+            f"{unit.id} ({unit.status}): {' '.join(unit.reasons) or 'not begun'}"[:500]
+            for unit in project.units
+            if unit.status != "completed"
+        ]
+        if status == "failed" and not project.units:
+            unresolved += project.findings
+        return ProjectResult(
+            status=status,
+            summary=f"{reason + ': ' if reason else ''}{told}, by {project.jobs} jobs.",
+            units=[project_status.unit_told(unit) for unit in project.units],
+            unresolved=unresolved,
+            dropped=[f"{i.id}: {i.reason}" for i in project.scope if i.status == "dropped"],
+            usage=project_status.used(project),
+            jobs=project.jobs,
+        )
+
+    async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
+        """Cancel the children, write the result down; only the server can then close it so."""
+        project = self._project
+        for child in self._children.values():
+            child.cancel()
+        if self._watchers:
+            await workflow.wait(self._watchers.values())
+        for ended in project.ended:
+            project.usage.add(ended.usage)
+            project.running.pop(ended.job, None)
+        project.ended, project.waiting = [], None
+        try:
+            await self._close("cancelled", reason, cancel=by_signal)
+        except StepFailed as failed:
+            self._inbox.notice(f"the result is not written: {failed.message}")
+        self._show(project)
+        if by_signal:
+            await workflow.wait_condition(lambda: workflow.cancellation_reason() is not None)

@@ -1,0 +1,155 @@
+"""How a project stands: what people send to it, what it shows, when it goes on as new."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey
+
+from protocol.payloads import read_project_signal
+from protocol.project import ProjectRecord
+from protocol.record import Letter
+from workflows import parking, project_status, shares
+from workflows.project_steps import ProjectSteps
+from workflows.signals import Signals
+
+BY_REASON = {"answer": "clarification", "approve": "approval", "deny": "approval"}
+"""Signals that find the child they are for by what it waits for."""
+
+
+class CancelAsked(Exception):
+    """A person sent the signal `cancel`."""
+
+
+class Standing(Signals):
+    """A project between its moves."""
+
+    _project: ProjectRecord
+
+    def __init__(self) -> None:
+        super().__init__(read_project_signal)
+        self._steps = ProjectSteps()
+        self._news = False
+        self._shown: tuple[dict[str, str], dict[str, str]] = ({}, {})
+
+    async def _attend(self) -> None:
+        """Open the letters; stand still while the project waits for a person."""
+        project = self._project
+        while True:
+            while self._inbox.letters:
+                letter = self._inbox.letters[0]
+                await self._obey(letter)
+                self._inbox.letters.remove(letter)
+            if workflow.cancellation_reason() is not None:
+                raise asyncio.CancelledError
+            if project.waiting is None:
+                return
+            project.count_time(workflow.now().timestamp())
+            self._show(project)
+            self._continue_as_new_if_due()
+            await workflow.wait_condition(
+                lambda: bool(self._inbox.letters or self._inbox.refused) or self._news
+            )
+            self._news = False
+            self._steps.may_continue_as_new = True
+            project.clock = workflow.now().timestamp()
+
+    async def _obey(self, letter: Letter) -> None:
+        project, signal = self._project, letter.signal
+        payload = {key: value for key, value in letter.payload.items() if key != "job"}
+        job = letter.payload.get("job")
+        if job is not None:
+            if job in project.running:
+                await self._forward([job], signal, payload)
+            else:
+                self._inbox.refuse(f"signal {signal}: {job!r} is no job at work in this project")
+        elif signal == "cancel":
+            raise CancelAsked(payload.get("reason") or "cancelled by a person")
+        elif signal == "limit":
+            project.limits = shares.raised(project.limits, payload)
+            if project.waiting and project.waiting.reason == "budget":
+                project.waiting = None
+            await self._share_out()
+        elif signal == "pause":
+            project.waiting = parking.PAUSED
+            await self._forward(list(project.running), signal, payload)
+        elif signal == "resume":
+            await self._resume()
+        else:
+            await self._forward_to_who_waits(signal, payload)
+
+    async def _resume(self) -> None:
+        project = self._project
+        paused = project.waiting is not None and project.waiting.reason == "paused"
+        stuck = [
+            run.job
+            for run in project.running.values()
+            if paused or run.seen.waiting not in (None, "clarification", "approval")
+        ]
+        if project.waiting is None and not stuck:
+            self._inbox.refuse("signal resume: neither the project nor a job of it is waiting")
+            return
+        if project.waiting and project.waiting.reason == "review":
+            project.planning = 0
+        project.waiting = None
+        await self._forward(stuck, "resume", {})
+
+    async def _forward_to_who_waits(self, signal: str, payload: dict[str, Any]) -> None:
+        """To the one child that it can be meant for; else a person has to name it."""
+        running = self._project.running.values()
+        reason = BY_REASON.get(signal)
+        meant = [run.job for run in running if reason is None or run.seen.waiting == reason]
+        if len(meant) == 1:
+            await self._forward(meant, signal, payload)
+            return
+        named = ", ".join(meant) or "none"
+        self._inbox.refuse(
+            f"signal {signal}: it could be meant for these jobs: {named}. Name one under `job`."
+        )
+
+    async def _forward(self, jobs: Sequence[str], signal: str, payload: dict[str, Any]) -> None:
+        for job in jobs:
+            if why := await self._steps.tell(job, signal, payload):
+                self._inbox.refuse(f"signal {signal}: it did not reach job {job}: {why}")
+
+    async def _share_out(self) -> None:
+        """Give children that wait for money what has become free."""
+        project = self._project
+        for job, part in shares.extra(project).items():
+            run = project.running[job]
+            if await self._steps.tell(job, "limit", part) is None:
+                run.share = {**run.share, **part}
+                run.seen = run.seen.model_copy(update={"waiting": None, "status": "running"})
+
+    @property
+    def _too_long(self) -> bool:
+        long = self._project.start.history_events
+        return workflow.info().get_current_history_length() >= long
+
+    def _continue_as_new_if_due(self) -> None:
+        """Begin a new run once the history is long and no child is at work.
+
+        A child reports its end to the run that began it. So nothing new is begun from then on,
+        and the project goes on as new when those at work are through.
+        """
+        project = self._project
+        if self._too_long and not project.running and project.result is None:
+            project.inbox, project.notices = self._inbox.letters, self._inbox.notices
+            workflow.continue_as_new(args=[project.model_dump(mode="json", exclude_defaults=True)])
+
+    def _show(self, project: ProjectRecord) -> None:
+        """Keep Temporal Web current; memo and attributes only when they change."""
+        project.refusals += self._inbox.refused
+        self._inbox.refused = 0
+        workflow.set_current_details(project_status.details(project, self._inbox.notices))
+        memo, attributes = project_status.memo(project), project_status.attributes(project)
+        if memo != self._shown[0]:
+            workflow.upsert_memo(memo)
+        if attributes != self._shown[1]:
+            workflow.upsert_search_attributes(
+                [SearchAttributeKey.for_keyword(k).value_set(v) for k, v in attributes.items()]
+            )
+        self._shown = (memo, attributes)

@@ -1,0 +1,189 @@
+"""How a project shows: the `status` query, current details, memo, search attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocol import scope
+from protocol.project import Feature, Group, ProjectRecord, Running, Unit
+from protocol.record import Waiting
+from protocol.requests import Usage
+from protocol.search_attributes import AGENT, PHASE, STATUS
+from workflows import shares
+
+MARKS = {"completed": "☑", "in_progress": "▶", "pending": "☐", "blocked": "☒"}
+PLURAL = {"features": "features", "groups": "groups", "pipeline": "stages"}
+NAMES = {"features": "feature", "groups": "group", "pipeline": "stage"}
+
+
+def waiting(project: ProjectRecord) -> Waiting | None:
+    """Why the project stands still: itself, or because all its children do."""
+    if project.waiting:
+        return project.waiting
+    runs = list(project.running.values())
+    if not runs or project.ended or any(run.seen.waiting is None for run in runs):
+        return None
+    seen = runs[0].seen
+    return Waiting(
+        reason=seen.waiting or "tool",
+        message=f"Job {seen.job}: {seen.message}",
+        remedy=seen.remedy,
+    )
+
+
+def status(project: ProjectRecord, notices: list[str]) -> dict[str, Any]:
+    """What `starter.py show --json` prints."""
+    stands = waiting(project)
+    usage = used(project)
+    return {
+        "project": True,
+        "form": project.start.form,
+        "agent": f"project ({project.start.form})",
+        "title": project.title,
+        "root": project.root,
+        "repository": project.repository,
+        "status": word(project),
+        "waiting_for": stands.reason if stands else None,
+        "waiting": stands.model_dump() if stands else None,
+        "line": line(project),
+        "wave": project.wave,
+        "units": [unit_told(unit) for unit in project.units],
+        "running": [_running(run) for run in project.running.values()],
+        "jobs": [told.model_dump() for told in project.told],
+        "usage": usage.model_dump(),
+        "limits": {"project": shares.standing(project)},
+        "scope": scope.standing(project.scope),
+        "items": [
+            {"id": item.id, "text": item.text[:200], "status": item.status}
+            for item in project.scope[:200]
+        ],
+        "refusals": project.refusals,
+        "notices": notices,
+        "head": project.head,
+        "result": project.result.model_dump() if project.result else None,
+    }
+
+
+def unit_told(unit: Unit) -> dict[str, Any]:
+    """A feature, group or stage for people and programs."""
+    told: dict[str, Any] = {
+        "id": unit.id,
+        "title": unit.title,
+        "status": unit.status,
+        "attempts": unit.attempts,
+        "reasons": unit.reasons,
+    }
+    if isinstance(unit, Feature):
+        told |= {"checks": unit.checks, "tested": unit.tested, "turn": unit.turn}
+        told["evidence"] = unit.evidence[:10]
+    if isinstance(unit, Group):
+        told |= {"items": unit.items, "wave": unit.wave}
+    return told
+
+
+def used(project: ProjectRecord) -> Usage:
+    """What all children have used, as far as they have told."""
+    usage = project.usage.model_copy()
+    for run in project.running.values():
+        usage.add(run.seen.usage)
+    return usage
+
+
+def word(project: ProjectRecord) -> str:
+    if project.result:
+        return project.result.status
+    return "waiting" if waiting(project) else "running"
+
+
+def line(project: ProjectRecord) -> str:
+    """`feature 3 of 12, coder at work`: how far the project is."""
+    units = project.units
+    kind = PLURAL[project.start.form]
+    done = sum(unit.settled for unit in units)
+    told = f"{done} of {len(units)} {kind}" if units else f"no {kind} yet"
+    blocked = sum(unit.status == "blocked" for unit in units)
+    told += f", {blocked} blocked" if blocked else ""
+    if runs := [f"{run.role} on {run.unit}" for run in project.running.values()]:
+        told += f"; {', '.join(runs)}"
+    return told
+
+
+def details(project: ProjectRecord, notices: list[str]) -> str:
+    """Temporal Web's current details, in Markdown."""
+    lines = [
+        f"## {project.title}",
+        "",
+        f"**{word(project)}** · project of {PLURAL[project.start.form]}"
+        + (f" · wave {project.wave}" if project.wave else ""),
+        "",
+    ]
+    if stands := waiting(project):
+        lines += [f"**Waiting: {stands.reason}.** {stands.message}", ""]
+        lines += [f"What to do: {stands.remedy}", ""]
+    lines += [f"### {line(project)}", ""]
+    if project.units:
+        heading = NAMES[project.start.form]
+        lines += [f"| | {heading} | | attempts | |", "|---|---|---|---|---|"]
+    for unit in project.units:
+        why = _cell(" ".join(unit.reasons))[:200]
+        title = _cell(unit.title)
+        shown = f"**{title}**" if unit.status == "in_progress" else title
+        lines.append(
+            f"| {MARKS[unit.status]}\N{NO-BREAK SPACE} | {unit.id} | {shown} | {unit.attempts} "
+            f"| {why} |"
+        )
+    if project.running:
+        lines += ["", "### Jobs at work", ""]
+        for run in project.running.values():
+            state = f"waiting: {run.seen.waiting}" if run.seen.waiting else run.seen.phase
+            lines.append(f"- `{run.job}` ({run.handoff.to_agent}) {_cell(state)}")
+    usage = used(project)
+    cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    lines += [
+        "",
+        f"Jobs {project.jobs} · model calls {usage.model_calls} · tool calls {usage.tool_calls} · "
+        f"tokens {tokens:,}{cost}",
+    ]
+    if project.scope:
+        lines += ["", f"Scope: {scope.line(project.scope)}"]
+    if project.result:
+        lines += ["", "### Result", "", project.result.summary[:2000]]
+        lines += ["", *(f"- unresolved: {text[:300]}" for text in project.result.unresolved[:50])]
+    if notices:
+        lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]
+    return "\n".join(lines)
+
+
+def memo(project: ProjectRecord) -> dict[str, str]:
+    """The last state in a line, for when no worker can be asked."""
+    stands = waiting(project)
+    return {
+        "title": project.title,
+        "agent": f"project ({project.start.form})",
+        "status": f"waiting: {stands.reason}" if stands else word(project),
+        "state": line(project),
+    }
+
+
+def attributes(project: ProjectRecord) -> dict[str, str]:
+    """Search attributes, those that the server has registered."""
+    told = memo(project)
+    values = {AGENT: told["agent"], STATUS: told["status"], PHASE: told["state"][:100]}
+    return {name: value for name, value in values.items() if name in project.search_attributes}
+
+
+def _running(run: Running) -> dict[str, Any]:
+    return {
+        "job": run.job,
+        "agent": run.handoff.to_agent,
+        "unit": run.unit,
+        "role": run.role,
+        "status": run.seen.status,
+        "waiting": run.seen.waiting,
+        "phase": run.seen.phase,
+    }
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,191 @@
+"""How a project's activities and child jobs are called. Nothing here decides anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import (
+    ActivityError,
+    CancelledError,
+    ChildWorkflowError,
+    FailureError,
+    TemporalError,
+    TimeoutError,
+    WorkflowAlreadyStartedError,
+)
+from temporalio.workflow import (
+    ChildWorkflowCancellationType,
+    ChildWorkflowHandle,
+    ParentClosePolicy,
+)
+
+from protocol.endings import JobResult
+from protocol.handoffs import ProjectLink
+from protocol.project import (
+    OTHERS_TOKENS,
+    SUMMARY_TOKENS,
+    Ended,
+    ProjectRecord,
+    ProjectResult,
+    Running,
+)
+from protocol.project_requests import (
+    Merged,
+    MergeRequest,
+    ProjectClosing,
+    ProjectPrepared,
+    ProjectPrepareRequest,
+    StateRequest,
+    TakeRequest,
+    Work,
+)
+from protocol.requests import Moved
+from workflows import project_status
+from workflows.moves import Assign
+from workflows.steps import Steps
+
+SUMMARY_CHARACTERS = 95
+"""The server takes 400 bytes."""
+Child = ChildWorkflowHandle[Any, dict[str, Any]]
+
+
+class ProjectSteps(Steps):
+    """The activities and the children of one project."""
+
+    async def begin(self, request: ProjectPrepareRequest) -> ProjectPrepared:
+        return await self._regular(
+            "prepare_project", request, ProjectPrepared, "start project", 120, 4
+        )
+
+    async def take(self, project: ProjectRecord, run: Running, ended: Ended) -> Work:
+        """Look into what a child made."""
+        request = TakeRequest(
+            root=project.root,
+            form=project.start.form,
+            job=ended.job,
+            checkpoint=ended.checkpoint,
+            folder=project.start.product,
+            handoff=run.handoff,
+            tokens=summary_tokens(run.role),
+            head=project.head,
+            success=project.start.success if run.role == "manager" else [],
+        )
+        return await self._regular("take_work", request, Work, f"look into {run.job}", 300, 4)
+
+    async def merge(self, project: ProjectRecord, run: Running, commit: str) -> Merged:
+        request = MergeRequest(
+            root=project.root,
+            form=project.start.form,
+            job=run.job,
+            head=project.head,
+            commit=commit,
+        )
+        return await self._regular("merge_work", request, Merged, f"merge {run.job}", 300, 4)
+
+    async def write_state(self, project: ProjectRecord, units: list[str], why: str) -> str:
+        """Write what changed into the project's state file; the new head."""
+        request = StateRequest(
+            root=project.root,
+            form=project.start.form,
+            head=project.head,
+            units=[
+                {**project_status.unit_told(unit), "task": unit.task}
+                for unit in project.units
+                if unit.id in units
+            ],
+            scope=project.scope,
+            why=why[:300],
+        )
+        made = await self._regular("write_project_state", request, Moved, why[:150], 120, 4)
+        return made.commit
+
+    async def finish(self, project: ProjectRecord, result: ProjectResult, *, cancel: bool) -> Moved:
+        request = ProjectClosing(
+            root=project.root,
+            form=project.start.form,
+            head=project.head,
+            status=result.status,
+            result=result,
+            request_cancel=cancel,
+        )
+        what = f"project {result.status}"
+        return await self._regular("close_project", request, Moved, what, 120, 4)
+
+    async def start_child(
+        self, project: ProjectRecord, move: Assign, settings: dict[str, object]
+    ) -> Child | str:
+        """Begin a job; or why it could not be begun."""
+        link = ProjectLink(
+            id=project.id,
+            folder=project.start.product,
+            summary_tokens=summary_tokens(move.role),
+            handoff=move.handoff,
+        )
+        start: dict[str, Any] = {
+            "agent": "" if move.fork else move.handoff.to_agent,
+            "documents": move.documents,
+            "items": move.items,
+            "set": {**project.start.set, **move.set, **settings},
+            "fork": move.fork.model_dump() if move.fork else None,
+            "project": link.model_dump(mode="json", exclude_defaults=True),
+        }
+        title = f"{move.handoff.to_agent} on {move.unit}, {project.title}"[:SUMMARY_CHARACTERS]
+        try:
+            return await workflow.start_child_workflow(
+                "Job",
+                {key: value for key, value in start.items() if value},
+                id=move.job,
+                result_type=dict,
+                cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+                # A project that is ended from outside takes its jobs along, in good order.
+                parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+                static_summary=title,
+            )
+        except WorkflowAlreadyStartedError:
+            return f"there is a job {move.job} already"
+
+    async def tell(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
+        """Send a signal to a child; why it did not arrive."""
+        child: Any = workflow.get_external_workflow_handle(job)
+        try:
+            await child.signal(signal, payload)
+        except TemporalError as error:
+            if isinstance(error, CancelledError):
+                raise
+            return str(error)
+        finally:
+            self.may_continue_as_new = True
+        return None
+
+
+def summary_tokens(role: str) -> int:
+    """How long the summary of a role's job may be."""
+    return SUMMARY_TOKENS.get(role, OTHERS_TOKENS)
+
+
+async def outcome(run: Running, child: Child) -> Ended:
+    """Wait for a child and say how it ended."""
+    ended = Ended(job=run.job, status="failed", usage=run.seen.usage)
+    try:
+        result = JobResult.model_validate(await child)
+    except ChildWorkflowError as error:
+        cause = error.cause or error
+        if isinstance(cause, CancelledError):
+            ended.status, ended.reason = "cancelled", "the job was cancelled"
+        elif isinstance(cause, TimeoutError):
+            ended.reason = "the job ran out of time"
+        else:
+            while isinstance(cause, (ChildWorkflowError, ActivityError)) and cause.cause:
+                cause = cause.cause
+            ended.reason = str(getattr(cause, "message", None) or cause)[:1000]
+        # What it told last is the most that is known of what it used.
+        ended.usage = run.seen.usage
+        return ended
+    except (FailureError, ValueError) as error:
+        ended.reason = str(error)[:1000]
+        return ended
+    ended.status = "completed" if result.status == "completed" else "failed"
+    ended.reason = result.summary[:1000] if result.status != "completed" else ""
+    ended.checkpoint, ended.phases, ended.usage = result.checkpoint, result.phases, result.usage
+    return ended

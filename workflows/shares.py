@@ -1,0 +1,109 @@
+"""What of a project's limits its children may use: set aside at their start, settled at their end.
+
+Pure functions. A child has its share as limits of its own, so that it stops by itself, in the
+midst of its work, where the project's money ends.
+"""
+
+from __future__ import annotations
+
+from protocol.limits import Budget
+from protocol.project import ProjectRecord
+from protocol.record import Waiting
+from workflows.budget import KEYS, Spent, figure
+
+LEAST = {"model_calls": 2, "tool_calls": 1, "tokens": 1000, "cost": 1e-6, "seconds": 1}
+"""Less than this is not worth beginning a job with."""
+
+
+def spent(project: ProjectRecord) -> Spent:
+    """What the children that are over have used."""
+    return Spent(project.usage, project.seconds)
+
+
+def free(project: ProjectRecord, key: str) -> float | None:
+    """What is neither spent nor set aside; None where there is no limit."""
+    limit = getattr(project.limits, key)
+    if limit is None:
+        return None
+    # Time is not divided: children that work side by side all have the same hours.
+    held = 0 if key == "seconds" else sum(run.share.get(key, 0) for run in project.running.values())
+    return float(round(limit - spent(project).of(key) - held, 9))
+
+
+def share(project: ProjectRecord, among: int) -> dict[str, float] | Waiting:
+    """What each of so many children gets, by key; or how the project waits, with too little."""
+    found: dict[str, float] = {}
+    for key in KEYS:
+        left = free(project, key)
+        if left is None:
+            continue
+        part = left if key == "seconds" else left / among
+        part = round(part, 9) if key == "cost" else int(part)
+        if part < LEAST[key]:
+            return used_up(project, key)
+        found[key] = part
+    return found
+
+
+def extra(project: ProjectRecord) -> dict[str, dict[str, float]]:
+    """For children that wait for money, the shares they can have now, by job id.
+
+    What others left over, or a person added, is divided among them.
+    """
+    asking = {
+        job: run
+        for job, run in project.running.items()
+        if run.seen.waiting == "budget" and run.share
+    }
+    found: dict[str, dict[str, float]] = {}
+    for key in KEYS:
+        left = free(project, key)
+        if left is None or not asking:
+            continue
+        for job, run in asking.items():
+            if key == "seconds":
+                more, least = left, run.share.get(key, 0)
+            else:
+                least = run.share.get(key, 0)
+                more = least + left / len(asking)
+            more = round(more, 9) if key == "cost" else int(more)
+            if more >= least + LEAST[key]:
+                found.setdefault(job, {})[key] = more
+    return found
+
+
+def as_settings(part: dict[str, float]) -> dict[str, object]:
+    """A share as configuration of the child: `limits.job.cost` and the like."""
+    return {f"limits.job.{key}": value for key, value in part.items()}
+
+
+def used_up(project: ProjectRecord, key: str) -> Waiting:
+    """How the project waits when a limit leaves no room for another job."""
+    limit = getattr(project.limits, key)
+    used = spent(project).of(key)
+    name = key.replace("_", " ")
+    return Waiting(
+        reason="budget",
+        message=f"The project's limit of {figure(key, limit)} {name} leaves no room for the next "
+        f"job; {figure(key, used)} are used.",
+        remedy="Raise it with the signal limit, such as "
+        f"`starter.py limit {project.id} {key}={figure(key, 2 * limit, up=True).replace(',', '')}`,"
+        " or cancel the project.",
+    )
+
+
+def standing(project: ProjectRecord) -> dict[str, dict[str, float]]:
+    """The limits that are set, each with what was used of it, children at work included."""
+    found = {}
+    for key in KEYS:
+        if (limit := getattr(project.limits, key)) is not None:
+            used = spent(project).of(key)
+            if key != "seconds":
+                used += sum(Spent(run.seen.usage, 0).of(key) for run in project.running.values())
+            found[key] = {"limit": limit, "spent": round(used, 9)}
+    return found
+
+
+def raised(limits: Budget, payload: dict[str, float]) -> Budget:
+    """The limits after a signal `limit`."""
+    return limits.model_copy(update=payload)
