@@ -19,6 +19,7 @@ from activities.recovery import recovery_activities
 from activities.review import Reviewing
 from activities.shown import show_call_activity
 from activities.tool_calls import remote_activity, tool_activities
+from activities.traces.storing import traces_activity
 
 
 def all_activities(root: Root, connect: Connect = connect) -> list[Callable[..., Any]]:
@@ -40,6 +41,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         Phases(root, connect).transition,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,
+        traces_activity(root),
         *recovery_activities(root),
         *project_activities(root),
     ]
