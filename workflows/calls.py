@@ -145,6 +145,8 @@ class Calls:
                 guards.tried(job, reply.trials, call.tool, call.path)
             await self.ask_person(call, route, reply.asks, guard=reply.guard)
             return False
+        if self._was_tried:
+            reply.trials = []
         for line in guards.heed(job, reply, call.tool, reply.error or "", call.path):
             self.notice(line)
         job.move_to(reply.commit)
@@ -251,12 +253,20 @@ class Calls:
             if questions.approval_at_hand(job) is None:
                 guards.tried(job, ending.trials, call.tool, call.path)
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
+        if self._was_tried:
+            ending.trials = []
         for line in guards.heed(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
         if ending.refusal:
             job.stop_hook_active = "job_complete" in points
             await self._run(call, route, ending.refusal)
         return bool(ending.refusal)
+
+    @property
+    def _was_tried(self) -> bool:
+        """Whether guards on trial had their say of the call at hand when a guard asked a person."""
+        asked = questions.approval_at_hand(self.job)
+        return asked is not None and asked.guard != questions.BY_CONFIGURATION
 
     @property
     def _approved(self) -> bool:

@@ -120,7 +120,7 @@ class PhaseLoop(Completion):
         elif why := gates.phase_rule(route, kind):
             await self._deny(call, "phase", why)
         elif route.asks and not await self.ask_person(
-            call, route, questions.CONFIGURED, guard="approve"
+            call, route, questions.CONFIGURED, guard=questions.BY_CONFIGURATION
         ):
             return
         elif call.tool == course.WAIT and call.seconds:
