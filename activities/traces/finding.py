@@ -19,7 +19,7 @@ from activities.checkpoints import Root
 from activities.search.embedding import EmbeddingsFailed, Matrix, embedder
 from activities.search.searching import DAMPING, DEPTH, asked_words
 from activities.stores import traces as rows
-from activities.stores.engine import Store
+from activities.stores.engine import SECONDS, Store
 from activities.traces.telling import situation
 from config.schema import Embeddings
 
@@ -116,6 +116,7 @@ def find(
     *,
     embeddings: Embeddings | None = None,
     others_only: bool = False,
+    seconds: float = SECONDS,
 ) -> list[Row[Any]]:
     """The traces that fit a situation best, best first.
 
@@ -126,6 +127,7 @@ def find(
         limit: Most traces.
         embeddings: The agent's endpoint; None searches by words alone.
         others_only: Without those of the reader's own job.
+        seconds: How long the store may take for one try.
 
     Raises:
         StoreAway: the store does not answer.
@@ -134,7 +136,7 @@ def find(
     with _making:
         index = _indices.setdefault(store.address, Index())
     with index.lock:
-        index.take(store.run(lambda connection: rows.newer(connection, index.newest)))
+        index.take(store.run(lambda c: rows.newer(c, index.newest), seconds=seconds))
         rankings = [index.by_words(query, reader)]
         if embeddings is not None:
             rankings.append(_meant(store, index, reader, query, embeddings))

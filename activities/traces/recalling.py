@@ -16,6 +16,8 @@ from activities.traces.telling import told
 
 RECALLED = 5
 SITUATION_CHARACTERS = 2000
+PATIENCE = 3.0
+"""Seconds that a phase waits for one try of the store; its beginning is worth more."""
 
 
 def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
@@ -36,6 +38,7 @@ def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             RECALLED,
             embeddings=config.embeddings,
             others_only=True,
+            seconds=PATIENCE,
         )
         if found:
             store.run(lambda c: rows.count_retrieved(c, [row.id for row in found]))

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 
 from activities.checkpoints import Root
 from activities.stores import traces as rows
 from activities.stores.engine import Store
+from activities.stores.schema import TRACES
 from activities.tokens import count
 from activities.traces.finding import Reader, find
+from activities.traces.storing import row_of
 from activities.traces.telling import told
+from protocol.traces import StoreTraces
 from tests.activities.traces.noting import store, trace
 
 READER = Reader("other", "generalist")
@@ -70,8 +74,13 @@ def test_words_of_the_search_language_mean_nothing(root: Root) -> None:
 
 
 def test_ten_thousand_traces_are_searched_within_a_tenth_of_a_second(root: Root) -> None:
-    made = [trace(n, f"read_file was refused for log {n} of host {n % 97}") for n in range(10_000)]
-    store(root, *made)
+    request = StoreTraces(root=root.id, agent="generalist", task="Mend the server")
+    base = row_of("job", request, trace(0)) | {"scope": "project", "retrieved": 0}
+    made = [
+        base | {"key": str(n), "what_happened": f"read_file was refused: log {n} of host {n % 97}"}
+        for n in range(10_000)
+    ]
+    Store(root).run(lambda connection: connection.execute(insert(TRACES), made))
     find(root, READER, "warm", 5)
     taken = []
     for _ in range(5):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from activities.traces.storing import traces_of
+from tests.activities.search.endpoint import serving
 from tests.activities.standing import Standing
 from tests.activities.traces.noting import store, trace
 
@@ -62,3 +63,18 @@ def test_a_decision_made_while_the_store_is_away_is_recorded_later(
 def _before(job: Standing) -> str:
     """The checkpoint before the newest call."""
     return job.open().checkpoints.log(job.commit, 2)[1].id
+
+
+def test_what_is_meant_is_found_in_other_words_where_there_are_embeddings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    with serving() as endpoint:
+        settings = {"model": "fake", "base_url": endpoint.url}
+        job = Standing.begin(tmp_path, set={"embeddings": settings})
+        near = trace(1, "the bill", why="", guard="", tool="", todo="")
+        store(job.root, near, trace(2, "the kettle", why="", guard="", tool="", todo=""), task="x")
+        assert "the bill" in call(job, "query_traces", query="invoices").splitlines()[0]
+        asked = len(endpoint.texts)
+        call(job, "query_traces", query="invoices")
+        assert endpoint.texts[asked:] == ["invoices"]
