@@ -10,6 +10,7 @@ from activities.closing import Closing
 from activities.context.compaction import Compacting
 from activities.facts import facts_activity
 from activities.guards.endings import endings_activity
+from activities.learning.activity import learn_activity
 from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
 from activities.phases import Phases
@@ -19,6 +20,7 @@ from activities.recovery import recovery_activities
 from activities.review import Reviewing
 from activities.shown import show_call_activity
 from activities.tool_calls import remote_activity, tool_activities
+from activities.traces.storing import traces_activity
 
 
 def all_activities(root: Root, connect: Connect = connect) -> list[Callable[..., Any]]:
@@ -40,6 +42,8 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         Phases(root, connect).transition,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,
+        traces_activity(root),
+        learn_activity(root),
         *recovery_activities(root),
         *project_activities(root),
     ]

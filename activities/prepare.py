@@ -46,6 +46,8 @@ from activities.tools import Tool, select
 from activities.tools.context import no_heartbeat
 from activities.tools.equipment import check_servers, toolbox
 from activities.tools.offering import tools_of
+from activities.traces.recalling import recalled
+from config.learned import LearnedGuards
 from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
 from protocol.payloads import Fork
@@ -93,7 +95,9 @@ class Preparation:
     def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
         begun = self._forked(request, request.fork) if request.fork else self._first(request)
         snapshot, config, state = begun.snapshot, begun.snapshot.config, begun.snapshot.state
-        snapshot.begin_conversation(*first_messages(snapshot, "", begun.last_page))
+        snapshot.begin_conversation(
+            *first_messages(snapshot, "", begun.last_page, recalled(self._root, snapshot))
+        )
         at = scheduled_at()
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)
@@ -117,6 +121,7 @@ class Preparation:
     def _first(self, request: PrepareRequest) -> Begun:
         """A job from nothing: its first files and the bootstrap."""
         config = load_agent(request.agent, request.set)
+        _add_learned(self._root, config, request.project.id if request.project else "")
         choose_models(config)
         notices = _declare(config)
         tools = _tools(config)
@@ -220,6 +225,13 @@ def claim(repository: Path, chain: str) -> None:
             ) from None
     finally:
         draft.unlink()
+
+
+def _add_learned(root: Root, config: AgentConfig, project: str) -> None:
+    """Add the guards that jobs before this one led to; they are pinned like all the others."""
+    taken = {guard.name for guard in config.rules}
+    learned = LearnedGuards(root.path).rules(config.name, project, taken)
+    config.rules = [*config.rules, *learned]
 
 
 def _declare(config: AgentConfig) -> list[str]:

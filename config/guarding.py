@@ -150,7 +150,10 @@ class Guard(Data):
         description="For the decision rewrite: arguments with new values, in which `{{ name }}` is "
         "an argument as it was or a named group of an argument's pattern.",
     )
-    stage: Stage = Field("active", description="Only an active guard acts.")
+    stage: Stage = Field(
+        "active",
+        description="An active guard acts; one in experiment is asked, and what it says is noted.",
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

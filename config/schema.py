@@ -198,6 +198,23 @@ class Settings(Section):
         return self
 
 
+class Learning(Section):
+    traces: int = Field(5, ge=2, description="Traces alike from which a guard is proposed.")
+    jobs: int = Field(2, ge=1, description="Jobs that they must come from at least.")
+    evaluations: int = Field(
+        20, ge=1, description="Evaluations after which a guard on trial may be promoted."
+    )
+    ready_share: float = Field(
+        0.05, ge=0, le=1, description="Most of them, as a share, that may have been wrong."
+    )
+    back_share: float = Field(
+        0.1, ge=0, le=1, description="Share above which an active guard goes back to its trial."
+    )
+    promote: bool = Field(
+        False, description="Whether a guard that is ready becomes active without a person."
+    )
+
+
 class Review(Section):
     agent: str = Field(description="Agent that reviews; its tools only read.")
     attempts: int = Field(
@@ -260,6 +277,10 @@ class AgentFile(Section):
     guards: list[str] = Field(
         default_factory=list,
         description="Guard files, by name: of the agent's own folder guards/ or of config/guards/.",
+    )
+    learning: Learning = Field(
+        default_factory=lambda: Learning.model_validate({}),
+        description="How guards are made from what this agent's jobs ran into.",
     )
     hooks: dict[HookEvent, list[Hook]] = Field(
         default_factory=dict,

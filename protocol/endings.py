@@ -94,6 +94,8 @@ class TransitionRequest(At):
 
 class Transitioned(Moved):
     state: JobState
+    issue: str = ""
+    """Of a rewind that the agent asked for: why, bounded."""
     usage: Usage = Field(default_factory=Usage)
     context: int = 0
     """Tokens of the next request."""

@@ -12,6 +12,7 @@ from protocol.requests import Call, Usage
 from protocol.starting import JobLimits, Prepared
 from protocol.state import Data, JobState
 from protocol.tools import ToolRoute
+from protocol.traces import Trace
 
 Status = Literal["running", "waiting"] | Outcome
 WaitReason = Literal[
@@ -125,6 +126,8 @@ class JobRecord(Data):
     last_phase: int = 1
     """Highest phase number given; no number is used twice."""
     rewinds: int = 0
+    failed: str = ""
+    """What went wrong with the attempt before; empty once a phase of work has come to its end."""
     refusals: int = 0
     refused_completions: int = 0
     """Calls of `job_complete` in a row that were refused in this phase."""
@@ -179,6 +182,14 @@ class JobRecord(Data):
     """The same right after the last compaction: below that nothing is to be had."""
     squeezed: int = 0
     """Compactions in a row because the endpoint said that the request was too long."""
+    run: str = ""
+    """Run id of the workflow."""
+    noted: int = 0
+    """How many traces there were."""
+    traces: list[Trace] = Field(default_factory=list)
+    """Not yet in the store, oldest first."""
+    deferred_traces: int = 0
+    """How many of them the store did not take when they were handed to it."""
     waiting: Waiting | None = None
     inbox: list[Letter] = Field(default_factory=list)
     notices: list[str] = Field(default_factory=list)

@@ -95,6 +95,8 @@ class ModelReply(Moved):
     """The guard that does not accept it."""
     refusal: str = ""
     """Why not, for the model."""
+    trials: list[str] = Field(default_factory=list)
+    """Guards on trial that would not have accepted it."""
 
 
 class CompactRequest(At):
@@ -138,10 +140,14 @@ class Guarded(Data):
 
     guard: str = ""
     """Who refused it, or asks."""
+    hook: bool = False
+    """Whether that is a hook."""
     asks: str = ""
     """What a person is asked; the call was neither run nor recorded."""
     bypassed: str = ""
     """The guard whose refusal was passed over."""
+    trials: list[str] = Field(default_factory=list)
+    """Guards on trial that would have refused it."""
     remarks: list[str] = Field(default_factory=list)
     """What else was decided, a line each, for people."""
 

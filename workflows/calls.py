@@ -15,7 +15,9 @@ from protocol.record import JobRecord, Waiting
 from protocol.requests import Call, Usage
 from protocol.state import Todo
 from protocol.tools import ToolRoute
-from workflows import budget, course, guards, questions, stuck
+from protocol.traces import MOST_AT_A_TIME
+from workflows import budget, course, guards, parking, questions, stuck, traces
+from workflows.parking import StepFailed
 from workflows.steps import Steps
 
 
@@ -42,6 +44,33 @@ class Calls:
     def no_room(self) -> Waiting | None:
         """How the job waits if the limits leave no room for its next call, else None."""
         return _no_room(self.job, budget.next_call(self.job))
+
+    async def keep_traces(self) -> bool:
+        """Hand over what was noted; whether the store took it.
+
+        What it does not take stays in the record and goes again with the next.
+        """
+        job = self.job
+        while handed := job.traces[:MOST_AT_A_TIME]:
+            try:
+                await self.steps.store_traces(job, handed)
+            except StepFailed as failed:
+                if not job.deferred_traces:
+                    self.notice(f"traces are kept for later: {failed.message}")
+                job.deferred_traces = len(job.traces)
+                if traces.is_full(job) and job.waiting is None:
+                    job.waiting = parking.STORE
+                return False
+            job.traces = job.traces[len(handed) :]
+            job.deferred_traces = max(0, job.deferred_traces - len(handed))
+        return True
+
+    async def _may_close(self) -> bool:
+        """Whether the store has all that was noted; if not, the job waits for it."""
+        kept = await self.keep_traces()
+        if not kept:
+            self.job.waiting = parking.STORE
+        return kept
 
     def _parked(self, reservation: budget.Reservation) -> bool:
         """Park the job if the limits leave no room for a call."""
@@ -112,9 +141,13 @@ class Calls:
             return False
         reply = await self.steps.tool(job, call, route, refusal, answer, approved=self._approved)
         if reply.asks:
+            if questions.approval_at_hand(job) is None:
+                guards.tried(job, reply.trials, call.tool, call.path)
             await self.ask_person(call, route, reply.asks, guard=reply.guard)
             return False
-        for line in guards.heed(job, reply, call.tool, reply.error or ""):
+        if self._was_tried:
+            reply.trials = []
+        for line in guards.heed(job, reply, call.tool, reply.error or "", call.path):
             self.notice(line)
         job.move_to(reply.commit)
         if not route.local and not refusal:
@@ -136,15 +169,31 @@ class Calls:
         """A todo that names no scope item counts for the next one: people should see that."""
         covered = self.job.state.covered_by(todo)
         if covered and not todo.items:
-            self.notice(f"todo {todo.id} names no scope item; it counts for {covered[0]}")
+            told = f"todo {todo.id} names no scope item; it counts for {covered[0]}"
+            self.notice(told)
+            traces.note(self.job, "decision", "gate", "scope", told, tool="todo_complete")
 
-    async def _deny(self, call: Call, why: str) -> None:
+    async def _refuse(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
+        """Record that a gate refused the call at hand."""
+        if await self._run(call, route, why):
+            self._note_refusal(call, gate, why)
+
+    def _note_refusal(self, call: Call, gate: str, why: str) -> None:
+        tool = call.tool[:60]
+        happened = f"{tool} was refused"
+        traces.note(
+            self.job, "violation", "gate", gate, happened, why=why, tool=tool, path=call.path
+        )
+
+    async def _deny(self, call: Call, gate: str, why: str) -> None:
+        """Answer a call for which no tool is run."""
         job = self.job
         reply = await self.steps.deny(job, call, why)
         job.move_to(reply.commit)
         job.context = reply.context
         job.refusals += 1
         job.next_call += 1
+        self._note_refusal(call, gate, why)
         self._watch_call(course.Happened(call, reply, denied=True))
 
     async def _wait(self, call: Call, route: ToolRoute) -> None:
@@ -176,6 +225,14 @@ class Calls:
         if verdict is None:
             return
         self.notice(f"stuck: step {job.step}, {verdict.word}. {verdict.issue}")
+        traces.note(
+            job,
+            "violation",
+            "detector",
+            verdict.pattern,
+            verdict.issue,
+            what_was_correct=verdict.word,
+        )
         if isinstance(verdict, stuck.Wait):
             job.waiting = verdict.waiting
             return
@@ -193,13 +250,23 @@ class Calls:
             return False
         ending = await self.steps.judge_ending(job, route, points, approved=self._approved)
         if ending.asks:
+            if questions.approval_at_hand(job) is None:
+                guards.tried(job, ending.trials, call.tool, call.path)
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
-        for line in guards.heed(job, ending, call.tool, ending.refusal):
+        if self._was_tried:
+            ending.trials = []
+        for line in guards.heed(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
         if ending.refusal:
             job.stop_hook_active = "job_complete" in points
             await self._run(call, route, ending.refusal)
         return bool(ending.refusal)
+
+    @property
+    def _was_tried(self) -> bool:
+        """Whether guards on trial had their say of the call at hand when a guard asked a person."""
+        asked = questions.approval_at_hand(self.job)
+        return asked is not None and asked.guard != questions.BY_CONFIGURATION
 
     @property
     def _approved(self) -> bool:

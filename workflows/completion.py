@@ -25,12 +25,12 @@ class Completion(Calls):
         facts = (await self.steps.facts(job)).facts
         if refusal := gates.completion_gate(job.state, facts, job.rewinds):
             job.refused_completions += 1
-            await self._run(call, route, refusal.reason)
+            await self._refuse(call, route, "completion", refusal.reason)
         elif await self._kept_from(call, route, self._points):
             job.refused_completions += job.waiting is None
         elif job.limits.review:
             job.review = Review()
-        else:
+        elif await self._may_close():
             await self._close()
 
     @property
@@ -47,10 +47,11 @@ class Completion(Calls):
             if not self._parked(budget.review_call(job)):
                 await self._ask_reviewer(review, limits)
         elif review.verdict == "accepted":
-            await self._close()
-            job.review = None
+            if await self._may_close():
+                await self._close()
+                job.review = None
         elif route and not self._parked(budget.TOOL_CALL):
-            await self._run(call, route, SENT_BACK.format(findings=review.findings))
+            await self._refuse(call, route, "review", SENT_BACK.format(findings=review.findings))
             job.review = None
             job.refused_completions += 1
             job.sent_back += 1

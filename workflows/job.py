@@ -23,7 +23,7 @@ from protocol.course import Course
 from protocol.payloads import Refused, read_start
 from protocol.record import JobRecord, Letter, Waiting
 from protocol.starting import PrepareRequest
-from workflows import guards, parking, questions, status
+from workflows import guards, parking, questions, status, traces
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.signals import Signals
@@ -54,6 +54,7 @@ class Job(Signals):
     async def run(self, *start: Any) -> dict[str, Any]:
         """From start to result; see the module."""
         self._job = await self._begin(start)
+        self._job.run = workflow.info().run_id
         self._loop = PhaseLoop(
             self._job, self._steps, self._inbox.notice, lambda: bool(self._inbox.letters)
         )
@@ -112,6 +113,9 @@ class Job(Signals):
             pass
         except StepFailed as failed:
             await self._trouble(failed)
+        if traces.due(self._job):
+            with suppress(Interrupted):
+                await self._interruptible(self._loop.keep_traces())
         self._job.count_time(workflow.now().timestamp())
         self._show(self._job)
         await self._tell_project()
@@ -198,6 +202,10 @@ class Job(Signals):
         if phase is not None:
             details["restore"] = job.phases[phase]
             details["restore_files"] = payload.get("restore_files", True)
+        happened = f"A person took phase {job.state.phase.number} back"
+        traces.note(
+            job, "correction", "person", "rewind", happened, what_was_correct=payload["issue"]
+        )
         await self._loop.turn("rewind", **details)
         job.waiting = None
 
@@ -223,7 +231,7 @@ class Job(Signals):
             job.sent_back = job.refused_completions = 0
         job.waiting = None
 
-    async def _interruptible(self, step: Coroutine[Any, Any, None]) -> None:
+    async def _interruptible(self, step: Coroutine[Any, Any, Any]) -> None:
         """Run a step, but give it up at once when a letter asks for that."""
         task = asyncio.create_task(step)
         try:
@@ -289,6 +297,10 @@ class Job(Signals):
 
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Write down that the job was cancelled; only the server can then close it so."""
+        keeping = asyncio.create_task(self._loop.keep_traces())
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(keeping)
+        await keeping
         try:
             closing = asyncio.create_task(
                 self._steps.close(self._job, "cancelled", reason=reason, request_cancel=by_signal)

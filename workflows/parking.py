@@ -35,6 +35,11 @@ REWINDS = Waiting(
     message="The agent wants to rewind once more and has used up its rewinds.",
     remedy="Resume grants one more; rewind with an issue of your own; or cancel.",
 )
+STORE = Waiting(
+    reason="dependency",
+    message="The store does not answer, and the job's last traces are not in it.",
+    remedy="Bring back the store (LONGHAUL_STORE_URL), then resume the job.",
+)
 REVIEW = Waiting(
     reason="review",
     message="The review has not accepted the job.",

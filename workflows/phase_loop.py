@@ -8,9 +8,9 @@ from protocol.course import Course
 from protocol.endings import TransitionRequest
 from protocol.record import JobRecord
 from protocol.requests import Call
-from protocol.state import Purpose
+from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
-from workflows import budget, course, gates, guards, parking, questions, replies, stuck
+from workflows import budget, course, gates, guards, parking, questions, replies, stuck, traces
 from workflows.completion import Completion
 from workflows.parking import StepFailed
 
@@ -94,6 +94,9 @@ class PhaseLoop(Completion):
         if not reply.calls:
             job.context = reply.context
             job.refusals += 1
+            happened = f"a reply called no tool ({reply.verdict or 'reports'})"
+            correct = job.correction or ""
+            traces.note(job, "violation", "gate", "reply", happened, what_was_correct=correct)
         job.reply_refused = ""
         if reply.guard in job.bypasses:
             self.notice(guards.passed_over(job, reply.guard, "a reply"))
@@ -101,6 +104,7 @@ class PhaseLoop(Completion):
             job.correction = reply.refusal
             job.reply_refused = guards.REPLY.format(refusal=reply.refusal)
             self.notice(guards.refused(job, reply.guard, "a reply", reply.refusal))
+        guards.tried(job, reply.trials, "a reply")
         self._watch(course.after_reply(job.course, reply.calls))
 
     async def _carry_out(self, call: Call) -> None:
@@ -108,15 +112,15 @@ class PhaseLoop(Completion):
         route = job.route(call.tool)
         offered = [entry.name for entry in job.tools if kind in entry.phases]
         if why := stuck.not_now(job.course, call.tool, self._todo):
-            await self._deny(call, why)
+            await self._deny(call, "stuck", why)
         elif job.reply_refused:
-            await self._deny(call, job.reply_refused)
+            await self._deny(call, "reply", job.reply_refused)
         elif route is None:
-            await self._deny(call, gates.unknown_tool(call.tool, offered))
+            await self._deny(call, "tools", gates.unknown_tool(call.tool, offered))
         elif why := gates.phase_rule(route, kind):
-            await self._deny(call, why)
+            await self._deny(call, "phase", why)
         elif route.asks and not await self.ask_person(
-            call, route, questions.CONFIGURED, guard="approve"
+            call, route, questions.CONFIGURED, guard=questions.BY_CONFIGURATION
         ):
             return
         elif call.tool == course.WAIT and call.seconds:
@@ -137,7 +141,7 @@ class PhaseLoop(Completion):
         facts = (await self.steps.facts(job)).facts
         outcome = gates.phase_gate(job.state, facts, job.limits)
         if isinstance(outcome, gates.Refusal):
-            await self._run(call, route, outcome.reason)
+            await self._refuse(call, route, "phase end", outcome.reason)
             return
         if await self._kept_from(call, route, ["todo_complete", "phase_end"]):
             return
@@ -174,7 +178,7 @@ class PhaseLoop(Completion):
 
     async def turn(self, purpose: Purpose, **details: Any) -> None:
         """From the running phase to a new one, with the next number that was never used."""
-        job = self.job
+        job, ended = self.job, self.job.state.phase
         rewinds = job.rewinds + (purpose == "rewind")
         request = TransitionRequest(
             **self.steps.at(job),
@@ -187,6 +191,7 @@ class PhaseLoop(Completion):
             request.summary = False
             self.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
         turned = await self.steps.transition(job, request)
+        self._note_outcome(ended, request, turned.issue)
         for dropped in questions.drop(job):
             self.notice(dropped)
         job.move_to(turned.commit)
@@ -202,3 +207,15 @@ class PhaseLoop(Completion):
         job.stop_hook_active = False
         for path in turned.moved_aside:
             self.notice(f"moved to lost+found: {path}")
+
+    def _note_outcome(self, ended: Phase, request: TransitionRequest, issue: str) -> None:
+        """Note a failed attempt, and one that succeeds after it."""
+        job = self.job
+        if request.outcome == "rewound":
+            job.failed = request.issue or issue
+            happened = f"phase {ended.number} ({ended.name}) was rewound"
+            traces.note(job, "outcome", "gate", "rewind", happened, why=job.failed)
+        elif job.failed and ended.kind == "tactical":
+            happened = f"phase {ended.number} ({ended.name}) was completed after a failure"
+            traces.note(job, "outcome", "gate", "phase", happened, why=job.failed)
+            job.failed = ""

@@ -11,12 +11,15 @@ from datetime import UTC, datetime
 
 from protocol.record import Approval, JobRecord, Letter, Question, Waiting
 from protocol.requests import ShownCall
+from workflows import traces
 
 SIGNALS = ("answer", "approve", "deny")
 ENOUGH = (
     "No more questions can be put to people in this job. Use your best judgement, and note the "
     "assumption in workspace.md."
 )
+BY_CONFIGURATION = "approve"
+"""Who asks when the configuration does: no guard."""
 CONFIGURED = "The agent's configuration asks for approval of each call of this tool."
 SHOWN = 300
 
@@ -135,9 +138,27 @@ def take(job: JobRecord, letter: Letter) -> str | None:
         return why
     if letter.signal == "answer" and question:
         question.answer = f"A person answers: {letter.payload['text']}"
+        happened = f"The agent asked: {question.question}"
+        text = letter.payload["text"]
+        traces.note(job, "correction", "person", "clarification", happened, what_was_correct=text)
     elif approval:
         approval.approved = letter.signal == "approve"
         approval.reason = letter.payload.get("reason", "")
+        named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
+        said = "approved" if approval.approved else "denied"
+        happened = f"A person {said} {approval.tool}: {named}"
+        # What a person does not want is a correction, from which a guard may be made.
+        traces.note(
+            job,
+            "approval" if approval.approved else "correction",
+            "person",
+            approval.guard,
+            happened,
+            what_was_correct="" if approval.approved else approval.reason,
+            why=approval.reason,
+            tool=approval.tool,
+            path=approval.arguments.get("path"),
+        )
         if approval.approved and approval.reason:
             job.correction = f"A person approved {approval.tool}: {approval.reason[:1500]}"
     if job.waiting and job.waiting.reason in ("clarification", "approval"):

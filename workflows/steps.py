@@ -47,6 +47,7 @@ from protocol.requests import (
 from protocol.starting import Prepared, PrepareRequest
 from protocol.state import Data
 from protocol.tools import ToolRoute
+from protocol.traces import Stored, StoreTraces, Trace
 from workflows import replies
 from workflows.parking import StepFailed
 
@@ -237,6 +238,25 @@ class Steps:
             story(job, f"review call {number + 1}"),
             seconds=job.limits.model_seconds + 30,
             attempts=0,
+        )
+
+    async def store_traces(self, job: JobRecord, handed: list[Trace]) -> Stored:
+        """Hand notes of the job to the store, which takes each once."""
+        request = StoreTraces(
+            root=job.root,
+            agent=job.agent,
+            task=job.title,
+            project=job.project,
+            traces=handed,
+        )
+        count = len(handed)
+        return await self._regular(
+            "store_traces",
+            request,
+            Stored,
+            story(job, f"{count} trace{'s' if count > 1 else ''}"),
+            seconds=60,
+            attempts=2,
         )
 
     async def find_checkpoint(self, job: JobRecord) -> Recovered:

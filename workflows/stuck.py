@@ -25,6 +25,7 @@ class Nudge:
     """The model is told, once, with its next turn."""
 
     word: ClassVar = "the model was told"
+    pattern: str
     issue: str
     text: str
 
@@ -34,6 +35,7 @@ class Narrow:
     """One turn in which only going back, or completing the todo, is accepted."""
 
     word: ClassVar = "only todo_rewind and todo_complete are accepted next"
+    pattern: str
     issue: str
     text: str
 
@@ -43,6 +45,7 @@ class Wait:
     """A person is asked."""
 
     word: ClassVar = "a person is asked"
+    pattern: str
     issue: str
     waiting: Waiting
 
@@ -105,10 +108,11 @@ def _judge(
     issue = row.words(after, count)
     if count < allowed.then:
         advice = row.advice.format(todo=todo)
-        return Nudge(issue, f"{issue} {advice}") if count % allowed.nudge == 0 else None
+        return Nudge(row.name, issue, f"{issue} {advice}") if count % allowed.nudge == 0 else None
     if row.then == "rewind":
-        return Narrow(issue, _last_turn(issue, todo))
-    return Wait(issue, Waiting(reason=row.then, message=issue, remedy=_REMEDIES[row.then]))
+        return Narrow(row.name, issue, _last_turn(issue, todo))
+    waiting = Waiting(reason=row.then, message=issue, remedy=_REMEDIES[row.then])
+    return Wait(row.name, issue, waiting)
 
 
 def _last_turn(issue: str, todo: int) -> str:

@@ -14,7 +14,7 @@ from activities.guards.secrets import redact
 from activities.opening import job_id, order
 from activities.snapshot import Snapshot
 from config.guard_files import render_argument
-from config.guarding import Guard, HookEvent, Point
+from config.guarding import Guard, HookEvent, Point, Stage
 from config.schema import Problem
 from protocol.requests import Guarded
 
@@ -29,6 +29,8 @@ class Guards:
     bypass: Sequence[str] = ()
     remarks: list[str] = field(default_factory=list)
     """For people: what else than a refusal was decided."""
+    trials: list[str] = field(default_factory=list)
+    """Guards on trial that would have refused it."""
     bypassed: str = ""
     _shown: Files | None = None
 
@@ -41,11 +43,13 @@ class Guards:
         told = [
             self._judge(guard, point, tool)
             for point in ("before_tool", *points)
-            for guard in self.snapshot.config.rules
-            if guard.stage == "active" and guard.point == point and guard.match.changes is None
+            for guard in self._rules()
+            if guard.point == point and guard.match.changes is None
         ]
         judges = [*told, *self._hooks.judges("PreToolUse", tool)]
         outcome = self._settle(judges, arguments)
+        for point in () if outcome.denied else ("before_tool", *points):
+            self._try(self._situation(point, tool, arguments, ""))
         if outcome.asks:
             outcome = self._may_be_permitted(tool, outcome, judges)
         for name in outcome.rewritten:
@@ -70,17 +74,20 @@ class Guards:
         """Whether the call may change what it would change."""
         judges = [
             self._judge(guard, "before_tool", tool, after)
-            for guard in self.snapshot.config.rules
+            for guard in self._rules()
             if guard.match.changes is not None
         ]
-        return self._settle(judges, arguments)
+        outcome = self._settle(judges, arguments)
+        if not outcome.denied:
+            self._try(self._situation("before_tool", tool, arguments, "", after))
+        return outcome
 
     def feedback(self, tool: str, arguments: dict[str, Any], result: str, after: Files) -> str:
         """What is added to a result."""
         now = self._situation("after_tool", tool, arguments, result)
         lines = [
             (guard.name, guard.message)
-            for guard in self.snapshot.config.rules
+            for guard in self._rules()
             if guard.decision == "feedback" and concerns(guard, now) is not None
         ]
         lines += self._hooks_on(after).remarks(tool, arguments, result)
@@ -91,7 +98,8 @@ class Guards:
     def reply(self, text: str) -> Guard | None:
         """The guard that does not accept a reply."""
         now = self._situation("reply", "", {}, text)
-        found = (g for g in self.snapshot.config.rules if g.decision == "deny")
+        self._try(now)
+        found = (g for g in self._rules() if g.decision == "deny")
         return next((guard for guard in found if concerns(guard, now) is not None), None)
 
     def report(self, outcome: Outcome | None = None) -> Guarded:
@@ -99,13 +107,30 @@ class Guards:
         told = Guarded()
         if outcome and outcome.guard:
             told.guard = outcome.guard
+            if outcome.hook:
+                told.hook = True
         if outcome and outcome.asks:
             told.asks = redact(outcome.asks)[:1000]
         if self.bypassed:
             told.bypassed = self.bypassed
+        if self.trials:
+            told.trials = self.trials
         if self.remarks:
             told.remarks = [redact(line)[:300] for line in self.remarks[:5]]
         return told
+
+    def _rules(self, stage: Stage = "active") -> list[Guard]:
+        return [guard for guard in self.snapshot.config.rules if guard.stage == stage]
+
+    def _try(self, now: Situation) -> None:
+        """Ask the guards on trial: what they say is noted, and blocks nothing."""
+        self.trials += [
+            guard.name
+            for guard in self._rules("experiment")
+            if guard.decision in ("deny", "ask", "rewrite")
+            and guard.name not in self.trials
+            and concerns(guard, now) is not None
+        ]
 
     def _settle(self, judges: list[Judge], arguments: dict[str, Any]) -> Outcome:
         # One refusal is passed over, not one at each point.

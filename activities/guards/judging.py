@@ -48,6 +48,8 @@ class Outcome:
     """What a person has to approve."""
     guard: str = ""
     """Who denies, or asks."""
+    hook: bool = False
+    """Whether that is a hook."""
     bypassed: str = ""
     """Whose refusal was passed over."""
     rewritten: tuple[str, ...] = ()
@@ -98,5 +100,7 @@ def settle(
             arguments = opinion.arguments
             continue
         said = {"denied" if opinion.word == "deny" else "asks": opinion.reason}
-        return Outcome(arguments, **said, guard=judge.name, rewritten=tuple(rewritten))
+        return Outcome(
+            arguments, **said, guard=judge.name, hook=judge.costly, rewritten=tuple(rewritten)
+        )
     return Outcome(arguments, bypassed=passed, rewritten=tuple(rewritten))

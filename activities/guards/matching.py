@@ -36,7 +36,7 @@ class Situation:
 def concerns(guard: Guard, now: Situation) -> dict[str, str] | None:
     """None if the guard does not; else what the named groups of its argument patterns hold."""
     match = guard.match
-    if guard.stage != "active" or guard.point != now.point:
+    if guard.point != now.point:
         return None
     # What a call would change is known only after it was tried, everything else before.
     if (match.changes is None) is not (now.after is None):

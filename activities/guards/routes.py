@@ -40,7 +40,7 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
         if entry.name == "job_complete":
             ending = [*config.hooks.get("Stop", []), *config.hooks.get("SubagentStop", [])]
         guarded = bool(hooks or ending) or any(
-            guard.stage == "active"
+            guard.stage in ("active", "experiment")
             and guard.point in points
             and guard.match.changes is None
             and (not guard.match.tool or any(fnmatchcase(entry.name, t) for t in guard.match.tool))

@@ -81,8 +81,11 @@ class ModelCalls:
             ],
             usage=priced(streamed, snapshot.config, estimate),
         )
-        if refused := Guards(self._root, snapshot).reply(streamed.text or ""):
+        guards = Guards(self._root, snapshot)
+        if refused := guards.reply(streamed.text or ""):
             reply.guard, reply.refusal = refused.name, refused.message
+        elif guards.trials:
+            reply.trials = guards.trials
         if not streamed.calls:
             reply.context = context_tokens(snapshot)
             reply.verdict = judge(streamed.text, snapshot.config.wording)

@@ -1,0 +1,1 @@
+"""From traces to patterns, from patterns to guards, and whether these are right."""

@@ -1,0 +1,34 @@
+"""The `learn` activity: a pass of learning for whoever scheduled it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.failures import failure, typed
+from activities.heartbeats import heartbeats_from_thread
+from activities.learning.passing import Lessons
+from activities.opening import check_root
+from activities.stores.away import StoreAway
+from protocol.learning import LearnRequest, Learnt
+
+MOST_LINES = 100
+
+
+def learn_activity(root: Root) -> Callable[[LearnRequest], Learnt]:
+    """The `learn` activity."""
+
+    @activity.defn(name="learn")
+    def learn(request: LearnRequest) -> Learnt:
+        """Make proposals, and move guards."""
+        with typed(), heartbeats_from_thread():
+            check_root(root, request.root or root.id)
+            try:
+                done = Lessons(root).learn(activity.heartbeat)
+            except StoreAway as away:
+                raise failure("Dependency", str(away), retry=True) from away
+            return Learnt(lines=done[:MOST_LINES])
+
+    return learn

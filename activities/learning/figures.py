@@ -1,0 +1,102 @@
+"""Whether a guard is right: its evaluations, and how many of them were wrong. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row
+
+from config.guarding import Stage
+from config.learned import Learned
+from config.schema import Learning
+
+WRITTEN = ("write_file", "append_file", "edit_file", "move_file")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of a guard since it is as it is."""
+
+    evaluations: int
+    """How often it refused, or would have."""
+    wrong: int
+    """How many of these were later approved, bypassed, or part of an accepted result."""
+
+    @property
+    def share(self) -> float:
+        return self.wrong / self.evaluations if self.evaluations else 0.0
+
+    def data(self) -> dict[str, float]:
+        return {"evaluations": self.evaluations, "wrong": self.wrong, "share": self.share}
+
+    @property
+    def told(self) -> str:
+        return f"{self.evaluations} evaluations, {self.wrong} wrong ({self.share:.0%})"
+
+
+def figures(
+    learned: Learned, rows: Sequence[Row[Any]], accepted: Mapping[str, set[str]]
+) -> Figures:
+    """What the traces and the replay say of a guard.
+
+    Args:
+        learned: Its newest revision.
+        rows: All traces.
+        accepted: The deliverables of each completed job.
+    """
+    since = [row for row in rows if row.at >= learned.since]
+    approved = approvals(since)
+    hits = wrong = 0
+    for row in since:
+        if row.guard != learned.name:
+            continue
+        if row.type == "violation":
+            hits += 1
+            on_trial = bool(row.stage)
+            wrong += on_trial and was_wrong(
+                row.job, row.step, row.tool, row.path, approved, accepted
+            )
+        elif row.type == "approval":
+            # A person let its refusal pass.
+            wrong += 1
+    return Figures(learned.replayed.hits + hits, learned.replayed.wrong + wrong)
+
+
+def approvals(rows: Sequence[Row[Any]]) -> set[tuple[str, int, str]]:
+    """Which calls people approved or let through: job, step, tool."""
+    return {(row.job, row.step, row.tool) for row in rows if row.type == "approval"}
+
+
+def was_wrong(
+    job: str,
+    step: int,
+    tool: str,
+    path: str,
+    approved: set[tuple[str, int, str]],
+    accepted: Mapping[str, set[str]],
+) -> bool:
+    """Whether refusing that call would have been a mistake."""
+    in_result = tool in WRITTEN and path in accepted.get(job, set())
+    return in_result or (job, step, tool) in approved
+
+
+def next_stage(stage: Stage, found: Figures, settings: Learning) -> tuple[Stage, str] | None:
+    """What becomes of a guard by itself, and why; None: nothing.
+
+    Args:
+        stage: Where it stands.
+        found: Its figures.
+        settings: Of its agent.
+    """
+    if stage == "active" and found.share > settings.back_share:
+        return "experiment", f"went back by itself: {found.told}"
+    if stage == "experiment" and settings.promote and is_ready(found, settings):
+        return "active", f"promoted by itself: {found.told}"
+    return None
+
+
+def is_ready(found: Figures, settings: Learning) -> bool:
+    """Whether a guard on trial may become active."""
+    return found.evaluations >= settings.evaluations and found.share <= settings.ready_share

@@ -1,0 +1,105 @@
+"""Patterns among traces: what is refused or corrected again and again. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Row
+
+from activities.search import likeness
+
+ALIKE = 0.5
+"""Likeness by letters from which two situations are the same."""
+COUNTED = ("violation", "correction")
+Trend = Literal["growing", "steady", "falling"]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Traces of one agent, guard and tool that are alike."""
+
+    agent: str
+    project: str
+    source: str
+    guard: str
+    tool: str
+    traces: tuple[Row[Any], ...]
+    trend: Trend
+
+    @property
+    def jobs(self) -> int:
+        return len({row.job for row in self.traces})
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that were meant, each once."""
+        return sorted({row.path for row in self.traces if row.path})
+
+    @property
+    def lesson(self) -> str:
+        """What was said most often of what is right."""
+        said = Counter[str](row.what_was_correct or row.why for row in self.traces)
+        return max(sorted(said), key=lambda text: (bool(text), said[text]))
+
+    @property
+    def told(self) -> str:
+        """A line for people."""
+        what = self.tool or "what it did"
+        return (
+            f"{self.agent}: {what} met with {self.source} {self.guard} {len(self.traces)} times "
+            f"in {self.jobs} jobs, {self.trend}: {self.lesson[:120]}"
+        )
+
+
+def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
+    """The patterns, the most frequent first.
+
+    Args:
+        rows: All traces. What a guard on trial would have refused is none of them: it tells of
+            the guard.
+    """
+    counted = [row for row in rows if row.type in COUNTED and not row.stage]
+    if not counted:
+        return []
+    middle = (min(row.at for row in counted) + max(row.at for row in counted)) / 2
+    groups: dict[tuple[str, str, str, str, str], list[Row[Any]]] = {}
+    for row in sorted(counted, key=lambda row: row.id):
+        key = (row.agent, row.project, row.source, row.guard, row.tool)
+        groups.setdefault(key, []).append(row)
+    found = [
+        Pattern(*key, tuple(alike), _trend(alike, middle))
+        for key, members in groups.items()
+        for alike in _alike(members)
+    ]
+    return sorted(found, key=lambda pattern: (-len(pattern.traces), pattern.traces[0].id))
+
+
+def _alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
+    """Each with those that it is like: compared with the first of every cluster."""
+    clusters: list[tuple[str, list[Row[Any]]]] = []
+    known: dict[str, list[Row[Any]]] = {}
+    for row in members:
+        text = f"{row.what_was_correct or row.why}" or row.what_happened
+        if text in known:
+            known[text].append(row)
+            continue
+        scores = likeness(text, [first for first, _ in clusters])
+        best = max(range(len(scores)), key=scores.__getitem__, default=-1)
+        if best >= 0 and scores[best] >= ALIKE:
+            known[text] = clusters[best][1]
+            known[text].append(row)
+        else:
+            known[text] = [row]
+            clusters.append((text, known[text]))
+    return [alike for _, alike in clusters]
+
+
+def _trend(rows: Sequence[Row[Any]], middle: float) -> Trend:
+    late = sum(row.at > middle for row in rows)
+    early = len(rows) - late
+    if late > early * 1.5:
+        return "growing"
+    return "falling" if early > late * 1.5 else "steady"

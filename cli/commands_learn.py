@@ -1,0 +1,172 @@
+"""Commands that learn: traces, guards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import typer
+
+from cli.options import Json
+from cli.output import OK, Mistake, dump, note, run, say
+from config.schema import Problem
+from engine.connection import connect, task_queue, workspaces_root
+
+if TYPE_CHECKING:
+    from activities.checkpoints import Root
+
+Action = Literal["list", "propose", "show", "promote", "retire"]
+SCHEDULE = "longhaul-learning"
+T = TypeVar("T")
+
+
+def traces(
+    query: Annotated[
+        str, typer.Argument(help="A situation, in words; without it the newest.")
+    ] = "",
+    job: Annotated[str, typer.Option(help="Only of this job.")] = "",
+    type: Annotated[
+        str, typer.Option(help="violation, correction, decision, approval or outcome.")
+    ] = "",
+    guard: Annotated[str, typer.Option(help="Only of this guard, gate or pattern.")] = "",
+    level: Annotated[
+        Literal["metadata", "summary", "full"], typer.Option(help="How much of each is told.")
+    ] = "summary",
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    universal: Annotated[
+        int, typer.Option(help="Let every project find the trace of this number.", metavar="NUMBER")
+    ] = 0,
+    json: Json = False,
+) -> int:
+    """List what guards, gates and people refused and corrected, over all jobs. Needs no server."""
+    from activities.stores import traces as rows  # noqa: PLC0415 - loads the activities
+    from activities.stores.engine import Store  # noqa: PLC0415
+    from activities.traces.finding import Reader, find  # noqa: PLC0415
+    from activities.traces.telling import told  # noqa: PLC0415
+
+    def fetch(root: Root) -> list[Any]:
+        store = Store(root)
+        if universal and not store.run(lambda c: rows.make_universal(c, universal)):
+            raise Mistake(f"there is no trace {universal}; `starter.py traces` names them")
+        if universal:
+            return [store.run(lambda c: rows.find(c, universal))]
+        if not query:
+            wanted = {"job": job, "type": type, "guard": guard}
+            return list(store.run(lambda c: rows.some(c, **wanted, limit=limit)))
+        found = find(root, Reader("", "", everything=True), query, 10 * limit)
+        wanted_of = {"job": job, "type": type, "guard": guard}
+        return [
+            row for row in found if all(v in ("", getattr(row, k)) for k, v in wanted_of.items())
+        ][:limit]
+
+    found = _with_root(fetch)
+    if json:
+        dump([dict(row._mapping) for row in found])
+        return OK
+    for row in found:
+        say(told(row, level) + ("\n" if level == "full" else ""))
+    if not found:
+        note("no traces")
+    return OK
+
+
+def guards(
+    action: Annotated[Action, typer.Argument(help="What to do.")] = "list",
+    name: Annotated[str, typer.Argument(help="Which guard, for show, promote, retire.")] = "",
+    schedule: Annotated[
+        str,
+        typer.Option(help="Have workers propose by themselves as often as this, such as 6h."),
+    ] = "",
+    json: Json = False,
+) -> int:
+    """List the guards that were learned, with their stage and figures, or work on them.
+
+    `propose` looks for patterns in the traces and makes guards of them, which are tried without
+    blocking anything; `promote` makes one that is ready active; `retire` takes one out of use.
+    Needs no server, but for --schedule.
+    """
+    from activities.learning.passing import Lessons  # noqa: PLC0415 - loads the activities
+
+    if schedule:
+        run(_schedule(schedule))
+        say(f"{SCHEDULE}: every {schedule}")
+        return OK
+    if action in ("show", "promote", "retire") and not name:
+        raise Mistake(f"guards {action}: name the guard; `starter.py guards` lists them")
+    lessons = _with_root(Lessons)
+    done: list[str] = []
+    if action == "propose":
+        done = _mended(lessons.learn)
+    elif action == "promote":
+        done = [_mended(lambda: lessons.promote(name))]
+    elif action == "retire":
+        done = [_mended(lambda: lessons.retire(name))]
+    elif action == "show":
+        shown = _mended(lambda: lessons.shown(name))
+        dump(shown) if json else say(shown["file"])
+        return OK
+    standing = _mended(lessons.standing)
+    if json:
+        listed = [{**now.learned.model_dump(), "figures": now.figures.data()} for now in standing]
+        dump({"done": done, "guards": listed})
+        return OK
+    for line in done or [now.line for now in standing]:
+        say(line)
+    if action == "propose" and not done:
+        note("no pattern is past its threshold that has no proposal yet")
+    elif not done and not standing:
+        note("no guards were learned yet; `starter.py guards propose` looks for patterns")
+    return OK
+
+
+async def _schedule(every: str) -> None:
+    """Start, or change, the schedule of the learning workflow."""
+    from datetime import timedelta  # noqa: PLC0415
+
+    from temporalio.client import (  # noqa: PLC0415
+        Schedule,
+        ScheduleActionStartWorkflow,
+        ScheduleAlreadyRunningError,
+        ScheduleIntervalSpec,
+        ScheduleSpec,
+        ScheduleUpdate,
+    )
+
+    units = {"m": 60, "h": 3600, "d": 86_400}
+    if not every[:-1].isdecimal() or every[-1] not in units or int(every[:-1]) < 1:
+        raise Mistake(f"--schedule: found {every!r}, expected such as 30m, 6h or 1d")
+    interval = ScheduleIntervalSpec(every=timedelta(seconds=int(every[:-1]) * units[every[-1]]))
+    made = Schedule(
+        action=ScheduleActionStartWorkflow("Learning", id="learning", task_queue=task_queue()),
+        spec=ScheduleSpec(intervals=[interval]),
+    )
+    client = await connect()
+    try:
+        await client.create_schedule(SCHEDULE, made)
+    except ScheduleAlreadyRunningError:
+        handle = client.get_schedule_handle(SCHEDULE)
+        await handle.update(lambda _: ScheduleUpdate(schedule=made))
+
+
+def _with_root(work: Callable[[Root], T]) -> T:
+    from activities.checkpoints import Root  # noqa: PLC0415 - loads libgit2
+    from activities.checkpoints.errors import RootError  # noqa: PLC0415
+    from activities.stores.away import StoreAway  # noqa: PLC0415
+
+    try:
+        return work(Root.open(workspaces_root(), create=False))
+    except (RootError, StoreAway) as error:
+        raise Mistake(str(error)) from None
+
+
+def _mended(work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except Problem as problem:
+        raise Mistake(str(problem)) from None
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    for command in (traces, guards):
+        app.command()(command)

@@ -1,0 +1,120 @@
+"""Guards that were learned: files in the workspaces root, a folder each, every revision kept.
+
+    <root>/.longhaul/guards/<name>/0001.yaml, 0002.yaml …     the newest counts
+
+A job reads them when it starts and keeps what it read. They lie beside the jobs and not in the
+store, so that a start needs no store, and people can read and edit them.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import yaml
+from pydantic import Field, ValidationError
+
+from config.guarding import Guard, Stage
+from config.loader import explain
+from config.schema import Problem, Section
+
+
+class Replayed(Section):
+    """What a guard would have done in jobs that were there before it."""
+
+    hits: int = 0
+    wrong: int = 0
+
+
+class Learned(Section):
+    """A revision of a guard that was learned, or of a proposal for a person."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
+    stage: Stage
+    at: int
+    """When this revision was made, epoch seconds."""
+    since: int
+    """Since when the guard is as it is now: what is counted begins there."""
+    why: str
+    """What made this revision."""
+    agent: str
+    """Whose jobs it is for."""
+    project: str = ""
+    """Whose jobs it is for, if they are a project's."""
+    evidence: list[str] = Field(default_factory=list)
+    """What it is made from: figures, and traces by number."""
+    replayed: Replayed = Field(default_factory=Replayed)
+    guard: Guard | None = None
+    """None: nothing but a change to a prompt helps, which a person makes."""
+    prompt: str = ""
+    """What to change in a prompt."""
+
+
+class LearnedGuards:
+    """The guards that a workspaces root has learned."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / ".longhaul" / "guards"
+
+    def newest(self) -> list[Learned]:
+        """The newest revision of each, by name. Raises Problem."""
+        if not self._folder.is_dir():
+            return []
+        found = (self.revisions(path.name) for path in sorted(self._folder.iterdir()))
+        return [revisions[-1] for revisions in found if revisions]
+
+    def revisions(self, name: str) -> list[Learned]:
+        """All of a guard, oldest first. Raises Problem."""
+        return [_read(path) for path in sorted((self._folder / name).glob("[0-9]*.yaml"))]
+
+    def path(self, name: str) -> Path:
+        """The file that counts."""
+        return sorted((self._folder / name).glob("[0-9]*.yaml"))[-1]
+
+    def put(self, learned: Learned) -> Path:
+        """Write a further revision, whole or not at all; nothing is written over."""
+        folder = self._folder / learned.name
+        folder.mkdir(parents=True, exist_ok=True)
+        content = yaml.safe_dump(
+            learned.model_dump(mode="json", exclude_defaults=True),
+            sort_keys=False, allow_unicode=True, width=96,
+        )  # fmt: skip
+        draft = folder / f".{secrets.token_hex(6)}"
+        draft.write_text(content, encoding="utf-8")
+        try:
+            while True:
+                path = folder / f"{len(list(folder.glob('[0-9]*.yaml'))) + 1:04d}.yaml"
+                try:
+                    os.link(draft, path)
+                    return path
+                except FileExistsError:
+                    continue
+        finally:
+            draft.unlink()
+
+    def rules(self, agent: str, project: str, taken: set[str]) -> list[Guard]:
+        """Those that a job of the agent starts with: active ones, and those on trial.
+
+        Args:
+            agent: The agent's name.
+            project: The project that the job works for, or nothing.
+            taken: Names of the agent's own guards, which go first.
+        """
+        return [
+            one.guard.model_copy(update={"stage": one.stage})
+            for one in self.newest()
+            if one.guard
+            and one.stage in ("experiment", "active")
+            and (one.agent, one.project) == (agent, project)
+            and one.guard.name not in taken
+        ]
+
+
+def _read(path: Path) -> Learned:
+    try:
+        return Learned.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise Problem(f"{path}: {explain(error)}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Problem(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None

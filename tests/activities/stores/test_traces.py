@@ -1,0 +1,42 @@
+"""Traces in both databases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from activities.stores import traces as rows
+from activities.stores.engine import Store
+from activities.traces.storing import row_of
+from protocol.traces import StoreTraces
+from tests.activities.traces.noting import trace
+
+REQUEST = StoreTraces(root="r", agent="generalist", task="Mend")
+
+
+def row(number: int, **details: Any) -> dict[str, Any]:
+    return row_of("job", REQUEST, trace(number, **details))
+
+
+def test_each_key_is_kept_once_and_what_is_shown_is_counted(store: Store) -> None:
+    assert store.run(lambda c: rows.keep(c, [row(1), row(2)])) == 2
+    assert store.run(lambda c: rows.keep(c, [row(2), row(3, why="nul \0 byte")])) == 1
+    found = store.run(lambda c: rows.of_job(c, "job"))
+    assert [each.key for each in found] == ["run.1", "run.2", "run.3"]
+    store.run(lambda c: rows.count_retrieved(c, [found[0].id]))
+    assert store.run(rows.shares) == (3, 1)
+
+
+def test_embeddings_are_kept_by_model(store: Store) -> None:
+    store.run(lambda c: rows.keep(c, [row(1), row(2)]))
+    [second, first] = store.run(lambda c: rows.without_vector(c, "m", 10))
+    store.run(lambda c: rows.keep_vectors(c, "m", {first.id: b"\0\1"}))
+    assert store.run(lambda c: rows.vectors(c, "m", 0)) == {first.id: b"\0\1"}
+    assert store.run(lambda c: rows.vectors(c, "m", 1)) == {}
+    assert [each.id for each in store.run(lambda c: rows.without_vector(c, "m", 10))] == [second.id]
+
+
+def test_a_trace_that_was_made_universal_is_among_the_newest(store: Store) -> None:
+    store.run(lambda c: rows.keep(c, [row(1)]))
+    assert store.run(lambda c: rows.newer(c, 5000)) == []
+    assert store.run(lambda c: rows.make_universal(c, 1))
+    assert [each.scope for each in store.run(lambda c: rows.newer(c, 5000))] == ["universal"]

@@ -1,0 +1,68 @@
+"""`kill -9` of the worker before and after traces were written: none lost, none doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Root
+from activities.rehearsal.seen import View
+from activities.rehearsal.server import ModelServer
+from activities.traces.storing import traces_of
+from tests.activities.mcp.serving import until
+from tests.crash.processes import Nursery, TemporalServer
+from tests.workflows.short import DONE, Call, Short, job
+
+REFUSED = 4
+
+
+async def test_each_trace_is_stored_once(
+    tmp_path: Path, workers: Nursery, temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    root = Root.open(tmp_path / "root", create=True)
+    assert list(traces_of(root, "traces")) == []  # the tables are made
+    held = sqlite3.connect(
+        root.path / ".longhaul/store.sqlite3", isolation_level=None, check_same_thread=False
+    )
+
+    def work(view: View) -> Sequence[Call]:
+        if view.made:
+            if not held.in_transaction:
+                held.execute("BEGIN IMMEDIATE")
+            return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
+        return [(f"crystal_ball_{n}", {}) for n in range(REFUSED)]
+
+    with ModelServer(Short({"Work": work})) as model:
+        where = (temporal.address, root.path, "traces", model.base_url)
+        worker = workers.worker(*where)
+        client = await temporal.client()
+        handle = await client.start_workflow(
+            "Job", job(), id="traces", task_queue="traces", result_type=dict
+        )
+
+        async def storing() -> None:
+            while True:
+                described = await handle.describe()
+                pending = described.raw_description.pending_activities
+                if any(each.activity_type.name == "store_traces" for each in pending):
+                    return
+                await asyncio.sleep(0.05)
+
+        await asyncio.wait_for(storing(), 60)
+        worker.kill()  # it waits for the lock
+        worker = workers.worker(*where)
+        held.execute("ROLLBACK")
+        held.close()
+        await asyncio.to_thread(until, lambda: len(traces_of(root, "traces")) > 0, 60)
+        worker.kill()  # it has written, and may not have said so yet
+        workers.worker(*where)
+        result = await asyncio.wait_for(handle.result(), 120)
+    assert result["status"] == "completed"
+    stored = traces_of(root, "traces")
+    assert [row.tool for row in stored] == [f"crystal_ball_{n}" for n in range(REFUSED)]
+    assert len({row.key for row in stored}) == REFUSED

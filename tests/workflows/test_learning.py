@@ -1,0 +1,170 @@
+"""From a habit to a guard: over a series of jobs, with the real parts."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+
+from activities.checkpoints import Root
+from activities.learning.passing import Lessons
+from activities.rehearsal.seen import View, failed
+from activities.stores.engine import Store
+from activities.traces.storing import traces_of
+from config.guarding import Guard, Match
+from config.learned import Learned, LearnedGuards
+from config.schema import Problem
+from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import DONE, Call, Short, job
+
+NAME = "generalist.write_file.scratch"
+TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
+
+
+@pytest.fixture(autouse=True)
+def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+
+
+class Habit:
+    """A model that first writes into scratch/, so many files."""
+
+    def __init__(self, files: int) -> None:
+        self.files = files
+        self.refused = 0
+        self.first_message = ""
+
+    def __call__(self, request: Any) -> Any:
+        first = str(request["messages"][1]["content"])
+        if "The job begins" in first:
+            self.first_message = first
+        return Short({"Work": self.work})(request)
+
+    def work(self, view: View) -> Sequence[Call]:
+        if view.made:
+            self.refused = sum(failed(made.result) for made in view.made)
+            return [TEA, DONE]
+        written = {"content": "a thought"}
+        return [("write_file", {"path": f"scratch/{n}.md", **written}) for n in range(self.files)]
+
+
+def hook(path: Path) -> dict[str, Any]:
+    """A person's own rule, kept by a script."""
+    path.write_text(
+        '#!/bin/sh\ngrep -q \'"scratch/\' && { echo "Write under output/." >&2; exit 2; }\nexit 0\n'
+    )
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return {"hooks": {"PreToolUse": [{"matcher": "Write", "command": str(path)}]}}
+
+
+async def done(jobs: Jobs, **details: Any) -> str:
+    handle = await jobs.start(job(**details))
+    assert (await jobs.result(handle))["status"] == "completed"
+    return handle.id
+
+
+async def test_a_habit_is_blocked_at_the_first_try_once_its_guard_is_promoted(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    model = Habit(3)
+    async with serving(temporal, root, model) as jobs:
+        for _ in range(2):
+            blocked = await done(jobs, set=hook(tmp_path / "rule.sh"))
+            assert model.refused == 3
+        assert [row.type for row in traces_of(root, blocked)] == ["violation"] * 3
+        # The second was told what the first ran into.
+        assert "write_file was refused" in model.first_message
+        assert [row.retrieved > 0 for row in traces_of(root, blocked)] == [False] * 3
+
+        [line] = Lessons(root).learn()
+        assert line.startswith(f"{NAME}: proposed (experiment)")
+        [now] = Lessons(root).standing()
+        assert (now.figures.evaluations, now.figures.wrong, now.ready) == (6, 0, False)
+
+        model.files = 7
+        for _ in range(2):
+            tried = await done(jobs)
+            assert model.refused == 0
+        assert {row.stage for row in traces_of(root, tried)} == {"experiment"}
+        [now] = Lessons(root).standing()
+        assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
+        assert Lessons(root).learn() == []
+        assert "experiment -> active" in Lessons(root).promote(NAME)
+
+        await done(jobs)
+        assert model.refused == 7
+    [learned] = LearnedGuards(root.path).newest()
+    assert learned.guard
+    assert "Write under output/." in learned.guard.message
+
+
+async def test_a_guard_that_would_block_good_work_is_never_promoted(
+    temporal: Client, root: Root
+) -> None:
+    guard = Guard(
+        name="bad", point="before_tool", match=Match(tool=["write_file"], path=["output/*"]),
+        decision="deny", message="No.",
+    )  # fmt: skip
+    bad = Learned(
+        name="bad", stage="experiment", at=0, since=0, why="by mistake", agent="generalist",
+        guard=guard,
+    )  # fmt: skip
+    LearnedGuards(root.path).put(bad)
+    async with serving(temporal, root, Short()) as jobs:
+        for _ in range(2):
+            await done(jobs)
+    [now] = Lessons(root).standing()
+    assert (now.figures.evaluations, now.figures.wrong) == (2, 2)
+    with pytest.raises(Problem, match=r"not ready: 2 evaluations, 2 wrong \(100%\)"):
+        Lessons(root).promote("bad")
+    # Made active by hand, it comes back by itself.
+    LearnedGuards(root.path).put(bad.model_copy(update={"stage": "active"}))
+    [line] = Lessons(root).learn()
+    assert line.startswith("bad: active -> experiment, went back by itself")
+
+
+async def test_a_job_ends_once_the_store_has_its_traces(
+    temporal: Client, root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_STORE_URL", "postgresql://127.0.0.1:1/db")
+    async with serving(temporal, root, Habit(2)) as jobs:
+        handle = await jobs.start(job(set=hook(tmp_path / "rule.sh")))
+        status = await jobs.until(handle, waiting=bool)
+        assert status["waiting"]["reason"] == "dependency"
+        monkeypatch.delenv("LONGHAUL_STORE_URL")
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert len(traces_of(root, handle.id)) == 2
+
+
+async def test_a_job_that_is_cancelled_leaves_its_traces(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    question: Call = ("request_clarification", {"question": "Black?", "default": "Yes."})
+
+    def work(view: View) -> Sequence[Call]:
+        return [("write_file", {"path": "scratch/a.md", "content": "a"}), question]
+
+    async with serving(temporal, root, Short({"Work": work})) as jobs:
+        handle = await jobs.start(job(set=hook(tmp_path / "rule.sh")))
+        await jobs.until(handle, status="waiting")
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle)
+    assert [row.path for row in traces_of(root, handle.id)] == ["scratch/a.md"]
+
+
+async def test_a_job_without_a_refusal_opens_no_store(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        await done(jobs)
+    assert not Store(root).is_begun
+
+
+async def test_learning_runs_as_a_workflow(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        handle = await jobs.start(kind="Learning")
+        assert await jobs.result(handle) == {"lines": []}

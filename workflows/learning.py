@@ -1,0 +1,34 @@
+"""Learning as a workflow, for a Temporal Schedule: one pass over the traces of all jobs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+
+from protocol.learning import LearnRequest, Learnt
+from workflows.steps import HEARTBEAT
+
+ATTEMPTS = 8
+"""The schedule comes again; until then a store may be back."""
+
+
+@workflow.defn(name="Learning")
+class Learning:
+    """Makes proposals from traces, and moves guards as their figures say. No input."""
+
+    @workflow.run
+    async def run(self, *given: Any) -> dict[str, Any]:
+        """One pass; its result is a line for each thing that was done."""
+        learnt: Learnt = await workflow.execute_activity(
+            "learn",
+            LearnRequest(),
+            result_type=Learnt,
+            start_to_close_timeout=timedelta(minutes=30),
+            heartbeat_timeout=HEARTBEAT,
+            retry_policy=RetryPolicy(maximum_attempts=ATTEMPTS),
+            summary="learn from traces",
+        )
+        return learnt.model_dump()

@@ -1,0 +1,85 @@
+"""What a job notes for later jobs to learn from: pure functions of its record.
+
+Notes wait in the record, which nothing loses, until they are handed to the store together: a
+refusal costs no activity of its own.
+"""
+
+from __future__ import annotations
+
+from protocol.record import JobRecord
+from protocol.traces import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
+
+FLUSHED_AT = 20
+"""Notes that are handed over at once, wherever the phase stands."""
+
+
+def note(
+    job: JobRecord,
+    type: TraceType,
+    source: Source,
+    by: str,
+    what_happened: str,
+    *,
+    what_was_correct: str = "",
+    why: str = "",
+    tool: str = "",
+    path: str | None = None,
+    trial: bool = False,
+) -> None:
+    """Note what happened, for the store.
+
+    Args:
+        job: At the step at which it happened.
+        type: What kind of trace it is.
+        source: What kind of thing decided.
+        by: Its name: that of the guard, hook, gate or pattern.
+        what_happened: In a sentence or two.
+        what_was_correct: What should have been done, or is to be done now.
+        why: The reason that was given.
+        tool: The tool that was called, if one was.
+        path: The file that it named, if it did.
+        trial: Whether a guard on trial would have refused what was let through.
+    """
+    current = job.state.phase.current
+    job.noted += 1
+    trace = Trace(
+        key=f"{job.run}.{job.noted}",
+        type=type,
+        source=source,
+        guard=by,
+        tool=tool,
+        path=_short(path or ""),
+        stage="experiment" if trial else "",
+        what_happened=_short(what_happened),
+        what_was_correct=_short(what_was_correct),
+        why=_short(why),
+        step=job.step,
+        phase=job.state.phase.number,
+        todo=_short(current.content) if current else "",
+        commit=job.commit,
+        at=int(job.clock),
+    )
+    job.traces = [*job.traces, trace]
+
+
+def due(job: JobRecord) -> bool:
+    """Whether notes are to be handed over now: there are many, or the job rests for a while."""
+    if is_full(job) and job.waiting is None:
+        return True
+    # Those that the store did not take go again with the next that are due.
+    fresh = job.traces[job.deferred_traces :]
+    if not fresh:
+        return False
+    rests = job.waiting is not None and not job.waiting.trying
+    turned = fresh[0].phase != job.state.phase.number
+    return len(fresh) >= FLUSHED_AT or rests or turned
+
+
+def is_full(job: JobRecord) -> bool:
+    """Whether there are as many as a job may carry along."""
+    return len(job.traces) >= MOST_KEPT
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…"
