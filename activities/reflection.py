@@ -36,7 +36,8 @@ PATH = "experiences.md"
 MOST_CHARACTERS = 1200
 ISSUE_CHARACTERS = 600
 AGAIN = (
-    "\n\nYour last answer named no file, tool, todo or step, so that nobody could act on it:\n{text}"
+    "\n\nYour last answer named no file, tool, todo or step, so that nobody could act on it:\n"
+    "{text}"
     "\n\nAnswer again, and name them."
 )
 _PLACE = re.compile(r"\b(?:step|todo|phase|page|line)\s+\d+\b", re.IGNORECASE)

@@ -31,8 +31,8 @@ class PhaseLoop(Completion):
     async def step(self) -> None:
         """Carry out the next call of the reply at hand, or ask the model for a reply."""
         job = self.job
-        if issue := job.lesson:
-            await self.reflect(issue)
+        if lesson := job.lesson:
+            await self.reflect(lesson)
             job.lesson = ""
         elif job.review:
             await self._go_on_reviewing(job.review)
