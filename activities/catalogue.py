@@ -20,6 +20,7 @@ from activities.reflection import Reflecting
 from activities.review import Reviewing
 from activities.shown import show_call_activity
 from activities.tool_calls import remote_activity, tool_activities
+from activities.traces.storing import traces_activity
 
 
 def all_activities(root: Root, connect: Connect = connect) -> list[Callable[..., Any]]:
@@ -42,6 +43,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         Reflecting(root, connect).reflect,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,
+        traces_activity(root),
         *recovery_activities(root),
         *project_activities(root),
     ]

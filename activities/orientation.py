@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import shorten
 from typing import Any
 
@@ -15,11 +16,19 @@ TOOL_LINE = 120
 """Characters that a deferred tool has in the system prompt."""
 
 
-def first_messages(snapshot: Snapshot, issue: str, page: str) -> list[dict[str, Any]]:
+def first_messages(
+    snapshot: Snapshot, issue: str, page: str, traces: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """System prompt and first message of the phase in the snapshot's state.
 
     `workspace.md` is in the system prompt as it is now and stays so for the phase: what does
     not change can be cached by the provider.
+
+    Args:
+        snapshot: The phase's beginning.
+        issue: What went wrong, after a rewind.
+        last_page: Archive page of the phase before.
+        traces: What other jobs noted in situations like this one, a line each.
     """
     config, phase = snapshot.config, snapshot.state.phase
     limits = config.limits
@@ -49,6 +58,7 @@ def first_messages(snapshot: Snapshot, issue: str, page: str) -> list[dict[str, 
         issue=issue,
         away=sorted(config.away),
         experience=last_experience(snapshot),
+        traces="\n".join(f"- {line}" for line in traces),
         scope=clip(
             "\n".join(f"- {item.told}" for item in snapshot.state.scope),
             PART_TOKENS,

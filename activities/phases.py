@@ -32,6 +32,7 @@ from activities.snapshot import Snapshot
 from activities.stores.turning import after_rewind
 from activities.summary import workspace_summary
 from activities.tools.context import no_heartbeat
+from activities.traces.recalling import recalled
 from config.schema import AgentConfig
 from protocol.endings import Transitioned, TransitionRequest
 from protocol.requests import Usage
@@ -113,7 +114,9 @@ class Phases:
         snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
         snapshot.note_changes(before)
         snapshot.shelve_conversation(finished.phase.number)
-        snapshot.begin_conversation(*first_messages(snapshot, issue, last_page))
+        snapshot.begin_conversation(
+            *first_messages(snapshot, issue, last_page, recalled(self._root, snapshot, issue))
+        )
         at = scheduled_at()
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
         commit = snapshot.save(story, at)

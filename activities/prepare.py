@@ -46,6 +46,7 @@ from activities.tools import Tool, select
 from activities.tools.context import no_heartbeat
 from activities.tools.equipment import check_servers, toolbox
 from activities.tools.offering import tools_of
+from activities.traces.recalling import recalled
 from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
 from protocol.payloads import Fork
@@ -93,7 +94,9 @@ class Preparation:
     def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
         begun = self._forked(request, request.fork) if request.fork else self._first(request)
         snapshot, config, state = begun.snapshot, begun.snapshot.config, begun.snapshot.state
-        snapshot.begin_conversation(*first_messages(snapshot, "", begun.last_page))
+        snapshot.begin_conversation(
+            *first_messages(snapshot, "", begun.last_page, recalled(self._root, snapshot))
+        )
         at = scheduled_at()
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)

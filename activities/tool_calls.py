@@ -159,6 +159,8 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
         root=guards.root,
         job=job_id(),
         key=attempt_key(),
+        project=snapshot.link.id if snapshot.link else "",
+        commit=snapshot.commit,
         at=order(),
         heartbeat=no_heartbeat if local else activity.heartbeat,
         waited=waited,

@@ -95,6 +95,8 @@ class ModelReply(Moved):
     """The guard that does not accept it."""
     refusal: str = ""
     """Why not, for the model."""
+    trials: list[str] = Field(default_factory=list)
+    """Guards on trial that would not have accepted it."""
 
 
 class CompactRequest(At):
@@ -144,6 +146,8 @@ class Guarded(Data):
     """What a person is asked; the call was neither run nor recorded."""
     bypassed: str = ""
     """The guard whose refusal was passed over."""
+    trials: list[str] = Field(default_factory=list)
+    """Guards on trial that would have refused it."""
     remarks: list[str] = Field(default_factory=list)
     """What else was decided, a line each, for people."""
 

@@ -10,8 +10,12 @@ from protocol.state import Data
 
 TraceType = Literal["violation", "correction", "decision", "approval", "outcome"]
 Source = Literal["guard", "gate", "hook", "person", "detector", "agent"]
-MOST_CHARACTERS = 600
+MOST_CHARACTERS = 400
 """Of each text of a trace."""
+MOST_AT_A_TIME = 25
+"""Traces that are handed over together."""
+MOST_KEPT = 100
+"""Traces that a job keeps while the store is away; with more it waits."""
 
 
 class Trace(Data):
@@ -24,6 +28,10 @@ class Trace(Data):
     guard: str = ""
     """Name of the guard, hook, gate or pattern."""
     tool: str = ""
+    path: str = ""
+    """The file that was meant, if one was."""
+    stage: Literal["", "experiment"] = ""
+    """`experiment`: nothing was refused, a guard on trial would have."""
     what_happened: str
     what_was_correct: str = ""
     why: str = ""

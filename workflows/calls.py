@@ -15,6 +15,7 @@ from protocol.record import JobRecord, Waiting
 from protocol.requests import Call, Usage
 from protocol.state import Todo
 from protocol.tools import ToolRoute
+from protocol.traces import MOST_AT_A_TIME
 from workflows import budget, course, guards, parking, questions, stuck, traces
 from workflows.parking import StepFailed
 from workflows.steps import Steps
@@ -50,16 +51,18 @@ class Calls:
         What it does not take stays in the record and goes again with the next.
         """
         job = self.job
-        if not job.traces:
-            return True
-        try:
-            await self.steps.store_traces(job)
-        except StepFailed as failed:
-            if not job.deferred_traces:
-                self.notice(f"traces are kept for later: {failed.message}")
-            job.deferred_traces = len(job.traces)
-            return False
-        job.traces, job.deferred_traces = [], 0
+        while handed := job.traces[:MOST_AT_A_TIME]:
+            try:
+                await self.steps.store_traces(job, handed)
+            except StepFailed as failed:
+                if not job.deferred_traces:
+                    self.notice(f"traces are kept for later: {failed.message}")
+                job.deferred_traces = len(job.traces)
+                if traces.is_full(job) and job.waiting is None:
+                    job.waiting = parking.STORE
+                return False
+            job.traces = job.traces[len(handed) :]
+            job.deferred_traces = max(0, job.deferred_traces - len(handed))
         return True
 
     async def reflect(self, issue: str, call: int | None = None) -> None:
@@ -164,9 +167,11 @@ class Calls:
             return False
         reply = await self.steps.tool(job, call, route, refusal, answer, approved=self._approved)
         if reply.asks:
+            if questions.approval_at_hand(job) is None:
+                guards.tried(job, reply.trials, call.tool, call.path)
             await self.ask_person(call, route, reply.asks, guard=reply.guard)
             return False
-        for line in guards.heed(job, reply, call.tool, reply.error or ""):
+        for line in guards.heed(job, reply, call.tool, reply.error or "", call.path):
             self.notice(line)
         job.move_to(reply.commit)
         if not route.local and not refusal:
@@ -198,8 +203,11 @@ class Calls:
             self._note_refusal(call, gate, why)
 
     def _note_refusal(self, call: Call, gate: str, why: str) -> None:
-        happened = f"{call.tool[:60]} was refused"
-        traces.note(self.job, "violation", "gate", gate, happened, why=why, tool=call.tool[:60])
+        tool = call.tool[:60]
+        happened = f"{tool} was refused"
+        traces.note(
+            self.job, "violation", "gate", gate, happened, why=why, tool=tool, path=call.path
+        )
 
     async def _deny(self, call: Call, gate: str, why: str) -> None:
         """Answer a call for which no tool is run."""
@@ -266,8 +274,10 @@ class Calls:
             return False
         ending = await self.steps.judge_ending(job, route, points, approved=self._approved)
         if ending.asks:
+            if questions.approval_at_hand(job) is None:
+                guards.tried(job, ending.trials, call.tool, call.path)
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
-        for line in guards.heed(job, ending, call.tool, ending.refusal):
+        for line in guards.heed(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
         if ending.refusal:
             job.stop_hook_active = "job_complete" in points

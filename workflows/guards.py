@@ -6,6 +6,7 @@ They are asked in activities, where the content is; a gate's or phase's own rule
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from protocol.record import JobRecord
@@ -16,33 +17,44 @@ from workflows import traces
 REPLY = "Not run: your reply was not accepted. {refusal}"
 
 
-def refused(job: JobRecord, guard: str, what: str, why: str, *, hook: bool = False) -> str:
+def refused(
+    job: JobRecord, guard: str, what: str, why: str, *, path: str | None = None, hook: bool = False
+) -> str:
     """Count and note a refusal; gives the line that people see.
 
     The caller counts the refusal as one of the job's where the call is recorded.
     """
     job.refused = {**job.refused, guard: job.refused.get(guard, 0) + 1}
     source: Source = "hook" if hook else "guard"
-    traces.note(job, "violation", source, guard, f"{what} was refused", why=why, tool=what)
+    happened = f"{what} was refused"
+    traces.note(job, "violation", source, guard, happened, why=why, tool=what, path=path)
     return f"step {job.step}: guard {guard} refused {what}: {' '.join(why.split())[:200]}"
 
 
-def heed(job: JobRecord, told: Guarded, what: str, why: str) -> list[str]:
+def heed(job: JobRecord, told: Guarded, what: str, why: str, path: str | None = None) -> list[str]:
     """Take in what the guards of a call decided; gives the lines that people see."""
     lines = [f"step {job.step}: {remark}" for remark in told.remarks]
     if told.bypassed:
-        lines.append(passed_over(job, told.bypassed, what))
+        lines.append(passed_over(job, told.bypassed, what, path))
     if told.guard:
-        lines.append(refused(job, told.guard, what, why, hook=told.hook))
+        lines.append(refused(job, told.guard, what, why, path=path, hook=told.hook))
+    tried(job, told.trials, what, path)
     return lines
 
 
-def passed_over(job: JobRecord, guard: str, what: str) -> str:
+def tried(job: JobRecord, trials: Sequence[str], what: str, path: str | None = None) -> None:
+    """Note what guards on trial would have refused; it was not."""
+    for guard in trials:
+        happened = f"{what} would have been refused"
+        traces.note(job, "violation", "guard", guard, happened, tool=what, path=path, trial=True)
+
+
+def passed_over(job: JobRecord, guard: str, what: str, path: str | None = None) -> str:
     """A bypass is used up; gives the line that people see."""
     reason = job.bypasses.get(guard, "")
     job.bypasses = {name: why for name, why in job.bypasses.items() if name != guard}
     happened = f"{what} was let through"
-    traces.note(job, "approval", "person", guard, happened, why=reason, tool=what)
+    traces.note(job, "approval", "person", guard, happened, why=reason, tool=what, path=path)
     return f"step {job.step}: bypass of {guard} let {what} through" + (
         f" ({reason[:200]})" if reason else ""
     )

@@ -299,8 +299,10 @@ class Job(Signals):
 
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Write down that the job was cancelled; only the server can then close it so."""
+        keeping = asyncio.create_task(self._loop.keep_traces())
         with suppress(asyncio.CancelledError):
-            await asyncio.shield(self._loop.keep_traces())
+            await asyncio.shield(keeping)
+        await keeping
         try:
             closing = asyncio.create_task(
                 self._steps.close(self._job, "cancelled", reason=reason, request_cancel=by_signal)

@@ -107,6 +107,7 @@ class PhaseLoop(Completion):
             job.correction = reply.refusal
             job.reply_refused = guards.REPLY.format(refusal=reply.refusal)
             self.notice(guards.refused(job, reply.guard, "a reply", reply.refusal))
+        guards.tried(job, reply.trials, "a reply")
         self._watch(course.after_reply(job.course, reply.calls))
 
     async def _carry_out(self, call: Call) -> None:

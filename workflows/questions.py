@@ -145,14 +145,17 @@ def take(job: JobRecord, letter: Letter) -> str | None:
         named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
         said = "approved" if approval.approved else "denied"
         happened = f"A person {said} {approval.tool}: {named}"
+        # What a person does not want is a correction, from which a guard may be made.
         traces.note(
             job,
-            "approval",
+            "approval" if approval.approved else "correction",
             "person",
             approval.guard,
             happened,
+            what_was_correct="" if approval.approved else approval.reason,
             why=approval.reason,
             tool=approval.tool,
+            path=approval.arguments.get("path"),
         )
         if approval.approved and approval.reason:
             job.correction = f"A person approved {approval.tool}: {approval.reason[:1500]}"

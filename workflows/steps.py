@@ -48,7 +48,7 @@ from protocol.requests import (
 from protocol.starting import Prepared, PrepareRequest
 from protocol.state import Data
 from protocol.tools import ToolRoute
-from protocol.traces import Stored, StoreTraces
+from protocol.traces import Stored, StoreTraces, Trace
 from workflows import replies
 from workflows.parking import StepFailed
 
@@ -255,16 +255,16 @@ class Steps:
             attempts=0,
         )
 
-    async def store_traces(self, job: JobRecord) -> Stored:
-        """Hand the job's notes to the store, which takes each once."""
+    async def store_traces(self, job: JobRecord, handed: list[Trace]) -> Stored:
+        """Hand notes of the job to the store, which takes each once."""
         request = StoreTraces(
             root=job.root,
             agent=job.agent,
             task=job.title,
             project=job.project,
-            traces=job.traces,
+            traces=handed,
         )
-        count = len(job.traces)
+        count = len(handed)
         return await self._regular(
             "store_traces",
             request,

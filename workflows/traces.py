@@ -7,7 +7,7 @@ refusal costs no activity of its own.
 from __future__ import annotations
 
 from protocol.record import JobRecord
-from protocol.traces import MOST_CHARACTERS, Source, Trace, TraceType
+from protocol.traces import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
 
 FLUSHED_AT = 20
 """Notes that are handed over at once, wherever the phase stands."""
@@ -23,6 +23,8 @@ def note(
     what_was_correct: str = "",
     why: str = "",
     tool: str = "",
+    path: str | None = None,
+    trial: bool = False,
 ) -> None:
     """Note what happened, for the store.
 
@@ -35,6 +37,8 @@ def note(
         what_was_correct: What should have been done, or is to be done now.
         why: The reason that was given.
         tool: The tool that was called, if one was.
+        path: The file that it named, if it did.
+        trial: Whether a guard on trial would have refused what was let through.
     """
     current = job.state.phase.current
     job.noted += 1
@@ -44,6 +48,8 @@ def note(
         source=source,
         guard=by,
         tool=tool,
+        path=_short(path or ""),
+        stage="experiment" if trial else "",
         what_happened=_short(what_happened),
         what_was_correct=_short(what_was_correct),
         why=_short(why),
@@ -58,13 +64,20 @@ def note(
 
 def due(job: JobRecord) -> bool:
     """Whether notes are to be handed over now: there are many, or the job rests for a while."""
-    if not job.traces:
+    if is_full(job) and job.waiting is None:
+        return True
+    # Those that the store did not take go again with the next that are due.
+    fresh = job.traces[job.deferred_traces :]
+    if not fresh:
         return False
     rests = job.waiting is not None and not job.waiting.trying
-    turned = job.traces[0].phase != job.state.phase.number
-    # Those that the store did not take go again with the next that are due.
-    fresh = len(job.traces) - job.deferred_traces
-    return fresh > 0 and (fresh >= FLUSHED_AT or rests or turned)
+    turned = fresh[0].phase != job.state.phase.number
+    return len(fresh) >= FLUSHED_AT or rests or turned
+
+
+def is_full(job: JobRecord) -> bool:
+    """Whether there are as many as a job may carry along."""
+    return len(job.traces) >= MOST_KEPT
 
 
 def _short(text: str) -> str:

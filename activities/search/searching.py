@@ -89,7 +89,9 @@ def search(
         except EmbeddingsFailed as error:
             note = _partly(str(error)) if meaning else f"Found by words alone: {error}."
         with index.showing(files, heartbeat):
-            rankings = [index.by_words(asked, under, DEPTH)] if (asked := _asked(query)) else []
+            rankings = (
+                [index.by_words(asked, under, DEPTH)] if (asked := asked_words(query)) else []
+            )
             if meaning is not None:
                 rankings.append(_nearest(meaning, *index.vectors(meaning.model, under)))
             best = _fused(rankings)[:limit]
@@ -137,7 +139,7 @@ def _under(files: Files, path: str) -> tuple[bytes, bytes]:
     return name + b"/", name + b"0"
 
 
-def _asked(query: str) -> str:
+def asked_words(query: str) -> str:
     """The query for FTS5: any of its words, which in quotes have no meaning in its language."""
     words = list(dict.fromkeys(_WORD.findall(query.lower())))[:QUERY_WORDS]
     return " OR ".join(f'"{word}"' for word in words)

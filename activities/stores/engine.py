@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -38,6 +39,20 @@ class Store:
         self._root = root
         given = url or os.environ.get(VARIABLE, "").strip()
         self._given = given or f"sqlite:///{root.path / '.longhaul' / 'store.sqlite3'}"
+
+    @property
+    def address(self) -> str:
+        """Which store it is, for what is kept by store in memory; may hold a password."""
+        return self._given
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether it may hold anything: a file that is not there yet holds nothing."""
+        try:
+            url = self._url()
+        except StoreAway:
+            return True
+        return url.drivername != "sqlite" or Path(url.database or "").exists()
 
     @property
     def shown(self) -> str:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -67,4 +68,34 @@ CITATIONS = Table(
     ForeignKeyConstraint(
         ["job", "requirement"], ["requirements.job", "requirements.id"], ondelete="CASCADE"
     ),
+)
+
+TRACES = Table(
+    "traces",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),  # a job's run and a number, or a call's key
+    Column("project", Text, nullable=False),  # empty: the job is nobody's but its own
+    Column("job", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("task", Text, nullable=False),
+    Column("phase", Integer, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("at", BigInteger, nullable=False),  # epoch seconds
+    Column("type", Text, nullable=False),
+    Column("todo", Text, nullable=False),
+    Column("what_happened", Text, nullable=False),
+    Column("what_was_correct", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("guard", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("stage", Text, nullable=False),  # `experiment`: nothing was refused
+    Column("checkpoint", Text, nullable=False),
+    Column("scope", Text, nullable=False),  # `project` or `universal`
+    Column("retrieved", Integer, nullable=False),  # how often it was shown to an agent
+    Column("embedding", LargeBinary),  # half-precision floats
+    Column("embedded_by", Text),  # the model's name
+    Index("traces_of_job", "job"),
 )

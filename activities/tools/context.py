@@ -52,6 +52,10 @@ class ToolContext:
     """The job's id."""
     key: str
     """Idempotency key of this call: retries share it; reset, rewind and fork do not."""
+    project: str = ""
+    """The project it works for, if it does."""
+    commit: str = ""
+    """The checkpoint that it starts from."""
     at: int = 0
     """When the call was scheduled, epoch milliseconds by the server: a later call, a later time."""
     heartbeat: Callable[[], None] = field(default=no_heartbeat)

@@ -1,0 +1,113 @@
+"""Traces in the store: each key once, whoever hands it over how often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from activities.stores.schema import TRACES
+
+T = TRACES.c
+PLAIN = [column for column in T if column.name not in ("embedding", "embedded_by")]
+OVERLAP = 200
+"""Numbers before the newest one that are looked at again: a transaction that took its number
+earlier may have ended later."""
+
+
+def keep(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Put in those whose `key` is not there yet; how many that were."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    count = 0
+    for row in rows:
+        given = {name: _storable(value) for name, value in row.items()}
+        put = dialect.insert(TRACES).values(**{"scope": "project", "retrieved": 0, **given})
+        made = connection.execute(put.on_conflict_do_nothing(index_elements=["key"]))
+        count += made.rowcount
+    return count
+
+
+def newer(connection: Connection, id: int) -> Sequence[Row[Any]]:
+    """The traces from shortly before that number and all universal ones, oldest first."""
+    wanted = or_(T.id > id - OVERLAP, T.scope == "universal")
+    return connection.execute(select(*PLAIN).where(wanted).order_by(T.id)).all()
+
+
+def of_job(connection: Connection, job: str) -> Sequence[Row[Any]]:
+    """A job's traces in the order in which they came about."""
+    found = select(*PLAIN).where(T.job == job)
+    return connection.execute(found.order_by(T.at, T.step, T.id)).all()
+
+
+def some(
+    connection: Connection,
+    *,
+    job: str = "",
+    type: str = "",
+    guard: str = "",
+    limit: int | None = None,
+) -> Sequence[Row[Any]]:
+    """The traces of which all that is given holds, newest first."""
+    wanted = select(*PLAIN).order_by(T.id.desc()).limit(limit)
+    for column, value in ((T.job, job), (T.type, type), (T.guard, guard)):
+        if value:
+            wanted = wanted.where(column == value)
+    return connection.execute(wanted).all()
+
+
+def find(connection: Connection, id: int) -> Row[Any] | None:
+    """The trace of that number."""
+    return connection.execute(select(*PLAIN).where(T.id == id)).first()
+
+
+def count_retrieved(connection: Connection, ids: Sequence[int]) -> None:
+    """These were shown to an agent."""
+    counted = update(TRACES).where(T.id.in_(ids)).values(retrieved=T.retrieved + 1)
+    connection.execute(counted)
+
+
+def make_universal(connection: Connection, id: int) -> bool:
+    """Let every project find a trace; whether there is one of that number."""
+    made = connection.execute(update(TRACES).where(T.id == id).values(scope="universal"))
+    return made.rowcount > 0
+
+
+def shares(connection: Connection, job: str = "") -> tuple[int, int]:
+    """How many traces there are, and how many of them were ever retrieved."""
+    wanted = select(func.count(), func.count().filter(T.retrieved > 0))
+    if job:
+        wanted = wanted.where(T.job == job)
+    every, shown = connection.execute(wanted.select_from(TRACES)).one()
+    return every, shown
+
+
+def without_vector(connection: Connection, model: str, limit: int) -> Sequence[Row[Any]]:
+    """Traces that have no embedding of this model, newest first."""
+    lacking = or_(T.embedded_by.is_(None), T.embedded_by != model)
+    return connection.execute(
+        select(*PLAIN).where(lacking).order_by(T.id.desc()).limit(limit)
+    ).all()
+
+
+def keep_vectors(connection: Connection, model: str, vectors: Mapping[int, bytes]) -> None:
+    """Keep the embeddings of these traces."""
+    for id, vector in vectors.items():
+        values = {"embedding": vector, "embedded_by": model}
+        connection.execute(update(TRACES).where(T.id == id).values(values))
+
+
+def vectors(connection: Connection, model: str, known: int) -> dict[int, bytes]:
+    """Embeddings of this model by id, when there are more than are known; else nothing."""
+    of_model = T.embedded_by == model
+    counted = select(func.count()).select_from(TRACES).where(of_model)
+    if connection.execute(counted).scalar_one() == known:
+        return {}
+    found = connection.execute(select(T.id, T.embedding).where(of_model))
+    return {row.id: row.embedding for row in found}
+
+
+def _storable(value: Any) -> Any:
+    # PostgreSQL takes no zero byte in a text.
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value

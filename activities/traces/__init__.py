@@ -1,0 +1,1 @@
+"""Traces: kept in the store, found again by the situation at hand."""

@@ -1,0 +1,172 @@
+"""Traces found by the situation at hand: by words and, where there are any, by embeddings.
+
+The words are indexed in this process's memory, from the store's rows: the first search reads them
+all, each further one only what came since. So it is the same with every database.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row
+
+from activities.checkpoints import Root
+from activities.search.embedding import EmbeddingsFailed, Matrix, embedder
+from activities.search.searching import DAMPING, DEPTH, asked_words
+from activities.stores import traces as rows
+from activities.stores.engine import Store
+from activities.traces.telling import situation
+from config.schema import Embeddings
+
+EMBEDDED_AT_A_TIME = 256
+"""Traces that one search embeds at most; those that are left are found by words."""
+NEAR = 0.2
+"""Likeness below which a trace is not near in meaning."""
+_indices: dict[str, Index] = {}
+_making = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who searches: what a trace of another project or agent is not for."""
+
+    job: str
+    agent: str
+    project: str = ""
+
+    def may_see(self, row: Row[Any]) -> bool:
+        """Traces of the own project; without one those of the same agent; universal ones."""
+        if row.scope == "universal":
+            return True
+        if self.project:
+            return bool(row.project == self.project)
+        return not row.project and bool(row.agent == self.agent)
+
+
+@dataclass
+class Index:
+    """The words of a store's traces; one for each store in a process."""
+
+    rows: dict[int, Row[Any]] = field(default_factory=dict)
+    newest: int = 0
+    model: str = ""
+    vectors: dict[int, Matrix] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    base: sqlite3.Connection = field(
+        default_factory=lambda: sqlite3.connect(":memory:", check_same_thread=False)
+    )
+
+    def __post_init__(self) -> None:
+        self.base.execute(
+            "CREATE VIRTUAL TABLE words USING fts5"
+            "(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
+        )
+
+    def take(self, found: Sequence[Row[Any]]) -> None:
+        """Enter those that are not here yet."""
+        new = [row for row in found if row.id not in self.rows]
+        self.base.executemany(
+            "INSERT INTO words (rowid, text) VALUES (?, ?)",
+            [(row.id, situation(row)) for row in new],
+        )
+        # All of them: their scope may have changed.
+        self.rows.update((row.id, row) for row in found)
+        self.newest = max(self.newest, *(row.id for row in new)) if new else self.newest
+
+    def by_words(self, query: str, reader: Reader) -> list[int]:
+        """The best by BM25 that the reader may see."""
+        asked = asked_words(query)
+        if not asked:
+            return []
+        found = self.base.execute(
+            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY round(bm25(words), 9), rowid",
+            (asked,),
+        )
+        best: list[int] = []
+        for (id,) in found:
+            if reader.may_see(self.rows[id]):
+                best.append(id)
+                if len(best) == DEPTH:
+                    break
+        return best
+
+    def by_meaning(self, vector: Matrix, reader: Reader) -> list[int]:
+        """The nearest that the reader may see."""
+        ids = [id for id in self.vectors if id in self.rows and reader.may_see(self.rows[id])]
+        if not ids:
+            return []
+        scores = np.round(np.stack([self.vectors[id] for id in ids]) @ vector, 4)
+        far: list[float] = (-scores).tolist()
+        ranked = sorted(zip(far, ids, strict=True))
+        return [id for score, id in ranked[:DEPTH] if -score >= NEAR]
+
+
+def find(
+    root: Root,
+    reader: Reader,
+    query: str,
+    limit: int,
+    *,
+    embeddings: Embeddings | None = None,
+    others_only: bool = False,
+) -> list[Row[Any]]:
+    """The traces that fit a situation best, best first.
+
+    Args:
+        root: Whose store is searched.
+        reader: Who asks.
+        query: The situation, in words.
+        limit: Most traces.
+        embeddings: The agent's endpoint; None searches by words alone.
+        others_only: Without those of the reader's own job.
+
+    Raises:
+        StoreAway: the store does not answer.
+    """
+    store = Store(root)
+    with _making:
+        index = _indices.setdefault(store.address, Index())
+    with index.lock:
+        index.take(store.run(lambda connection: rows.newer(connection, index.newest)))
+        rankings = [index.by_words(query, reader)]
+        if embeddings is not None:
+            rankings.append(_meant(store, index, reader, query, embeddings))
+        best = [index.rows[id] for id in _fused(rankings)]
+    fitting = [row for row in best if not (others_only and row.job == reader.job)]
+    return fitting[:limit]
+
+
+def _meant(
+    store: Store, index: Index, reader: Reader, query: str, embeddings: Embeddings
+) -> list[int]:
+    try:
+        made = embedder(embeddings)
+        vector = made.embed([query])[0]
+        model = f"{made.name} {len(vector)}"
+        lacking = store.run(lambda c: rows.without_vector(c, model, EMBEDDED_AT_A_TIME))
+        for at in range(0, len(lacking), made.batch):
+            batch = lacking[at : at + made.batch]
+            halves = made.embed([situation(row) for row in batch]).astype("<f2")
+            kept = {row.id: half.tobytes() for row, half in zip(batch, halves, strict=True)}
+            store.run(lambda c, kept=kept: rows.keep_vectors(c, model, kept))  # type: ignore[misc]
+    except EmbeddingsFailed:
+        return []
+    if index.model != model:
+        index.model, index.vectors = model, {}
+    for id, data in store.run(lambda c: rows.vectors(c, model, len(index.vectors))).items():
+        index.vectors[id] = np.frombuffer(data, dtype="<f2").astype(np.float32)
+    return index.by_meaning(vector, reader)
+
+
+def _fused(rankings: list[list[int]]) -> list[int]:
+    """Best first; among equals those found by words, so that an exact term comes first."""
+    scores: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, id in enumerate(ranking, 1):
+            scores[id] = scores.get(id, 0.0) + 1 / (DAMPING + rank)
+    return sorted(scores, key=lambda id: -round(scores[id], 9))

@@ -1,0 +1,57 @@
+"""What the system looks up before a phase is planned: what others ran into in such a situation."""
+
+from __future__ import annotations
+
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.opening import job_id
+from activities.plan import parse_plan
+from activities.snapshot import Snapshot
+from activities.stores import traces as rows
+from activities.stores.away import StoreAway
+from activities.stores.engine import Store
+from activities.traces.finding import Reader, find
+from activities.traces.telling import told
+
+RECALLED = 5
+SITUATION_CHARACTERS = 2000
+
+
+def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
+    """The traces of other jobs that fit best, a line each; none for phases that do not plan.
+
+    A job's own stand in its archive. So what a job's checkpoints hold depends on what other jobs
+    left in the store and on nothing else. A store that is away holds up no phase.
+    """
+    config, store = snapshot.config, Store(root)
+    if snapshot.state.phase.kind != "strategic" or not store.is_begun:
+        return []
+    reader = reader_of(snapshot)
+    try:
+        found = find(
+            root,
+            reader,
+            _situation(snapshot, issue),
+            RECALLED,
+            embeddings=config.embeddings,
+            others_only=True,
+        )
+        if found:
+            store.run(lambda c: rows.count_retrieved(c, [row.id for row in found]))
+    except StoreAway as error:
+        activity.logger.warning("a phase begins without traces: %s", error)
+        return []
+    return [told(row, "summary") for row in found]
+
+
+def reader_of(snapshot: Snapshot) -> Reader:
+    """The job as one that searches traces."""
+    project = snapshot.link.id if snapshot.link else ""
+    return Reader(job_id(), snapshot.config.name, project)
+
+
+def _situation(snapshot: Snapshot, issue: str) -> str:
+    ahead = next((phase for phase in parse_plan(snapshot.text("plan.md")) if phase.open), None)
+    parts = (issue, ahead.name if ahead else "", snapshot.text("instructions.md"))
+    return "\n".join(filter(None, parts))[:SITUATION_CHARACTERS]

@@ -1,0 +1,67 @@
+"""What jobs noted goes into the store: the `store_traces` activity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Row
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.failures import failure, typed
+from activities.guards.secrets import redact
+from activities.heartbeats import heartbeats_from_thread
+from activities.opening import check_root, job_id
+from activities.stores import traces as rows
+from activities.stores.away import StoreAway
+from activities.stores.engine import Store
+from protocol.traces import Stored, StoreTraces, Trace
+
+TOLD = ("task", "todo", "what_happened", "what_was_correct", "why", "path", "tool")
+"""What people and models wrote: it may hold a credential."""
+
+
+def traces_activity(root: Root) -> Callable[[StoreTraces], Stored]:
+    """The `store_traces` activity."""
+
+    @activity.defn(name="store_traces")
+    def store_traces(request: StoreTraces) -> Stored:
+        """Put a job's notes into the store, each once."""
+        with typed(), heartbeats_from_thread():
+            check_root(root, request.root)
+            made = [row_of(job_id(), request, trace) for trace in request.traces]
+            try:
+                return Stored(count=Store(root).run(lambda c: rows.keep(c, made)))
+            except StoreAway as away:
+                # It was tried twice; the job keeps them and comes again.
+                raise failure("Dependency", str(away)) from away
+
+    return store_traces
+
+
+def row_of(job: str, request: StoreTraces, trace: Trace) -> dict[str, Any]:
+    """A trace as the store has it, without credentials."""
+    row = {
+        **trace.model_dump(exclude={"commit"}),
+        "checkpoint": trace.commit,
+        "job": job,
+        "agent": request.agent,
+        "task": request.task,
+        "project": request.project,
+    }
+    return without_credentials(row)
+
+
+def without_credentials(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with everything hidden in its texts that looks like one."""
+    return row | {name: redact(row[name]) for name in TOLD}
+
+
+def traces_of(root: Root, job: str) -> Sequence[Row[Any]]:
+    """A job's traces in the store, in the order in which they came about.
+
+    Raises:
+        StoreAway: the store does not answer.
+    """
+    return Store(root).run(lambda connection: rows.of_job(connection, job))

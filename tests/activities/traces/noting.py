@@ -1,0 +1,32 @@
+"""Traces for the store, without a job."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from temporalio.testing import ActivityEnvironment
+
+from activities.checkpoints import Root
+from activities.traces.storing import traces_activity
+from protocol.traces import Stored, StoreTraces, Trace
+
+
+def trace(number: int, what: str = "", **details: Any) -> Trace:
+    base: dict[str, Any] = {
+        "key": f"run.{number}", "type": "violation", "source": "guard", "guard": "log-reading",
+        "tool": "read_file", "what_happened": what or f"read_file was refused for log {number}",
+        "why": "It has more than 1,000 lines.", "step": number, "phase": 2, "todo": "Read the log.",
+        "commit": "c" * 40, "at": 1_700_000_000 + number,
+    }  # fmt: skip
+    return Trace(**base | details)
+
+
+def store(root: Root, *traces: Trace, job: str = "job", **details: Any) -> int:
+    """As the workflow hands them over."""
+    env: Any = ActivityEnvironment()
+    env.info = dataclasses.replace(env.info, workflow_id=job)
+    base: dict[str, Any] = {"root": root.id, "agent": "generalist", "task": "Mend the server"}
+    request = StoreTraces(**base | details, traces=list(traces))
+    stored: Stored = env.run(traces_activity(root), request)
+    return stored.count

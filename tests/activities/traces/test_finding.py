@@ -1,0 +1,92 @@
+"""Search over past situations: what fits, who may see it, how quick and how short it is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.checkpoints import Root
+from activities.stores import traces as rows
+from activities.stores.engine import Store
+from activities.tokens import count
+from activities.traces.finding import Reader, find
+from activities.traces.telling import told
+from tests.activities.traces.noting import store, trace
+
+READER = Reader("other", "generalist")
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    return Root.open(tmp_path / "root", create=True)
+
+
+def found(root: Root, query: str, reader: Reader = READER, **details: Any) -> list[str]:
+    return [row.key for row in find(root, reader, query, 5, **details)]
+
+
+def test_the_trace_that_fits_the_situation_comes_first(root: Root) -> None:
+    store(root, trace(1, "deploy.log was read whole"), trace(2, "the table was dropped", why=""))
+    assert found(root, "reading logs")[0] == "run.1"
+    assert found(root, "dropping tables") == ["run.2"]
+
+
+def test_what_came_since_the_last_search_is_found(root: Root) -> None:
+    store(root, trace(1, "tea"))
+    assert found(root, "tea") == ["run.1"]
+    store(root, trace(2, "coffee"))
+    assert found(root, "coffee") == ["run.2"]
+
+
+def test_without_a_project_an_agent_finds_what_its_own_jobs_left(root: Root) -> None:
+    store(root, trace(1, "tea"))
+    store(root, trace(2, "tea"), agent="coder")
+    store(root, trace(3, "tea"), project="shop")
+    assert found(root, "tea") == ["run.1"]
+    assert found(root, "tea", Reader("x", "coder", "shop")) == ["run.3"]
+
+
+def test_a_universal_trace_is_found_by_all(root: Root) -> None:
+    store(root, trace(1, "tea"), project="shop")
+    assert found(root, "tea") == []
+    Store(root).run(lambda connection: rows.make_universal(connection, 1))
+    assert found(root, "tea") == ["run.1"]
+
+
+def test_a_job_is_told_of_others_alone_when_a_phase_is_planned(root: Root) -> None:
+    store(root, trace(1, "tea"))
+    store(root, trace(2, "tea"), job="other")
+    assert found(root, "tea", others_only=True) == ["run.1"]
+
+
+def test_words_of_the_search_language_mean_nothing(root: Root) -> None:
+    store(root, trace(1, "tea"))
+    assert found(root, 'tea" OR * NEAR(') == ["run.1"]
+    assert found(root, "-- ''") == []
+
+
+def test_ten_thousand_traces_are_searched_within_a_tenth_of_a_second(root: Root) -> None:
+    made = [trace(n, f"read_file was refused for log {n} of host {n % 97}") for n in range(10_000)]
+    store(root, *made)
+    find(root, READER, "warm", 5)
+    taken = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        hits = find(root, READER, "a refused read_file of a log of host 13 in the server", 20)
+        taken.append(time.perf_counter() - begun)
+        assert len(hits) == 20
+    assert min(taken) < 0.1
+
+
+def test_each_level_of_detail_has_its_size(root: Root) -> None:
+    long = "An explanation that goes on and on, with paths such as output/a/b/c.md. " * 5
+    store(root, trace(1, long, why=long, what_was_correct=long, guard="g" * 64, tool="t" * 60))
+    store(root, trace(2))
+    for row in find(root, READER, "explanation refused", 5):
+        assert count(told(row, "metadata")) < 25
+        assert count(told(row, "summary")) <= 100
+        assert row.why[:50] in told(row, "full")

@@ -1,0 +1,64 @@
+"""The tools for traces, as an agent calls them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.traces.storing import traces_of
+from tests.activities.standing import Standing
+from tests.activities.traces.noting import store, trace
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    return Standing.begin(tmp_path)
+
+
+def call(job: Standing, name: str, **arguments: Any) -> str:
+    return job.call(name, **arguments)
+
+
+def test_a_decision_is_recorded_once_and_found(job: Standing) -> None:
+    said = call(job, "store_trace", decision="Chose green tea.", why="Black is out of stock.")
+    assert said == "Recorded."
+    again = job.run("store_trace", job.request(commit=_before(job)), local=False)
+    assert again.ok
+    [row] = traces_of(job.root, "job")
+    assert (row.type, row.source, row.phase, row.todo) == ("decision", "agent", 2, "Step 1.")
+    assert "Chose green tea." in call(job, "query_traces", query="which tea")
+    assert [row.retrieved for row in traces_of(job.root, "job")] == [1]
+
+
+def test_one_trace_is_shown_whole(job: Standing) -> None:
+    store(job.root, trace(1, "deploy.log was read whole"), job="other")
+    named = call(job, "query_traces", query="log", level="metadata")
+    assert named == "T1 violation log-reading read_file"
+    shown = call(job, "get_trace", id="T1")
+    assert "what happened: deploy.log was read whole" in shown
+    assert "job other, phase 2, step 1" in shown
+
+
+def test_a_trace_of_another_project_is_not_shown(job: Standing) -> None:
+    store(job.root, trace(1), job="other", project="shop")
+    assert call(job, "get_trace", id="T1").startswith("Error: There is no trace T1.")
+
+
+def test_a_decision_made_while_the_store_is_away_is_recorded_later(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_STORE_URL", "postgresql://127.0.0.1:1/db")
+    assert "Deferred" in call(job, "store_trace", decision="Tea.", why="Thirst.")
+    assert "Go on without." in call(job, "query_traces", query="tea")
+    monkeypatch.delenv("LONGHAUL_STORE_URL")
+    call(job, "store_trace", decision="Cake.", why="Hunger.")
+    told = [row.what_happened for row in traces_of(job.root, "job")]
+    assert sorted(told) == ["Cake.", "Tea."]
+
+
+def _before(job: Standing) -> str:
+    """The checkpoint before the newest call."""
+    return job.open().checkpoints.log(job.commit, 2)[1].id
