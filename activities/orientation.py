@@ -27,7 +27,7 @@ def first_messages(
     Args:
         snapshot: The phase's beginning.
         issue: What went wrong, after a rewind.
-        last_page: Archive page of the phase before.
+        page: Archive page of the phase before.
         traces: What other jobs noted in situations like this one, a line each.
     """
     config, phase = snapshot.config, snapshot.state.phase
