@@ -17,6 +17,7 @@ from activities.phases import Phases
 from activities.prepare import Preparation
 from activities.projects.working import project_activities
 from activities.recovery import recovery_activities
+from activities.reflection import Reflecting
 from activities.review import Reviewing
 from activities.shown import show_call_activity
 from activities.tool_calls import remote_activity, tool_activities
@@ -40,6 +41,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         show_call_activity(root),
         endings_activity(root),
         Phases(root, connect).transition,
+        Reflecting(root, connect).reflect,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,
         traces_activity(root),

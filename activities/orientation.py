@@ -17,7 +17,7 @@ TOOL_LINE = 120
 
 
 def first_messages(
-    snapshot: Snapshot, issue: str, last_page: str, traces: Sequence[str] = ()
+    snapshot: Snapshot, issue: str, page: str, traces: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
     """System prompt and first message of the phase in the snapshot's state.
 
@@ -27,7 +27,7 @@ def first_messages(
     Args:
         snapshot: The phase's beginning.
         issue: What went wrong, after a rewind.
-        last_page: Archive page of the phase before.
+        page: Archive page of the phase before.
         traces: What other jobs noted in situations like this one, a line each.
     """
     config, phase = snapshot.config, snapshot.state.phase
@@ -57,6 +57,7 @@ def first_messages(
         description=phase.description,
         issue=issue,
         away=sorted(config.away),
+        experience=last_experience(snapshot),
         traces="\n".join(f"- {line}" for line in traces),
         scope=clip(
             "\n".join(f"- {item.told}" for item in snapshot.state.scope),
@@ -66,10 +67,19 @@ def first_messages(
         instructions=_part(snapshot, "instructions.md"),
         summary=_part(snapshot, "workspace_summary.md"),
         plan=_part(snapshot, "plan.md"),
-        archive_name=_last_page(snapshot),
-        archive=clip(last_page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
+        archive_name=last_page(snapshot),
+        archive=clip(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
     )
     return [{"role": "system", "content": system}, {"role": "user", "content": first}]
+
+
+def last_experience(snapshot: Snapshot) -> str:
+    """The last attempt that failed and what was learned of it; empty when none has."""
+    entries = snapshot.text("experiences.md").split("\n## ")
+    if len(entries) < 2:
+        return ""
+    text = clip(entries[-1].strip(), PART_TOKENS, 'read_file("experiences.md") shows all')
+    return f"The last attempt, and what was learned of it (experiences.md):\n\n{text}"
 
 
 def _part(snapshot: Snapshot, path: str) -> str:
@@ -77,7 +87,8 @@ def _part(snapshot: Snapshot, path: str) -> str:
     return clip(text, PART_TOKENS, f'read_file("{path}") shows all')
 
 
-def _last_page(snapshot: Snapshot) -> str:
+def last_page(snapshot: Snapshot) -> str:
+    """Path of the newest archive page; empty when there is none."""
     if snapshot.files.entry("archive") is None:
         return ""
     pages = [

@@ -191,7 +191,10 @@ def _restore(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
     snapshot.state.scope = base.state.scope
     if with_files:
         since = base.state.phase.number
+        lessons = snapshot.bytes("experiences.md")
         snapshot.files = with_undone_pages(base.files, snapshot.files, since)
+        if lessons is not None:
+            snapshot.files = snapshot.files.write("experiences.md", lessons)
 
 
 def _consume_todos(files: Files, phase: Phase) -> Files:

@@ -285,6 +285,7 @@ def _limits(config: AgentConfig) -> JobLimits:
         named
         | {
             "stuck": config.stuck,
+            "reflection": config.reflection,
             "review": ReviewLimits(attempts=config.review.attempts, calls=config.review.calls)
             if config.review
             else None,

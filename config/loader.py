@@ -34,7 +34,7 @@ OFFERED = frozenset(
     {
         *("agent", "description", "number", "kind", "name", "bootstrap", "issue", "instructions"),
         *("forked", "min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
-        *("archive_name", "archive", "deferred", "scope", "away", "traces"),
+        *("archive_name", "archive", "deferred", "scope", "away", "traces", "experience"),
     }
 )
 """Names that templates may use (`activities.orientation`)."""

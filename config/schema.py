@@ -97,6 +97,10 @@ class Prompts(Section):
     tactical: str = Field(description="Template of the system prompt of tactical phases.")
     orientation: str = Field(description="Template of the first message of a phase.")
     archive_summary: str = Field(description="Prompt that summarises a phase for its archive page.")
+    reflection_assumption: str = Field(
+        description="Prompt that asks which assumption made an attempt fail."
+    )
+    reflection_prevention: str = Field(description="Prompt that asks what would prevent it.")
     context_summary: str = Field(
         description="Prompt that summarises the older part of a conversation."
     )
@@ -271,6 +275,10 @@ class AgentFile(Section):
         default_factory=dict, description="What models charge, by the model's name."
     )
     stuck: StuckFigures = Field(default_factory=StuckFigures)
+    reflection: bool = Field(
+        True,
+        description="Whether the model is asked, after an attempt that failed, what it teaches.",
+    )
     review: Review | None = Field(
         None, description="Who verifies a completion, in a fresh context; null: nobody."
     )

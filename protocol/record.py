@@ -128,6 +128,10 @@ class JobRecord(Data):
     rewinds: int = 0
     failed: str = ""
     """What went wrong with the attempt before; empty once a phase of work has come to its end."""
+    reflected: int = 0
+    """The step after the one at which an attempt was last reflected on."""
+    lesson: str = ""
+    """What made the attempt fail that this job goes on from; empty once it is reflected on."""
     refusals: int = 0
     refused_completions: int = 0
     """Calls of `job_complete` in a row that were refused in this phase."""

@@ -53,6 +53,8 @@ class JobLimits(Data):
     phase: Budget = Field(default_factory=lambda: Budget(model_calls=500))
     output_tokens: int = 8000
     """The most that one reply may have."""
+    reflection: bool = False
+    """Whether attempts that fail are reflected on."""
     review: ReviewLimits | None = None
     price: Price | None = None
     """The model's; None when it is not known, and then there is no limit on cost."""

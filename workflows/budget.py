@@ -66,6 +66,12 @@ def summary_call(job: JobRecord) -> Reservation:
     return model_call(prompt, job.limits.output_tokens, job.limits.price)
 
 
+def reflection(job: JobRecord) -> Reservation:
+    """For the two questions of a reflection, each of which may be asked twice."""
+    one = summary_call(job)
+    return Reservation(model_calls=4, tokens=4 * one.tokens, cost=4 * one.cost)
+
+
 def compaction(job: JobRecord) -> Reservation:
     """For a summary of the older conversation, which may be asked for twice."""
     one = model_call(job.context, job.limits.output_tokens, job.limits.price)

@@ -65,6 +65,32 @@ class Calls:
             job.deferred_traces = max(0, job.deferred_traces - len(handed))
         return True
 
+    async def reflect(self, issue: str, call: int | None = None) -> None:
+        """Learn from an attempt that failed; one that cannot be reflected on goes by without."""
+        job = self.job
+        again = job.reflected == job.step + 1
+        if again or not job.limits.reflection or budget.over(job, budget.reflection(job)):
+            return
+        try:
+            made = await self.steps.reflect(job, issue, call)
+        except StepFailed as failed:
+            self.notice(f"step {job.step}: no reflection. {failed.message}")
+            return
+        job.move_to(made.commit)
+        job.at, job.context = made.at, made.context
+        job.reflected = job.step + 1
+        job.spend(made.usage)
+        by = "generic reflection" if made.generic else "reflection"
+        traces.note(
+            job,
+            "outcome",
+            "agent",
+            by,
+            made.assumption,
+            what_was_correct=made.prevention,
+            why=made.issue,
+        )
+
     async def _may_close(self) -> bool:
         """Whether the store has all that was noted; if not, the job waits for it."""
         kept = await self.keep_traces()

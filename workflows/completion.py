@@ -57,6 +57,7 @@ class Completion(Calls):
             job.sent_back += 1
             if limits and job.sent_back >= limits.attempts:
                 job.waiting = parking.REVIEW
+            await self.reflect(review.findings)
 
     async def _ask_reviewer(self, review: Review, limits: ReviewLimits) -> None:
         job, number = self.job, review.calls + 1

@@ -100,6 +100,8 @@ class Job(Signals):
             self._inbox.notice(line)
         if asked.project:
             job.project = asked.project.id
+            if asked.fork:
+                job.lesson = " ".join(asked.project.handoff.inputs.results)[:2000]
         self._show(job)
         return job
 

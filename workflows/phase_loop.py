@@ -31,7 +31,10 @@ class PhaseLoop(Completion):
     async def step(self) -> None:
         """Carry out the next call of the reply at hand, or ask the model for a reply."""
         job = self.job
-        if job.review:
+        if lesson := job.lesson:
+            await self.reflect(lesson)
+            job.lesson = ""
+        elif job.review:
             await self._go_on_reviewing(job.review)
         elif job.next_call < len(job.calls):
             await self._carry_out(job.calls[job.next_call])
@@ -163,6 +166,7 @@ class PhaseLoop(Completion):
             return
         if await self._kept_from(call, route, []):
             return
+        await self.reflect("", job.next_call)
         await self.turn("rewind", outcome="rewound", call=job.next_call)
 
     async def _force_rewind(self, issue: str) -> None:
@@ -173,6 +177,7 @@ class PhaseLoop(Completion):
                 update={"message": f"{issue} The job has used up its rewinds."}
             )
             return
+        await self.reflect(issue)
         await self.turn("rewind", outcome="rewound", issue=issue)
         self.notice(f"stuck: went back. {issue}")
 

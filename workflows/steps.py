@@ -27,6 +27,7 @@ from protocol.endings import (
     TransitionRequest,
 )
 from protocol.record import JobRecord, Timer, Waiting
+from protocol.reflection import Reflected, ReflectRequest
 from protocol.requests import (
     LOST_WORKERS,
     At,
@@ -224,6 +225,20 @@ class Steps:
         )
         return await self._regular(
             "close_job", request, Closed, story(job, f"job {outcome}"), TEN_MINUTES, 4
+        )
+
+    async def reflect(self, job: JobRecord, issue: str, call: int | None) -> Reflected:
+        """What the attempt that failed teaches; never worth holding the job up."""
+        request = ReflectRequest(**self.at(job), issue=issue[:2000])
+        if call is not None:
+            request.call = call
+        return await self._regular(
+            "reflect",
+            request,
+            Reflected,
+            story(job, "reflection"),
+            seconds=job.limits.model_seconds * 2 + 60,
+            attempts=2,
         )
 
     async def review(self, job: JobRecord, number: int, *, last: bool) -> ReviewReply:

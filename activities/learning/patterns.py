@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Row
 
-from activities.search import likeness
+from activities.requirements.likeness import likeness
 
 ALIKE = 0.5
 """Likeness by letters from which two situations are the same."""

@@ -14,7 +14,7 @@ from activities.rehearsal import Reply, Request, call, rehearse
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, close, job
 
-REVIEWED = {"review": {"agent": "reviewer", "attempts": 2, "calls": 3}}
+REVIEWED = {"reflection": False, "review": {"agent": "reviewer", "attempts": 2, "calls": 3}}
 FINDINGS = "output/tea.md says nothing of the water."
 
 

@@ -1,0 +1,95 @@
+"""An attempt that failed: what is asked of the model, what is kept, what the next attempt sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.rehearsal import Reply, Request, rehearse
+from activities.rehearsal.wire import Answer, Failure
+from activities.stores.engine import Store
+from activities.stores.traces import of_job
+from tests.workflows.serving import serving
+
+TEA = {"agent": "generalist", "instructions": "Write a guide on tea.", "items": ["green tea"]}
+GENERIC = "One should plan better and be more careful."
+ASSUMPTION = "It was assumed that notes/step_01.md names the source; write_file showed it does not."
+PREVENTION = "Read documents/ before todo 1 and note the source in workspace.md."
+
+
+@dataclass
+class Failing:
+    """Gives its first list of work up, and answers what it is asked about that."""
+
+    reflections: list[Answer]
+    asked: list[Request] = field(default_factory=list)
+    rewound: bool = False
+    after: list[Request] = field(default_factory=list)
+
+    def __call__(self, request: Request) -> Answer:
+        system = str(request["messages"][0]["content"])
+        if "assumption" in system[:400] and not request.get("tools"):
+            self.asked.append(request)
+            return self.reflections[min(len(self.asked), len(self.reflections)) - 1]
+        if "tactical phase" in system[:100] and not self.rewound:
+            self.rewound = True
+            return Reply(calls=[("todo_rewind", {"issue": "No source is named."})])
+        if self.rewound:
+            self.after.append(request)
+        return rehearse(request)
+
+
+def said(*texts: str) -> list[Answer]:
+    return [Reply(content=text) for text in texts]
+
+
+async def test_two_questions_and_the_next_attempt_knows(temporal: Client, root: Root) -> None:
+    model = Failing(said(ASSUMPTION, PREVENTION))
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        first, second = (str(request["messages"][-1]["content"]) for request in model.asked)
+        assert "No source is named." in first
+        assert ASSUMPTION not in first
+        # The wish to mend is kept out of the analysis, and goes by it.
+        assert ASSUMPTION in second
+        kept = jobs.snapshot(handle, result["checkpoint"]).text("experiences.md")
+        for told in ("No source is named.", ASSUMPTION, PREVENTION):
+            assert told in kept
+            assert told in str(next(r for r in model.after if r.get("tools"))["messages"][1])
+        rows = Store(root).run(lambda connection: of_job(connection, handle.id))
+        assert [row.what_happened for row in rows if row.guard == "reflection"] == [ASSUMPTION]
+
+
+async def test_what_names_nothing_is_asked_for_once_more(temporal: Client, root: Root) -> None:
+    model = Failing(said(GENERIC, ASSUMPTION, GENERIC, GENERIC))
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        result = await jobs.result(handle)
+        assert len(model.asked) == 4
+        assert GENERIC in str(model.asked[1]["messages"][-1]["content"])
+        assert ASSUMPTION in jobs.snapshot(handle, result["checkpoint"]).text("experiences.md")
+        rows = Store(root).run(lambda connection: of_job(connection, handle.id))
+        assert [row.why for row in rows if row.guard == "generic reflection"]
+
+
+async def test_without_an_answer_the_job_goes_back_all_the_same(
+    temporal: Client, root: Root
+) -> None:
+    model = Failing([Failure(400, "no")])
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        status = await jobs.until(handle, rewinds=1)
+        assert any("no reflection" in notice for notice in status["notices"])
+        assert (await jobs.result(handle))["status"] == "completed"
+
+
+async def test_the_configuration_can_leave_it_out(temporal: Client, root: Root) -> None:
+    model = Failing(said(ASSUMPTION))
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**TEA, "set": {"reflection": False}})
+        assert (await jobs.result(handle))["rewinds"] == 1
+        assert model.asked == []
