@@ -10,6 +10,7 @@ from activities.closing import Closing
 from activities.context.compaction import Compacting
 from activities.facts import facts_activity
 from activities.guards.endings import endings_activity
+from activities.judge import Judging
 from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
 from activities.phases import Phases
@@ -38,6 +39,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         show_call_activity(root),
         endings_activity(root),
         Phases(root, connect).transition,
+        Judging(root, connect).judge_phase,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,
         *recovery_activities(root),

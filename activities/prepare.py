@@ -50,7 +50,7 @@ from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
 from protocol.payloads import Fork
 from protocol.search_attributes import NAMES
-from protocol.starting import JobLimits, Prepared, PrepareRequest, ReviewLimits
+from protocol.starting import JobLimits, JudgeLimits, Prepared, PrepareRequest, ReviewLimits
 from protocol.state import MAX_ITEMS, JobState, Phase, PhaseKind
 from protocol.tools import ToolRoute
 
@@ -275,6 +275,9 @@ def _limits(config: AgentConfig) -> JobLimits:
             "stuck": config.stuck,
             "review": ReviewLimits(attempts=config.review.attempts, calls=config.review.calls)
             if config.review
+            else None,
+            "judge": JudgeLimits(attempts=config.judge.attempts, phases=config.judge.phases)
+            if config.judge
             else None,
             "model_seconds": max(model.timeout_seconds for model in config.models),
             "output_tokens": max(model.max_output_tokens for model in config.models),

@@ -13,6 +13,7 @@ and, where there are any,
     reasoning/      what the model returned of its reasoning, by step
     history/        the conversations of earlier phases, by number
     review/         the conversation of the last review of a completion
+    judge/          what the judge said of phases, by step
     project.json    what a project handed over to this job (`protocol.handoffs.ProjectLink`)
 
 Opening and saving cost what changed, not what is there: parts nobody touched keep their ids.
@@ -89,6 +90,7 @@ class Snapshot:
     reasoning: Files
     history: Files
     review: Files
+    judge: Files
     link: ProjectLink | None = None
 
     @classmethod
@@ -109,6 +111,7 @@ class Snapshot:
             reasoning=empty,
             history=empty,
             review=empty,
+            judge=empty,
         )
         snapshot.pin(config)
         return snapshot
@@ -143,6 +146,7 @@ class Snapshot:
             files(b"reasoning"),
             files(b"history"),
             files(b"review"),
+            files(b"judge"),
             _link(store, parts.get(b"project.json")),
         )
 
@@ -160,6 +164,7 @@ class Snapshot:
             b"reasoning": self.reasoning,
             b"history": self.history,
             b"review": self.review,
+            b"judge": self.judge,
         }
         empty = EMPTY_TREE.hex()
         folders |= {name: part for name, part in extra.items() if part.id != empty}
@@ -203,6 +208,11 @@ class Snapshot:
         """Keep what the model returned of its reasoning at this step, for the record."""
         raw = Raw(FILE, self.checkpoints.store.write_blob(text.encode()))
         self.reasoning = self.reasoning.with_raw((f"{self.state.step:06d}.md",), raw)
+
+    def keep_judgement(self, text: str) -> None:
+        """Keep what the judge said at this step, for the record."""
+        raw = Raw(FILE, self.checkpoints.store.write_blob(text.encode()))
+        self.judge = self.judge.with_raw((f"{self.state.step:06d}.md",), raw)
 
     def changed_since(self, step: int) -> list[str]:
         """Paths changed after that step, those changed last at the end."""

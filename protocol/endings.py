@@ -134,6 +134,20 @@ class Closed(Moved):
     result: JobResult
 
 
+class JudgeRequest(At):
+    """Asks the judge about the phase that the call would end, once its gate has passed."""
+
+    call: int
+    since: str
+    """The phase's start checkpoint."""
+
+
+class Judged(Moved):
+    usage: Usage
+    refusal: str = ""
+    """Why the phase may not end; empty for a yes."""
+
+
 class ReviewRequest(At):
     """One reply of the reviewer to the call of `job_complete` that passed its gate."""
 

@@ -35,6 +35,14 @@ class ReviewLimits(Data):
     """Replies that one review may take."""
 
 
+class JudgeLimits(Data):
+    """When a judge is asked whether a phase may end."""
+
+    attempts: int
+    """Noes in a phase before the job waits for a person."""
+    phases: list[PhaseKind]
+
+
 class JobLimits(Data):
     """Figures of the agent's configuration that workflow code enforces."""
 
@@ -54,6 +62,7 @@ class JobLimits(Data):
     output_tokens: int = 8000
     """The most that one reply may have."""
     review: ReviewLimits | None = None
+    judge: JudgeLimits | None = None
     price: Price | None = None
     """The model's; None when it is not known, and then there is no limit on cost."""
     stuck: StuckFigures = Field(default_factory=StuckFigures)
