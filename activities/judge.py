@@ -20,6 +20,7 @@ from activities.phase_diff import phase_diff
 from activities.plain import plain
 from activities.snapshot import Snapshot
 from activities.tokens import clip
+from activities.volatile import without_volatile
 from config.schema import PhaseJudge, Problem
 from protocol.endings import Judged, JudgeRequest
 
@@ -98,12 +99,17 @@ def question(snapshot: Snapshot, call: int, since: str) -> str:
     for todo in phase.todos:
         notes = todo.notes or (snapshot.argument(call, "notes") if todo is phase.current else "")
         lines.append(f"{todo.id}. {todo.content}" + (f"\n   Notes: {notes}" if notes else ""))
+    volatile = snapshot.config.shell.volatile
     before = Snapshot.load(snapshot.checkpoints, since).files
     parts = {
         TASK: _clipped(snapshot.text("instructions.md")),
         f"The phase: {phase.name}": _clipped(phase.description),
         "Its todos": _clipped("\n".join(lines)),
-        "What it changed": phase_diff(before, snapshot.files, DIFF_TOKENS),
+        "What it changed": phase_diff(
+            without_volatile(before, volatile),
+            without_volatile(snapshot.files, volatile),
+            DIFF_TOKENS,
+        ),
     }
     return "\n\n".join(f"# {heading}\n\n{text or 'nothing'}" for heading, text in parts.items())
 

@@ -175,7 +175,11 @@ class Preparation:
                 hand_over(self._root, snapshot, request.project)
             snapshot.files = _with_pages(snapshot.files, config, tools)
             summary = workspace_summary(
-                snapshot.files, snapshot.changes, snapshot.state, no_heartbeat
+                snapshot.files,
+                snapshot.changes,
+                snapshot.state,
+                no_heartbeat,
+                config.shell.volatile,
             )
             snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
         snapshot.note_changes(before)

@@ -30,6 +30,7 @@ from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
 from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.context.view import Compaction, View
 from activities.conversation import Conversation
+from activities.volatile import without_volatile
 from config.schema import AgentConfig
 from protocol.handoffs import ProjectLink
 from protocol.state import JobState
@@ -152,13 +153,30 @@ class Snapshot:
 
     def save(self, message: str, at: int) -> str:
         """Write the tree and its commit; the id is a function of content, parent and date."""
+        parents = [self.commit] if self.commit else []
+        tree = self._tree(self.files, self.reads, self.changes)
+        self.commit = self.checkpoints.commit(tree.hex(), parents, message, at)
+        return self.commit
+
+    @property
+    def compared(self) -> str:
+        """Hex id of the tree without volatile paths: equal for two runs of the same steps.
+
+        Where there are none it is the checkpoint's own tree.
+        """
+        patterns = self.config.shell.volatile
+        kept = [without_volatile(part, patterns) for part in (self.files, self.reads, self.changes)]
+        return self._tree(*kept).hex()
+
+    def _tree(self, workspace: Files, reads: Files, changes: Files) -> bytes:
+        """The whole of the job, with these in place of its own."""
         store = self.checkpoints.store
         state = store.write_blob(self.state.model_dump_json(exclude_defaults=True).encode())
         folders = {
             b"conversation": self.conversation.files,
-            b"files": self.files,
-            b"reads": self.reads,
-            b"changes": self.changes,
+            b"files": workspace,
+            b"reads": reads,
+            b"changes": changes,
         }
         extra = {
             b"reasoning": self.reasoning,
@@ -177,10 +195,7 @@ class Snapshot:
         if self.link:
             link = self.link.model_dump_json(exclude_defaults=True).encode()
             parts[b"project.json"] = Raw(FILE, store.write_blob(link))
-        tree = build(store, parts)
-        parents = [self.commit] if self.commit else []
-        self.commit = self.checkpoints.commit(tree.hex(), parents, message, at)
-        return self.commit
+        return build(store, parts)
 
     @property
     def view(self) -> View:

@@ -128,6 +128,7 @@ class JobResult(Data):
     usage: Usage = Field(default_factory=Usage)
     checkpoint: str = ""
     tree: str = ""
+    """Of the checkpoint, without the paths that are declared volatile (`shell.volatile`)."""
 
 
 class Closed(Moved):

@@ -144,7 +144,13 @@ def delete_file(context: ToolContext, path: Path) -> str:
 @tool("files", effect="writes", local=False, seconds=60, owns=("workspace_summary.md",))
 def generate_workspace_summary(context: ToolContext) -> str:
     """Bring workspace_summary.md up to date: every file with purpose and size, and progress."""
-    text = workspace_summary(context.files, context.changes, context.state, context.heartbeat)
+    text = workspace_summary(
+        context.files,
+        context.changes,
+        context.state,
+        context.heartbeat,
+        context.config.shell.volatile,
+    )
     _write(context, "workspace_summary.md", text)
     return f"Wrote {len(text):,} characters to workspace_summary.md."
 
