@@ -52,6 +52,8 @@ def once(
     else:
         try:
             text, after = run()
+            # Kept by its id alone: what it stands for has to be on the disk before.
+            after.store.flush()
             outcome = {"text": text, "files": after.id}
         except ToolError as error:
             outcome = {"error": str(error)}

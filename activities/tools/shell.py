@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -47,12 +48,7 @@ def run_command(
     if seconds > config.seconds:
         raise ToolError(f"timeout may be at most {config.seconds} seconds here.")
 
-    def run() -> tuple[str, Files]:
-        made = _run(context, command, seconds)
-        # Kept by its id alone before the checkpoint is made.
-        context.files.store.flush()
-        return made
-
+    run = partial(_run, context, command, seconds)
     if config.network:
         kept = Replies(context.files.store.path)
         text, context.files = effects.once(kept, context.key, context.files, run)
