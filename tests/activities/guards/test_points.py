@@ -97,6 +97,18 @@ def test_a_guard_may_not_accept_a_reply(tmp_path: Path) -> None:
     assert guards.reply("Here is the tea.") is None
 
 
+def test_one_refusal_of_a_call_is_passed_over_and_not_one_at_each_point(tmp_path: Path) -> None:
+    field = {"path": ["*.json"], "field": "tested"}
+    job = begin(
+        tmp_path,
+        rule(name="before", match={"tool": ["write_file"]}),
+        rule(name="change", match={"changes": field}),
+    )
+    job.reply(("write_file", json.dumps({"path": "a.json", "content": '{"tested": true}'})))
+    reply = job.run("write_file", job.request(bypass=["before", "change"]))
+    assert (reply.ok, reply.bypassed, reply.guard) == (False, "before", "change")
+
+
 def end(job: Standing, tool: str, points: list[str], **details: Any) -> Ending:
     arguments = {"summary": "s", "deliverables": [], "confidence": 1} if "job" in tool else {}
     job.reply((tool, json.dumps(arguments)))
