@@ -12,12 +12,12 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
+from activities.errors import ToolError
 from activities.failures import typed
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
-from activities.tools.context import ToolError
 from activities.tools.equipment import toolbox
 from protocol.requests import ShowCallRequest, ShownCall
 

@@ -8,8 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.checkpoints import Entry, Files
+from activities.errors import ToolError
 from activities.summary import workspace_summary
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 
 Path = Annotated[str, Field(description="Path relative to the workspace, with / between parts.")]

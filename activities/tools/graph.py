@@ -13,12 +13,13 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from activities.errors import ToolError, Unreached
 from activities.graph import Graph, GraphAway, GraphRefused, Limits, Query, Rows, open_graph
 from activities.graph.checking import violations
 from activities.graph.names import likeness, normalised
 from activities.graph.reading import ordered, refusal
 from activities.graph.statements import get_node, put_node, put_relation
-from activities.tools.context import ToolContext, ToolError, Unreached
+from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 from config.graphing import JOB, GraphSchema, NodeKind
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Files
-from activities.effects import MAY_HAVE_HAPPENED, Unreached, once
+from activities.effects import MAY_HAVE_HAPPENED, once
+from activities.errors import ToolError, Unreached
 from activities.model.replies import Replies
-from activities.tools.context import ToolError
 from tests.activities.standing import Standing
 
 
