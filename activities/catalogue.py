@@ -10,6 +10,7 @@ from activities.closing import Closing
 from activities.context.compaction import Compacting
 from activities.facts import facts_activity
 from activities.guards.endings import endings_activity
+from activities.judge import Judging
 from activities.learning.activity import learn_activity
 from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
@@ -42,6 +43,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         endings_activity(root),
         Phases(root, connect).transition,
         Reflecting(root, connect).reflect,
+        Judging(root, connect).judge_phase,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,
         traces_activity(root),

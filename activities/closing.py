@@ -53,7 +53,10 @@ class Closing:
         at_end(self._root, snapshot, request.status)
         page = archive_page(snapshot, "closed", request.reason, result.summary)
         snapshot.files = archive_phase(snapshot.files, phase, page)
-        summary = workspace_summary(snapshot.files, snapshot.changes, snapshot.state, no_heartbeat)
+        volatile = snapshot.config.shell.volatile
+        summary = workspace_summary(
+            snapshot.files, snapshot.changes, snapshot.state, no_heartbeat, volatile
+        )
         snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
         # What differs between two runs of the same steps, such as ids, is not in the file.
         told = result.model_dump_json(indent=2, exclude={"checkpoint", "tree"}) + "\n"
@@ -61,7 +64,7 @@ class Closing:
         snapshot.note_changes(before)
         at = scheduled_at()
         result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", at)
-        result.tree = snapshot.checkpoints.tree_of(result.checkpoint)
+        result.tree = snapshot.compared
         settle(self._root, snapshot, request.status, attempt_key(), last=True)
         return Closed(commit=result.checkpoint, at=at, result=result)
 

@@ -11,10 +11,8 @@ import json
 from collections.abc import Callable
 
 from activities.checkpoints import Files
+from activities.errors import ToolError, Unreached
 from activities.model.replies import Replies
-from activities.tools.context import ToolError, Unreached
-
-__all__ = ["MAY_HAVE_HAPPENED", "Unreached", "once"]
 
 MAY_HAVE_HAPPENED = (
     "The call was interrupted after it began: it may have happened, wholly or in part, or not. "
@@ -52,6 +50,8 @@ def once(
     else:
         try:
             text, after = run()
+            # Kept by its id alone: what it stands for has to be on the disk before.
+            after.store.flush()
             outcome = {"text": text, "files": after.id}
         except ToolError as error:
             outcome = {"error": str(error)}

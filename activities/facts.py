@@ -12,6 +12,7 @@ from activities import tokens
 from activities.checking import Checks
 from activities.checkpoints import FilesError, PathRefused, Root
 from activities.done_when import NO_COMMANDS, unmet
+from activities.errors import ToolError
 from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
 from activities.opening import job_id, open_snapshot, scheduled_at
@@ -20,7 +21,6 @@ from activities.projects.handing import refusals
 from activities.snapshot import Snapshot
 from activities.stores.turning import before_completion
 from activities.tools import REGISTRY, select
-from activities.tools.context import ToolError
 from protocol.endings import Facts, FactsRequest, GateFacts
 
 MAX_NAMED = 30

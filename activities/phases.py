@@ -110,7 +110,10 @@ class Phases:
         snapshot.state.phase = self._next_phase(snapshot, request)
         snapshot.state.found = []
         snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
-        summary = workspace_summary(snapshot.files, snapshot.changes, finished, no_heartbeat)
+        volatile = snapshot.config.shell.volatile
+        summary = workspace_summary(
+            snapshot.files, snapshot.changes, finished, no_heartbeat, volatile
+        )
         snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
         snapshot.note_changes(before)
         snapshot.shelve_conversation(finished.phase.number)

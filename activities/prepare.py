@@ -52,7 +52,7 @@ from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
 from protocol.payloads import Fork
 from protocol.search_attributes import NAMES
-from protocol.starting import JobLimits, Prepared, PrepareRequest, ReviewLimits
+from protocol.starting import JobLimits, JudgeLimits, Prepared, PrepareRequest, ReviewLimits
 from protocol.state import MAX_ITEMS, JobState, Phase, PhaseKind
 from protocol.tools import ToolRoute
 
@@ -180,7 +180,11 @@ class Preparation:
                 hand_over(self._root, snapshot, request.project)
             snapshot.files = _with_pages(snapshot.files, config, tools)
             summary = workspace_summary(
-                snapshot.files, snapshot.changes, snapshot.state, no_heartbeat
+                snapshot.files,
+                snapshot.changes,
+                snapshot.state,
+                no_heartbeat,
+                config.shell.volatile,
             )
             snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
         snapshot.note_changes(before)
@@ -288,6 +292,9 @@ def _limits(config: AgentConfig) -> JobLimits:
             "reflection": config.reflection,
             "review": ReviewLimits(attempts=config.review.attempts, calls=config.review.calls)
             if config.review
+            else None,
+            "judge": JudgeLimits(attempts=config.judge.attempts, phases=config.judge.phases)
+            if config.judge
             else None,
             "model_seconds": max(model.timeout_seconds for model in config.models),
             "output_tokens": max(model.max_output_tokens for model in config.models),

@@ -14,6 +14,7 @@ from temporalio import activity
 
 from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.conversation import Conversation, tool_result
+from activities.errors import ToolError
 from activities.failures import typed
 from activities.heartbeats import heartbeats
 from activities.model.asking import Asking, Question
@@ -28,7 +29,7 @@ from activities.snapshot import Snapshot
 from activities.tokens import clip, encoding_of
 from activities.tool_calls import cut
 from activities.tools import REGISTRY, Tool, select
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from config.loader import render
 from config.schema import AgentConfig, Problem
 from protocol import scope

@@ -1,4 +1,7 @@
-"""A call of the newest reply, shown to the person who is asked about it."""
+"""A call of the newest reply, shown to the person who is asked about it.
+
+What is shown goes into Temporal's history, so that nothing in it may look like a credential.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
+from activities.errors import ToolError
 from activities.failures import typed
+from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
-from activities.tools.context import ToolError
 from activities.tools.equipment import toolbox
 from protocol.requests import ShowCallRequest, ShownCall
 
@@ -34,7 +38,7 @@ def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShownCall]:
             try:
                 arguments = toolbox(snapshot.config)[called["name"]].parse(called["arguments"])
             except ToolError as problem:
-                shown.error = str(problem)[:500]
+                shown.error = redact(str(problem))[:500]
             else:
                 shown.arguments = bounded(arguments)
             return shown
@@ -43,9 +47,9 @@ def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShownCall]:
 
 
 def bounded(arguments: dict[str, Any]) -> dict[str, str]:
-    """Each argument as text; long ones are cut and say how much is missing."""
+    """Each argument as text, without credentials; long ones are cut and say how much is missing."""
     most = MAX_CHARACTERS // max(1, len(arguments))
-    return {name: _cut(_text(value), most) for name, value in arguments.items()}
+    return {name: _cut(redact(_text(value)), most) for name, value in arguments.items()}
 
 
 def _text(value: Any) -> str:

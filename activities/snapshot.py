@@ -13,6 +13,7 @@ and, where there are any,
     reasoning/      what the model returned of its reasoning, by step
     history/        the conversations of earlier phases, by number
     review/         the conversation of the last review of a completion
+    judge/          what the judge said of phases, by step
     project.json    what a project handed over to this job (`protocol.handoffs.ProjectLink`)
 
 Opening and saving cost what changed, not what is there: parts nobody touched keep their ids.
@@ -29,6 +30,7 @@ from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
 from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.context.view import Compaction, View
 from activities.conversation import Conversation
+from activities.volatile import without_volatile
 from config.schema import AgentConfig
 from protocol.handoffs import ProjectLink
 from protocol.state import JobState
@@ -89,6 +91,7 @@ class Snapshot:
     reasoning: Files
     history: Files
     review: Files
+    judge: Files
     link: ProjectLink | None = None
 
     @classmethod
@@ -109,6 +112,7 @@ class Snapshot:
             reasoning=empty,
             history=empty,
             review=empty,
+            judge=empty,
         )
         snapshot.pin(config)
         return snapshot
@@ -143,23 +147,42 @@ class Snapshot:
             files(b"reasoning"),
             files(b"history"),
             files(b"review"),
+            files(b"judge"),
             _link(store, parts.get(b"project.json")),
         )
 
     def save(self, message: str, at: int) -> str:
         """Write the tree and its commit; the id is a function of content, parent and date."""
+        parents = [self.commit] if self.commit else []
+        tree = self._tree(self.files, self.reads, self.changes)
+        self.commit = self.checkpoints.commit(tree.hex(), parents, message, at)
+        return self.commit
+
+    @property
+    def compared(self) -> str:
+        """Hex id of the tree without volatile paths: equal for two runs of the same steps.
+
+        Where there are none it is the checkpoint's own tree.
+        """
+        patterns = self.config.shell.volatile
+        kept = [without_volatile(part, patterns) for part in (self.files, self.reads, self.changes)]
+        return self._tree(*kept).hex()
+
+    def _tree(self, workspace: Files, reads: Files, changes: Files) -> bytes:
+        """The whole of the job, with these in place of its own."""
         store = self.checkpoints.store
         state = store.write_blob(self.state.model_dump_json(exclude_defaults=True).encode())
         folders = {
             b"conversation": self.conversation.files,
-            b"files": self.files,
-            b"reads": self.reads,
-            b"changes": self.changes,
+            b"files": workspace,
+            b"reads": reads,
+            b"changes": changes,
         }
         extra = {
             b"reasoning": self.reasoning,
             b"history": self.history,
             b"review": self.review,
+            b"judge": self.judge,
         }
         empty = EMPTY_TREE.hex()
         folders |= {name: part for name, part in extra.items() if part.id != empty}
@@ -172,10 +195,7 @@ class Snapshot:
         if self.link:
             link = self.link.model_dump_json(exclude_defaults=True).encode()
             parts[b"project.json"] = Raw(FILE, store.write_blob(link))
-        tree = build(store, parts)
-        parents = [self.commit] if self.commit else []
-        self.commit = self.checkpoints.commit(tree.hex(), parents, message, at)
-        return self.commit
+        return build(store, parts)
 
     @property
     def view(self) -> View:
@@ -203,6 +223,11 @@ class Snapshot:
         """Keep what the model returned of its reasoning at this step, for the record."""
         raw = Raw(FILE, self.checkpoints.store.write_blob(text.encode()))
         self.reasoning = self.reasoning.with_raw((f"{self.state.step:06d}.md",), raw)
+
+    def keep_judgement(self, text: str) -> None:
+        """Keep what the judge said at this step, for the record."""
+        raw = Raw(FILE, self.checkpoints.store.write_blob(text.encode()))
+        self.judge = self.judge.with_raw((f"{self.state.step:06d}.md",), raw)
 
     def changed_since(self, step: int) -> list[str]:
         """Paths changed after that step, those changed last at the end."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from activities.checkpoints import Entry, Files
 from activities.plain import plain
+from activities.volatile import volatile
 from protocol import scope
 from protocol.state import JobState
 
@@ -15,9 +16,17 @@ HEAD_BYTES = 4000
 
 
 def workspace_summary(
-    files: Files, changes: Files, state: JobState, heartbeat: Callable[[], None]
+    files: Files,
+    changes: Files,
+    state: JobState,
+    heartbeat: Callable[[], None],
+    unlisted: Sequence[str] = (),
 ) -> str:
-    """The text of `workspace_summary.md`. A function of the checkpoint alone: no times."""
+    """The text of `workspace_summary.md`. A function of the checkpoint alone: no times.
+
+    Args:
+        unlisted: Patterns of volatile paths, which differ from run to run.
+    """
     phase = state.phase
     done = [todo for todo in phase.todos if todo.done]
     lines = [
@@ -30,7 +39,8 @@ def workspace_summary(
         "## Files",
         "",
     ]
-    listed = [entry for entry in files.walk() if not _own(entry.path)]
+    differs = volatile(unlisted)
+    listed = [entry for entry in files.walk() if not _own(entry.path) and not differs(entry.path)]
     for entry in listed[:MAX_FILES]:
         heartbeat()
         lines.append(_line(files, changes, entry))

@@ -11,6 +11,7 @@ from temporalio.common import RawValue
 from activities import effects, fingerprints
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
 from activities.conversation import tool_result
+from activities.errors import ToolError, Unreached
 from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
 from activities.guards.judging import Outcome
@@ -23,7 +24,7 @@ from activities.plain import plain
 from activities.plan import boxes, parse_plan
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY, Tool
-from activities.tools.context import ToolContext, ToolError, Unreached, no_heartbeat
+from activities.tools.context import ToolContext, no_heartbeat
 from activities.tools.equipment import toolbox
 from activities.tools.offering import not_found_yet
 from activities.tools.ownership import in_the_way, is_system, refusal

@@ -75,7 +75,7 @@ def load_agent(
         raise Problem(f"{source}: review: {name} reviews other agents and has no reviewer itself")
     if reviews and checked.mcp:
         raise Problem(f"{source}: mcp: {name} reviews other agents, and a reviewer has no servers")
-    roles = checked.prompts.model_dump()
+    roles = checked.prompt_files
     guards = [*(folder / "agents" / agent / "guards" for agent in chain), folder / "guards"]
     return AgentConfig(
         **checked.model_dump(),
@@ -116,11 +116,11 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
     given = {key: ("set", value) for key, value in overrides.items()}
     merged = config.model_dump(include=set(AgentFile.model_fields))
     checked = _validated(merged, given, Path(config.name))
-    before, roles = config.prompts.model_dump(), checked.prompts.model_dump()
+    before, roles = config.prompt_files, checked.prompt_files
     templates = {
         role: _prompt(folder / "prompts" / file)
         for role, file in roles.items()
-        if file != before[role]
+        if file != before.get(role)
     }
     return config.model_copy(
         update={name: getattr(checked, name) for name in AgentFile.model_fields}
@@ -219,6 +219,8 @@ def _complete_models(merged: dict[str, Any], renamed: bool) -> None:
         merged["phase_models"] = {kind: complete(other) for kind, other in phases.items()}
     if isinstance(fallbacks := merged.get("fallbacks"), list):
         merged["fallbacks"] = [complete(other) for other in fallbacks]
+    if isinstance(judge := merged.get("judge"), dict):
+        merged["judge"] = {**judge, "model": complete(judge.get("model") or {})}
 
 
 def _set(merged: dict[str, Any], dotted: str, value: object) -> None:

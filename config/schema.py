@@ -242,6 +242,17 @@ class Verifier(Section):
     )
 
 
+class PhaseJudge(Section):
+    prompt: str = Field("judge.md", description="Template of its system prompt.")
+    model: ModelConfig = Field(description="The keys of model that differ.")
+    phases: list[PhaseKind] = Field(
+        ["tactical"], description="Kinds of phase at whose end it is asked."
+    )
+    attempts: int = Field(
+        3, ge=1, le=20, description="Noes in a phase before the job waits for a person."
+    )
+
+
 class AgentFile(Section):
     """`config/agents/<name>/agent.yaml` merged over what it extends."""
 
@@ -312,6 +323,11 @@ class AgentFile(Section):
         default_factory=list,
         description="Commands (build, lint, tests) that must succeed before a phase ends.",
     )
+    judge: PhaseJudge | None = Field(
+        None,
+        description="A model that sees the task and what a phase changed, and may keep the phase "
+        "from ending; null: nobody.",
+    )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
@@ -321,6 +337,12 @@ class AgentFile(Section):
         default_factory=lambda: Web.model_validate({}),
         description="What fetch_page may reach, and who web_search asks.",
     )
+
+    @property
+    def prompt_files(self) -> dict[str, str]:
+        """Template files by role."""
+        judge = {"judge": self.judge.prompt} if self.judge else {}
+        return {**self.prompts.model_dump(), **judge}
 
     @property
     def toolset(self) -> list[str]:
@@ -351,8 +373,9 @@ class AgentConfig(AgentFile):
     @property
     def models(self) -> list[ModelConfig]:
         """Every model that may be asked."""
-        reviewers = self.reviewer.models if self.reviewer else []
-        return [self.model, *self.phase_models.values(), *self.fallbacks, *reviewers]
+        others = [self.judge.model] if self.judge else []
+        others += self.reviewer.models if self.reviewer else []
+        return [self.model, *self.phase_models.values(), *self.fallbacks, *others]
 
     def model_for(self, kind: PhaseKind) -> ModelConfig:
         """The model of this kind of phase."""

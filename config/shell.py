@@ -25,6 +25,20 @@ class ShellConfig(BaseModel):
         description="Further folders that commands may read, beside the system's programs.",
     )
     seconds: int = Field(600, ge=1, le=3600, description="Most seconds of one command.")
+    volatile: list[str] = Field(
+        default_factory=lambda: [
+            "**/.git/index",
+            "**/.git/logs/**",
+            "**/__pycache__/**",
+            "**/.pytest_cache/**",
+            "**/.mypy_cache/**",
+            "**/.ruff_cache/**",
+            "**/.cache/**",
+            "**/*.log",
+        ],
+        description="Paths that commands leave and that differ from run to run. They are kept, and "
+        "left out of the tree by which a result is compared, and of workspace_summary.md.",
+    )
     cpu_seconds: int = Field(1800, ge=1, description="Most seconds of CPU time of a process.")
     memory_bytes: int = Field(
         2_000_000_000, ge=1_000_000, description="Most memory of a command's processes together."

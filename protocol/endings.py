@@ -130,10 +130,25 @@ class JobResult(Data):
     usage: Usage = Field(default_factory=Usage)
     checkpoint: str = ""
     tree: str = ""
+    """Of the checkpoint, without the paths that are declared volatile (`shell.volatile`)."""
 
 
 class Closed(Moved):
     result: JobResult
+
+
+class JudgeRequest(At):
+    """Asks the judge about the phase that the call would end, once its gate has passed."""
+
+    call: int
+    since: str
+    """The phase's start checkpoint."""
+
+
+class Judged(Moved):
+    usage: Usage
+    refusal: str = ""
+    """Why the phase may not end; empty for a yes."""
 
 
 class ReviewRequest(At):

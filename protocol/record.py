@@ -110,6 +110,15 @@ class Review(Data):
     findings: str = ""
 
 
+class Judgement(Data):
+    """What the judge says of the phase as it stands at a checkpoint."""
+
+    commit: str
+    asked: bool = False
+    refusal: str = ""
+    """Why the phase may not end; empty for a yes."""
+
+
 class JobRecord(Data):
     """Everything that survives continue-as-new, beside what checkpoints hold."""
 
@@ -139,6 +148,10 @@ class JobRecord(Data):
     """The review under way."""
     sent_back: int = 0
     """Reviews that did not accept the job, since a person last said to go on."""
+    judgement: Judgement | None = None
+    """Of the judge, on the call at hand."""
+    judged_no: int = 0
+    """Noes of the judge in this phase, since a person last said to go on."""
     refused: dict[str, int] = Field(default_factory=dict)
     """How often each guard refused."""
     bypasses: dict[str, str] = Field(default_factory=dict)

@@ -35,6 +35,14 @@ class ReviewLimits(Data):
     """Replies that one review may take."""
 
 
+class JudgeLimits(Data):
+    """When a judge is asked whether a phase may end."""
+
+    attempts: int
+    """Noes in a phase before the job waits for a person."""
+    phases: list[PhaseKind]
+
+
 class JobLimits(Data):
     """Figures of the agent's configuration that workflow code enforces."""
 
@@ -56,6 +64,7 @@ class JobLimits(Data):
     reflection: bool = False
     """Whether attempts that fail are reflected on."""
     review: ReviewLimits | None = None
+    judge: JudgeLimits | None = None
     price: Price | None = None
     """The model's; None when it is not known, and then there is no limit on cost."""
     stuck: StuckFigures = Field(default_factory=StuckFigures)

@@ -18,6 +18,8 @@ Scope = Literal["job", "phase"]
 KEYS = tuple(Budget.model_fields)
 SUMMARY_TOKENS = 20_000
 """The most that is sent for a phase's archive summary, about."""
+JUDGE_TOKENS = 30_000
+"""The most that a judge is sent, about."""
 REVIEW_TOKENS = 30_000
 """The most that a review begins with, about."""
 
@@ -50,6 +52,8 @@ def next_call(job: JobRecord) -> Reservation:
     """For whatever the job does next."""
     if job.review and not job.review.verdict:
         return review_call(job)
+    if job.judgement and not job.judgement.asked:
+        return judge_call(job)
     calls = job.review or job.next_call < len(job.calls)
     return TOOL_CALL if calls else next_model_call(job)
 
@@ -58,6 +62,11 @@ def review_call(job: JobRecord) -> Reservation:
     """For the next reply of the reviewer."""
     prompt = max(job.review.context if job.review else 0, REVIEW_TOKENS)
     return model_call(prompt, job.limits.output_tokens, job.limits.price)
+
+
+def judge_call(job: JobRecord) -> Reservation:
+    """For the judge's answer."""
+    return model_call(JUDGE_TOKENS, job.limits.output_tokens, job.limits.price)
 
 
 def summary_call(job: JobRecord) -> Reservation:

@@ -230,7 +230,7 @@ class Job(Signals):
             return
         elif waiting.reason in ("stuck", "review"):
             job.course = Course()
-            job.sent_back = job.refused_completions = 0
+            job.sent_back = job.refused_completions = job.judged_no = 0
         job.waiting = None
 
     async def _interruptible(self, step: Coroutine[Any, Any, Any]) -> None:

@@ -46,6 +46,12 @@ REVIEW = Waiting(
     remedy="Read its findings with starter.py log; resume lets the agent go on, rewind with an "
     "issue of your own tells it how, or cancel.",
 )
+JUDGED = Waiting(
+    reason="review",
+    message="The judge does not let the phase end.",
+    remedy="Read its findings with starter.py log; resume lets the agent go on, bypass judge and "
+    "resume lets the phase end, rewind with an issue of your own tells it how, or cancel.",
+)
 
 
 TRY_AGAIN = timedelta(seconds=30)

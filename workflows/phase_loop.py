@@ -11,7 +11,7 @@ from protocol.requests import Call
 from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
 from workflows import budget, course, gates, guards, parking, questions, replies, stuck, traces
-from workflows.completion import Completion
+from workflows.judging import Judging
 from workflows.parking import StepFailed
 
 MAX_SQUEEZES = 4
@@ -25,7 +25,7 @@ def compaction_is_due(job: JobRecord) -> bool:
     return job.context >= job.context_limit and grown > job.context_limit // 10
 
 
-class PhaseLoop(Completion):
+class PhaseLoop(Judging):
     """Moves a job on by one step at a time."""
 
     async def step(self) -> None:
@@ -148,6 +148,8 @@ class PhaseLoop(Completion):
             return
         if await self._kept_from(call, route, ["todo_complete", "phase_end"]):
             return
+        if await self._judged(call, route):
+            return
         current = job.state.phase.current
         if current:
             self._tell_what_counts(current)
@@ -207,6 +209,7 @@ class PhaseLoop(Completion):
         job.spend(turned.usage)
         job.begin_phase()
         job.review, job.refused_completions = None, 0
+        job.judgement, job.judged_no = None, 0
         job.calls, job.next_call, job.correction = [], 0, None
         job.course, job.timer, job.wordy = Course(), None, 0
         job.stop_hook_active = False

@@ -19,6 +19,8 @@ from protocol.endings import (
     EndingRequest,
     Facts,
     FactsRequest,
+    Judged,
+    JudgeRequest,
     Outcome,
     Point,
     ReviewReply,
@@ -272,6 +274,19 @@ class Steps:
             story(job, f"{count} trace{'s' if count > 1 else ''}"),
             seconds=60,
             attempts=2,
+        )
+
+    async def judge_phase(self, job: JobRecord) -> Judged:
+        """Ask the judge about the phase that the call at hand would end."""
+        since = job.phases[job.state.phase.number]
+        request = JudgeRequest(**self.at(job), call=job.next_call, since=since)
+        return await self._regular(
+            "judge_phase",
+            request,
+            Judged,
+            story(job, "judge"),
+            seconds=job.limits.model_seconds + 60,
+            attempts=0,
         )
 
     async def find_checkpoint(self, job: JobRecord) -> Recovered:

@@ -10,6 +10,7 @@ from temporalio import activity
 
 from activities.checking import Checks
 from activities.checkpoints import Root
+from activities.errors import ToolError
 from activities.failures import typed
 from activities.guards.calls import Guards
 from activities.guards.judging import ALLOW, Judge, Opinion, Outcome
@@ -18,7 +19,6 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.opening import job_id, open_snapshot, scheduled_at
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY
-from activities.tools.context import ToolError
 from config.schema import Verifier
 from protocol.endings import Ending, EndingRequest
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from activities.rehearsal import formulation, generalist, strategic, team, validation
 from activities.rehearsal.replay import Steps, complete, next_reply
-from activities.rehearsal.seen import View, look, text_of
+from activities.rehearsal.seen import View, judges, look, text_of
 from activities.rehearsal.wire import Reply, Request
 
 MAX_NAMED = 15
@@ -22,7 +22,7 @@ _REFUSED = re.compile(r"^tool: Error", re.MULTILINE)
 def rehearse(request: Request) -> Reply:
     """The reply to one request: the next calls of the current todo, or its completion."""
     if not request.get("tools"):
-        return Reply(content=summarise(request))
+        return Reply(content="PASS" if judges(request) else summarise(request))
     view = look(request)
     if "send_back" in view.tools:
         return _review(request["messages"])

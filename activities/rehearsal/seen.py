@@ -14,6 +14,7 @@ _TODO = re.compile(r"^([☑▶☐]) (-?\d+)\. (.*)$")
 _LIMITS = re.compile(r"(\d+) to\s+(\d+) todos")
 _SCOPE = re.compile(r"^- ([SPA]\d+) \(open\): (.*)$", re.MULTILINE)
 _WORKSPACE = "## workspace.md as this phase began"
+_JUDGED = "# The task (instructions.md)"
 _DEFERRED = "## Tools on demand"
 
 
@@ -164,3 +165,8 @@ def _collect(view: View, messages: list[dict[str, Any]]) -> None:
         view.replies += 1
         view.made += reversed(made)
     view.made.reverse()
+
+
+def judges(request: Request) -> bool:
+    """Whether the request is one to the judge of a phase."""
+    return text_of(request["messages"][-1]).startswith(_JUDGED)

@@ -15,8 +15,9 @@ from activities.documents import (
     page_of,
     pages_with_quote,
 )
+from activities.errors import ToolError
 from activities.requirements.model import Citation
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from activities.tools.documents import DocumentPath, document_pages
 from activities.tools.registry import tool
 from activities.web import FOLDER, sources_from

@@ -1,4 +1,4 @@
-"""What a tool is given, and the one way in which it says that a call cannot be done."""
+"""What a tool is given."""
 
 from __future__ import annotations
 
@@ -10,17 +10,6 @@ from activities.conversation import Conversation
 from activities.snapshot import with_entry
 from config.schema import AgentConfig
 from protocol.state import JobState
-
-
-class ToolError(Exception):
-    """The call cannot be done; the message goes to the model and says what to do instead."""
-
-
-class Unreached(Exception):
-    """What a tool needs did not answer and nothing was done; worth another attempt later.
-
-    The message names what was not reached and what to do about it.
-    """
 
 
 def no_heartbeat() -> None:

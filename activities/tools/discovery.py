@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 import re2
 from pydantic import Field
 
-from activities.tools.context import ToolContext, ToolError
+from activities.errors import ToolError
+from activities.tools.context import ToolContext
 from activities.tools.offering import MOST_OFFERED, offer
 from activities.tools.registry import Tool, tool
 

@@ -19,8 +19,9 @@ from activities.documents import (
     parse,
     render,
 )
+from activities.errors import ToolError
 from activities.inputs import text_beside
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from activities.tools.ownership import refusal
 from activities.tools.registry import tool
 

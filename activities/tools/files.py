@@ -8,8 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.checkpoints import Entry, Files
+from activities.errors import ToolError
 from activities.summary import workspace_summary
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 
 Path = Annotated[str, Field(description="Path relative to the workspace, with / between parts.")]
@@ -144,7 +145,13 @@ def delete_file(context: ToolContext, path: Path) -> str:
 @tool("files", effect="writes", local=False, seconds=60, owns=("workspace_summary.md",))
 def generate_workspace_summary(context: ToolContext) -> str:
     """Bring workspace_summary.md up to date: every file with purpose and size, and progress."""
-    text = workspace_summary(context.files, context.changes, context.state, context.heartbeat)
+    text = workspace_summary(
+        context.files,
+        context.changes,
+        context.state,
+        context.heartbeat,
+        context.config.shell.volatile,
+    )
     _write(context, "workspace_summary.md", text)
     return f"Wrote {len(text):,} characters to workspace_summary.md."
 

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from activities.conversation import Conversation
-from activities.tools.context import ToolContext, ToolError
+from activities.errors import ToolError
+from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 
 SHOWN = 8

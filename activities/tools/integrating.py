@@ -11,10 +11,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from activities.errors import ToolError
 from activities.graph.writing import NODE, RELATION, REQUIREMENT, full_id
 from activities.stores.away import StoreRefuses
 from activities.stores.deferring import Writer, write
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from activities.tools.graph import Key, Kind, Properties, known
 from activities.tools.registry import tool
 from config.graphing import JOB, NodeKind

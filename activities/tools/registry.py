@@ -16,9 +16,10 @@ from typing import Any, Literal, TypeVar
 from pydantic import ConfigDict, create_model
 
 from activities.conversation import CUT, MALFORMED
+from activities.errors import ToolError
 from activities.plain import plain
 from activities.tools.arguments import Arguments, Misfit, ModelArguments
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from protocol.state import PhaseKind
 from protocol.tools import ToolRoute
 

@@ -9,10 +9,11 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.documents import Candidate, identify
+from activities.errors import ToolError
 from activities.requirements.model import Citation, Kind, Requirement
 from activities.stores.deferring import Writer
 from activities.stores.workspace import bring_up
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from activities.tools.documents import DocumentPath, document_pages
 from activities.tools.registry import tool
 

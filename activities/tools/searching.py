@@ -11,8 +11,9 @@ from pydantic import Field
 
 from activities.checkpoints import Entry
 from activities.checkpoints.errors import FileMissing
+from activities.errors import ToolError
 from activities.search import search
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from activities.tools.files import MAX_LINE, Path
 from activities.tools.registry import tool
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
 from activities import effects, sandbox
 from activities.checkpoints import Files, diff
+from activities.errors import ToolError, Unreached
 from activities.model.replies import Replies
 from activities.private import private_folder
 from activities.snapshot import with_entry
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from activities.tools.ownership import in_the_way, refusal
 from activities.tools.registry import tool
 
@@ -47,12 +49,7 @@ def run_command(
     if seconds > config.seconds:
         raise ToolError(f"timeout may be at most {config.seconds} seconds here.")
 
-    def run() -> tuple[str, Files]:
-        made = _run(context, command, seconds)
-        # Kept by its id alone before the checkpoint is made.
-        context.files.store.flush()
-        return made
-
+    run = partial(_run, context, command, seconds)
     if config.network:
         kept = Replies(context.files.store.path)
         text, context.files = effects.once(kept, context.key, context.files, run)
@@ -68,7 +65,7 @@ def _run(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
             ended = sandbox.run(command, private.path, context.config.shell, seconds)
             after, notes = private.read_back(), private.notes
     except sandbox.NoSandbox as error:
-        raise effects.Unreached(str(error)) from error
+        raise Unreached(str(error)) from error
     after, put_back = without_owned(context, before, after)
     if put_back:
         named = ", ".join(put_back[:MOST_NAMED])

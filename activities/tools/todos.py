@@ -13,7 +13,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from activities.checking import Checks
 from activities.done_when import checked, unmet
-from activities.tools.context import ToolContext, ToolError
+from activities.errors import ToolError
+from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 from protocol.state import DoneWhen
 

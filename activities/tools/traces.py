@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from activities.errors import ToolError
 from activities.stores import traces as rows
 from activities.stores.away import StoreAway
 from activities.stores.deferring import Writer, makes, write
 from activities.stores.engine import Store
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 from activities.traces.finding import Reader, find
 from activities.traces.storing import without_credentials

@@ -6,12 +6,13 @@ from typing import Annotated
 
 from pydantic import Field
 
+from activities.errors import ToolError, Unreached
 from activities.requirements.model import Requirement, Verdict
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, flush, write
 from activities.stores.workspace import DECIDED
-from activities.tools.context import ToolContext, ToolError, Unreached
+from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 from protocol.state import Deferred
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.tools.context import ToolContext, ToolError
+from activities.errors import ToolError
+from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 
 MAX_FINDINGS = 1800

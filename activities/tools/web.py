@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities import effects, web
+from activities import web
+from activities.errors import ToolError, Unreached
 from activities.plain import plain
-from activities.tools.context import ToolContext, ToolError
+from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 
 SHOWN_LINES = 15
@@ -36,7 +37,7 @@ def web_search(
     except web.Refused as error:
         raise ToolError(str(error)) from None
     except web.Away as error:
-        raise effects.Unreached(str(error)) from None
+        raise Unreached(str(error)) from None
     if not hits:
         return f"Nothing found for {query!r}. Try fewer or other words."
     lines = [

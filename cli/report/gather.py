@@ -9,7 +9,9 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.checkpoints import CheckpointMissing
+from activities.checkpoints import CheckpointMissing, Root, RootError
+from activities.stores.away import StoreAway
+from activities.traces import storing
 from cli import inspecting
 from cli.jobs import Seen, look
 from cli.output import Mistake
@@ -20,14 +22,33 @@ from cli.report.history import chain, happened
 from cli.report.kept import Kept
 from cli.report.tally import Tally
 from cli.report.words import line
-from engine.connection import ui_link
+from engine.connection import ui_link, workspaces_root
 
 Traces = Callable[[str], list[dict[str, Any]]]
 
 
-def no_traces(job_id: str) -> list[dict[str, Any]]:
-    """Nothing: what to hand in where no store of traces is read."""
-    return []
+def stored_traces(job_id: str) -> list[dict[str, Any]]:
+    """A job's traces from the store of this environment; none where it does not answer."""
+    try:
+        rows = storing.traces_of(Root.open(workspaces_root(), create=False), job_id)
+    except (StoreAway, RootError):
+        return []
+    return [
+        {
+            "time": f"{datetime.fromtimestamp(row.at, UTC):%Y-%m-%d %H:%M}",
+            "type": row.type,
+            "source": row.source,
+            "guard": row.guard,
+            "phase": row.phase,
+            "step": row.step,
+            "event": {
+                "what_happened": row.what_happened,
+                "what_was_correct": row.what_was_correct,
+                "why": row.why,
+            },
+        }
+        for row in rows
+    ]
 
 
 async def gather(client: Client, job_id: str, traces_of: Traces) -> Report | ProjectReport:

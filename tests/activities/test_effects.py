@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from activities.checkpoints import Files
-from activities.effects import MAY_HAVE_HAPPENED, Unreached, once
+from activities.effects import MAY_HAVE_HAPPENED, once
+from activities.errors import ToolError, Unreached
 from activities.model.replies import Replies
-from activities.tools.context import ToolError
 from tests.activities.standing import Standing
 
 
@@ -35,6 +38,35 @@ def test_a_retry_finds_what_the_first_attempt_did(kept: Replies, files: Files) -
     assert once(kept, "run.7", files, never) == first
     assert first[1].read("sent.md") == b"x"
     assert once(kept, "run.8", files, lambda: ("sent", files)) == ("sent", files)
+
+
+def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from activities.checkpoints import Files, Root, open_checkpoints\n"
+        "from activities.effects import once\n"
+        "from activities.model.replies import Replies\n"
+        "class Killed(Replies):\n"
+        "    def keep(self, key, data):\n"
+        "        super().keep(key, data)\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "root = Root.open(Path(sys.argv[1]), create=False)\n"
+        "files = Files(open_checkpoints(root, 'job').store, sys.argv[2])\n"
+        "once(Killed(Path(sys.argv[3])), 'run.7', files,\n"
+        "     lambda: ('sent', files.write('sent.md', b'x')))\n"
+    )
+    job = Standing.begin(tmp_path)
+    files = job.open().files
+    where = [str(job.root.path), files.id, str(tmp_path)]
+    ended = subprocess.run([sys.executable, "-c", code, *where], check=False)
+    assert ended.returncode == -signal.SIGKILL
+
+    def never() -> tuple[str, Files]:
+        raise AssertionError("done twice")
+
+    text, after = once(Replies(tmp_path), "run.7", files, never)
+    assert (text, after.read("sent.md")) == ("sent", b"x")
 
 
 def test_an_interrupted_call_is_not_repeated(kept: Replies, files: Files) -> None:

@@ -42,3 +42,17 @@ def test_long_arguments_are_cut_and_say_so() -> None:
     assert cut["path"] == "a.md"
     assert cut["content"].endswith("x [92,000 more characters are not shown]")
     assert sum(map(len, cut.values())) < MAX_CHARACTERS
+
+
+def test_a_question_goes_into_history_without_credentials(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    key = "sk-proj-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 2
+    asked = {"question": f"Is {key} the right key?", "default": f"Go on with {key}."}
+    found = shown(job, "request_clarification", json.dumps(asked))
+    assert found.arguments == {
+        "question": "Is sk-[redacted] the right key?",
+        "default": "Go on with sk-[redacted].",
+    }
+    wrong = shown(job, "request_clarification", json.dumps({**asked, key: 1}))
+    assert wrong.error
+    assert key not in wrong.model_dump_json()

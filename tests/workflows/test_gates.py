@@ -75,8 +75,8 @@ REFUSALS: dict[str, tuple[GateFacts, list[str]]] = {
     ),
     "items no list": (facts(with_first(items="S9")), ["do not exist: S9"]),
     "done_when wrong": (
-        facts(with_first(done_when={"command": "make"})),
-        ["done_when of todo 1", "no command"],
+        facts(with_first(done_when={"matches": {"path": "a.md", "pattern": "("}})),
+        ["done_when of todo 1", "not valid RE2"],
     ),
     "not done": (facts(unmet="There is no a.md."), ["There is no a.md."]),
     "phase without a box": (facts(plan_unboxed=["Harvest"]), ["Harvest", "- [ ] first step"]),

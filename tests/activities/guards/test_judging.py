@@ -36,6 +36,12 @@ def test_the_strongest_word_counts_in_every_order(count: int, costly: tuple[str,
             assert outcome.arguments == GIVEN
 
 
+def test_a_person_is_asked_before_anything_is_rewritten() -> None:
+    for judges in permutations([judge("ask"), judge("rewrite")]):
+        outcome = settle(judges, GIVEN)
+        assert (outcome.asks, outcome.rewritten, outcome.arguments) == ("ask!", (), GIVEN)
+
+
 def test_rewritten_arguments_pass_the_others_again() -> None:
     def no_b(arguments: dict[str, Any]) -> Opinion:
         return Opinion("deny", "not b") if arguments["path"] == "b.md" else ALLOW

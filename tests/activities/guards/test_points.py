@@ -66,6 +66,21 @@ def test_only_an_active_guard_acts(tmp_path: Path, stage: str) -> None:
     assert job.call("write_file", path="a.md", content="x").startswith("Wrote")
 
 
+@pytest.mark.parametrize("stage", ["draft", "experiment", "retired"])
+def test_the_same_holds_at_the_other_points(tmp_path: Path, stage: str) -> None:
+    field = {"path": ["*.json"], "field": "tested"}
+    job = begin(
+        tmp_path,
+        rule(stage=stage, point="reply", match={"content": ["tea"]}),
+        rule(stage=stage, point="after_tool", decision="feedback", match={}),
+        rule(stage=stage, match={"changes": field}),
+    )
+    assert Guards(job.root, job.open()).reply("tea") is None
+    wrote = job.call("write_file", path="a.json", content='{"tested": true}')
+    assert wrote.startswith("Wrote")
+    assert "[rule]" not in wrote
+
+
 def test_after_a_tool_a_guard_adds_to_the_result(tmp_path: Path) -> None:
     given = {"point": "after_tool", "decision": "feedback", "message": "Mind the style."}
     job = begin(tmp_path, rule(**given, match={"tool": ["write_file"], "content": ["Wrote"]}))
@@ -80,6 +95,18 @@ def test_a_guard_may_not_accept_a_reply(tmp_path: Path) -> None:
     assert found is not None
     assert found.name == "rule"
     assert guards.reply("Here is the tea.") is None
+
+
+def test_one_refusal_of_a_call_is_passed_over_and_not_one_at_each_point(tmp_path: Path) -> None:
+    field = {"path": ["*.json"], "field": "tested"}
+    job = begin(
+        tmp_path,
+        rule(name="before", match={"tool": ["write_file"]}),
+        rule(name="change", match={"changes": field}),
+    )
+    job.reply(("write_file", json.dumps({"path": "a.json", "content": '{"tested": true}'})))
+    reply = job.run("write_file", job.request(bypass=["before", "change"]))
+    assert (reply.ok, reply.bypassed, reply.guard) == (False, "before", "change")
 
 
 def end(job: Standing, tool: str, points: list[str], **details: Any) -> Ending:

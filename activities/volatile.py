@@ -1,0 +1,53 @@
+"""Paths that differ from run to run: what commands leave of indexes, logs and caches.
+
+They are kept like all files, and left out where two runs are compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from activities.checkpoints import Files
+from activities.checkpoints.folders import FOLDER
+from activities.checkpoints.objects import EMPTY_TREE
+
+
+def volatile(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a path is one of these: `*` is within a name, `**` any number of folders."""
+    return _matcher(tuple(patterns))
+
+
+@lru_cache(maxsize=64)
+def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    if not patterns:
+        return lambda path: False
+    expression = re.compile("|".join(map(_expression, patterns)), re.DOTALL)
+    return lambda path: expression.fullmatch(path) is not None
+
+
+def _expression(pattern: str) -> str:
+    whole = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
+    return "".join(whole.get(part) or re.escape(part) for part in parts)
+
+
+def without_volatile(files: Files, patterns: Sequence[str]) -> Files:
+    """The files but for those; folders that held nothing else, and are named too, go with them.
+
+    Where there are none it is the same tree.
+    """
+    matches = volatile(patterns)
+    found = [
+        entry for entry in files.walk() if matches(entry.path + "/" * (entry.kind == "folder"))
+    ]
+    for entry in found:
+        parts = tuple(entry.path.split("/"))
+        files = files.with_raw(parts, None)
+        while (parts := parts[:-1]) and matches("/".join(parts) + "/"):
+            raw = files.raw(parts)
+            if raw is None or raw.mode != FOLDER or raw.id != EMPTY_TREE:
+                break
+            files = files.with_raw(parts, None)
+    return files

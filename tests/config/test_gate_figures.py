@@ -1,0 +1,43 @@
+"""The figures that the shipped configuration gives gates, guards and stuck detection."""
+
+from __future__ import annotations
+
+import pytest
+
+from config.guarding import Hook
+from config.loader import agent_names, load_agent
+from protocol.course import StuckFigures
+
+FIGURES = {
+    "same_result": (3, 5),
+    "same_call_error": (3, 4),
+    "same_error": (5, 8),
+    "cycle": (3, 4),
+    "no_action": (2, 5),
+    "refused_todo": (2, 4),
+    "refused_completion": (2, 3),
+    "nothing_new": (15, 40),
+    "no_todo": (60, 150),
+}
+
+
+@pytest.mark.parametrize("agent", agent_names())
+def test_a_phase_counts_as_stuck_by_the_same_figures_in_every_shipped_agent(agent: str) -> None:
+    for stuck in (load_agent(agent).stuck, StuckFigures()):
+        found = {name: (each.nudge, each.then) for name, each in dict(stuck).items()}
+        assert found == FIGURES
+
+
+def test_a_question_is_asked_once_and_waits_a_day() -> None:
+    limits = load_agent("generalist").limits
+    assert (limits.clarifications, limits.clarification_hours) == (1, 24)
+
+
+def test_a_hook_has_ten_seconds_and_fails_closed() -> None:
+    hook = Hook(command="check")
+    assert (hook.timeout, hook.fail) == (10, "closed")
+
+
+def test_every_shipped_agent_keeps_secrets_logs_and_ownership() -> None:
+    for name in agent_names():
+        assert {"secrets", "logs", "ownership"} <= set(load_agent(name).guards)

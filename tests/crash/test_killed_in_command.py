@@ -1,0 +1,72 @@
+"""`kill -9` of the worker while commands run: what may be run again is, from the same tree."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities import sandbox
+from activities.checkpoints import Root
+from activities.rehearsal.server import ModelServer
+from tests.activities.mcp.serving import until
+from tests.crash.processes import Nursery, TemporalServer
+from tests.workflows.short import DONE, Short, job
+
+WHY = sandbox.lacking(sandbox.find_bwrap())
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+COMMAND = "echo once >> notes/tally.md; touch begun; sleep 2; rm begun; echo done"
+TOOLS = ["files", "todos", "job", "shell"]
+
+
+async def test_a_command_is_run_again_and_with_the_network_reported(
+    tmp_path: Path, workers: Nursery, temporal: TemporalServer
+) -> None:
+    names, told = ("alone", "networked"), set[str]()
+
+    def work(view: Any) -> Any:
+        told.update(made.result for made in view.made if made.tool == "run_command")
+        write = ("write_file", {"path": "output/tea.md", "content": "tea"})
+        return [[("run_command", {"command": COMMAND})], [write], [DONE]][view.replies]
+
+    root = Root.open(tmp_path / "root", create=True)
+    private = root.path / ".longhaul" / "private"
+    with ModelServer(Short({"Work": work})) as model:
+        where = (temporal.address, root.path, "command", model.base_url)
+        worker = workers.worker(*where)
+        client = await temporal.client()
+        handles = {
+            name: await client.start_workflow(
+                "Job",
+                job(
+                    set={
+                        "tools": TOOLS,
+                        "shell.network": name == "networked",
+                    },
+                ),
+                id=f"command-{name}",
+                task_queue="command",
+                result_type=dict,
+            )
+            for name in names
+        }
+        begun = "*/*/workspace/begun"
+        await asyncio.to_thread(until, lambda: len(list(private.glob(begun))) == 2, 60)
+        worker.kill()
+        workers.worker(*where)
+        results = {n: await asyncio.wait_for(h.result(), 120) for n, h in handles.items()}
+    assert {result["status"] for result in results.values()} == {"completed"}
+    alone, networked = (root.workspace(f"command-{name}") for name in names)
+    # Nothing of the first attempt is there: what it appended is appended once.
+    assert len(told) == 2
+    assert "Exit code 0.\ndone" in told
+    assert (alone / "notes" / "tally.md").read_text() == "once\n"
+    log = (alone / "commands" / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["exit_code"] for line in log] == [0]
+    assert not (alone / "begun").exists()
+    assert any("may have happened" in text for text in told)
+    assert not (networked / "notes" / "tally.md").exists()
+    assert not (networked / "commands").exists()

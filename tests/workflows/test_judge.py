@@ -1,0 +1,121 @@
+"""A judge at the end of a phase: no with findings, a yes, a garbled answer, and the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.rehearsal import Reply, Request, rehearse
+from protocol.limits import Budget
+from protocol.record import Judgement
+from protocol.starting import JobLimits
+from tests.workflows.records import record
+from tests.workflows.serving import serving
+from tests.workflows.short import DONE, Short, job
+from workflows import budget
+
+JUDGED: dict[str, Any] = {"judge": {"attempts": 2}}
+NO = Reply("FAIL\nTodo 1: output/tea.md says nothing of the water.")
+
+
+def in_turn(*replies: Reply) -> Callable[[Request], Reply]:
+    """A judge that gives these answers, the last one for ever."""
+    left = list(replies)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+async def test_a_phase_ends_when_the_judge_says_yes(temporal: Client, root: Root) -> None:
+    seen: list[Request] = []
+    answers = in_turn(NO, Reply("PASS"))
+
+    def judge(request: Request) -> Reply:
+        seen.append(request)
+        return answers(request)
+
+    told: list[str] = []
+
+    def work(view: Any) -> Any:
+        told.extend([view.refusal] if view.refusal else [])
+        text = " and water" if told else "tea"
+        return [("append_file", {"path": "output/tea.md", "content": text}), DONE]
+
+    async with serving(temporal, root, Short({"Work": work}, judge=judge)) as jobs:
+        handle = await jobs.start(job(set=JUDGED))
+        result = await jobs.result(handle, 40)
+        status = await handle.query("status")
+    assert result["status"] == "completed"
+    assert status["guards"]["refused"] == {"judge": 1}
+    assert "says nothing of the water" in told[0]
+    assert "You judge" not in str(told)
+    asked = [request["messages"][-1]["content"] for request in seen]
+    assert "+tea" in asked[0]
+    assert "+tea and water" in asked[1]
+    snapshot = jobs.snapshot(handle, result["checkpoint"])
+    assert len(list(snapshot.judge.walk())) == 2
+    # What the judge cost is in the totals: 2 calls beside those of replies and phase summaries.
+    history = await handle.fetch_history()
+    names = [
+        event.activity_task_scheduled_event_attributes.activity_type.name
+        for event in history.events
+    ]
+    calls = names.count("model_call") + names.count("judge_phase") + result["phases"] - 1
+    assert names.count("judge_phase") == 2
+    assert result["usage"]["model_calls"] == calls
+
+
+async def test_after_some_noes_a_person_is_asked_and_may_let_one_through(
+    temporal: Client, root: Root
+) -> None:
+    answers = in_turn(Reply("Looks fine."), Reply("FAIL\nNo."))
+    async with serving(temporal, root, Short(judge=answers)) as jobs:
+        handle = await jobs.start(job(set=JUDGED))
+        status = await jobs.until(handle, waiting_for="review")
+        assert status["guards"]["refused"] == {"judge": 2}
+        assert "bypass judge" in status["waiting"]["remedy"]
+        await handle.signal("bypass", {"guard": "judge", "reason": "It is tea."})
+        await handle.signal("resume", {})
+        result = await jobs.result(handle, 40)
+        assert result["status"] == "completed"
+
+
+async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, root: Root) -> None:
+    asked: list[Request] = []
+
+    def judge(request: Request) -> Reply:
+        asked.append(request)
+        return Reply("PASS")
+
+    # Plan, hand over, and work: 6 replies and the summary of the first phase.
+    limits = {**JUDGED, "limits.job.model_calls": 7}
+    async with serving(temporal, root, Short(judge=judge)) as jobs:
+        handle = await jobs.start(job(set=limits))
+        status = await jobs.until(handle, waiting_for="budget")
+        assert (status["usage"]["model_calls"], asked) == (7, [])
+        await handle.signal("limit", {"model_calls": 100})
+        result = await jobs.result(handle, 40)
+    assert result["status"] == "completed"
+    assert len(asked) == 1
+
+
+async def test_the_rehearsal_model_judges_as_well(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, rehearse) as jobs:
+        handle = await jobs.start(
+            {"agent": "generalist", "instructions": "Write on tea.", "set": {"judge": {}}}
+        )
+        result = await jobs.result(handle, 40)
+        assert result["status"] == "completed"
+        assert list(jobs.snapshot(handle, result["checkpoint"]).judge.walk())
+
+
+def test_what_a_judge_may_use_is_reserved_before_it_is_asked() -> None:
+    job = record(limits=JobLimits(job=Budget(tokens=20_000)))
+    job.judgement = Judgement(commit="c0")
+    assert budget.next_call(job) == budget.judge_call(job)
+    found = budget.over(job, budget.judge_call(job))
+    assert found is not None
+    assert found.key == "tokens"
+    job.judgement = Judgement(commit="c0", asked=True)
+    assert budget.next_call(job) != budget.judge_call(job)
