@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
 
-from engine.converter import DATA_CONVERTER
+from engine.codec import BadKeys, data_converter
 
 DEFAULT_ADDRESS = "localhost:7233"
 DEFAULT_UI = "http://localhost:8233"
@@ -31,16 +31,18 @@ async def connect(address: str | None = None) -> Client:
         address: `host:port`, in place of the configured one.
 
     Raises:
-        Unreachable: bad configuration, no server within 5 seconds, or it refused us.
+        Unreachable: bad configuration or keys, no server within 5 seconds, or it refused us.
     """
     options = client_options()
+    try:
+        options["data_converter"] = data_converter()
+    except BadKeys as error:
+        raise Unreachable(str(error)) from None
     if address is not None:
         options["target_host"] = address
     where = options["target_host"]
     try:
-        return await asyncio.wait_for(
-            Client.connect(**options, data_converter=DATA_CONVERTER), CONNECT_SECONDS
-        )
+        return await asyncio.wait_for(Client.connect(**options), CONNECT_SECONDS)
     except TimeoutError:
         reason = f"no answer within {CONNECT_SECONDS:.0f} s"
     except (RuntimeError, ValueError) as error:

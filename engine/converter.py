@@ -13,11 +13,17 @@ from typing import Any
 
 from pydantic import ValidationError
 from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
 from temporalio.contrib.pydantic import PydanticPayloadConverter, ToJsonOptions
 from temporalio.converter import CompositePayloadConverter, DataConverter
 
-UNDECODABLE = "undecodable"
-"""Key of the dict that stands for a payload nobody could decode: "<encoding>: <reason>"."""
+from protocol.payloads import SEALED, UNDECODABLE, Sealed
+
+VARIABLE = "LONGHAUL_CODEC_KEYS"
+"""Holds the keys of `engine.codec`."""
+
+REASON = "unreadable"
+"""Metadata in which the codec says why it left a payload encrypted."""
 
 MAX_DEPTH = 50
 """Levels of lists and dicts in a value nobody asked a type for. JSON is read to 200 levels, so one
@@ -52,6 +58,9 @@ class TolerantPayloadConverter(CompositePayloadConverter):
         ]
 
     def _decode(self, payload: Payload, hint: type | None) -> Any:
+        if payload.metadata.get("encoding") == SEALED.encode() and hint is not RawValue:
+            given = payload.metadata.get(REASON, b"").decode("utf-8", "replace")[:200]
+            raise Sealed(f"it is encrypted, and {given or f'{VARIABLE} is not set here'}")
         return super().from_payloads([payload], None if hint is None else [hint])[0]
 
     def _decode_anything(self, payload: Payload) -> Any:
@@ -59,7 +68,7 @@ class TolerantPayloadConverter(CompositePayloadConverter):
         try:
             # Bytes and protocol buffers decode, but cannot be sent on inside other values, which
             # is what a workflow does with its inbox when it continues as new.
-            if encoding not in _JSON:
+            if encoding not in (*_JSON, SEALED.encode()):
                 raise ValueError("only JSON is understood")
             value = self._decode(payload, None)
             if _deeper(value, MAX_DEPTH):

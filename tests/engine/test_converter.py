@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 
-from engine.converter import DATA_CONVERTER, MAX_DEPTH, UNDECODABLE
+from engine.converter import DATA_CONVERTER, MAX_DEPTH
+from protocol.payloads import UNDECODABLE
 
 CONVERTER = DATA_CONVERTER.payload_converter
 
