@@ -20,13 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from temporalio.api.common.v1 import Payload
-from temporalio.converter import (
-    DataConverter,
-    DefaultFailureConverterWithEncodedAttributes,
-    PayloadCodec,
-)
+from temporalio.converter import DataConverter, PayloadCodec
 
-from engine.converter import DATA_CONVERTER, REASON, VARIABLE
+from engine.converter import DATA_CONVERTER, REASON, VARIABLE, EncryptedFailures
 from protocol.payloads import SEALED
 
 if TYPE_CHECKING:
@@ -157,5 +153,5 @@ def encrypting(keys: Mapping[str, bytes]) -> DataConverter:
     return dataclasses.replace(
         DATA_CONVERTER,
         payload_codec=Encryption(keys),
-        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+        failure_converter_class=EncryptedFailures,
     )

@@ -9,13 +9,21 @@ is asked for (activity requests and results), a payload that does not fit is an 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from pydantic import ValidationError
+from temporalio import workflow
 from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
 from temporalio.common import RawValue
 from temporalio.contrib.pydantic import PydanticPayloadConverter, ToJsonOptions
-from temporalio.converter import CompositePayloadConverter, DataConverter
+from temporalio.converter import (
+    CompositePayloadConverter,
+    DataConverter,
+    DefaultFailureConverter,
+    PayloadConverter,
+)
 
 from protocol.payloads import SEALED, UNDECODABLE, Sealed
 
@@ -92,4 +100,35 @@ def _reason(error: Exception) -> str:
     return text if len(text) <= 200 else f"{text[:199]}…"
 
 
-DATA_CONVERTER = DataConverter(payload_converter_class=TolerantPayloadConverter)
+class Failures(DefaultFailureConverter):
+    """Failures as activities tell them, without credentials, whatever library raised them."""
+
+    encrypted = False
+
+    def to_failure(
+        self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure
+    ) -> None:
+        # Comes back here for each cause.
+        super().to_failure(exception, payload_converter, failure)
+        # A workflow knows only what activities told; and it could not load the patterns.
+        if not workflow.in_workflow():
+            # By name and late, like all activities (`engine.service`).
+            redact = import_module("activities.guards.secrets").redact
+            failure.message = redact(failure.message)
+            failure.stack_trace = redact(failure.stack_trace)
+        if self.encrypted:
+            told = {"message": failure.message, "stack_trace": failure.stack_trace}
+            [payload] = payload_converter.to_payloads([told])
+            failure.encoded_attributes.CopyFrom(payload)
+            failure.message, failure.stack_trace = "Encoded failure", ""
+
+
+class EncryptedFailures(Failures):
+    """The same, what they say moved to where a codec sees it."""
+
+    encrypted = True
+
+
+DATA_CONVERTER = DataConverter(
+    payload_converter_class=TolerantPayloadConverter, failure_converter_class=Failures
+)
