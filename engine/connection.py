@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
+from temporalio.runtime import Runtime
 
 from engine.codec import BadKeys, data_converter
 
@@ -24,11 +25,12 @@ class Unreachable(Exception):
     """Temporal cannot be reached. One line: where, why, what to do."""
 
 
-async def connect(address: str | None = None) -> Client:
+async def connect(address: str | None = None, *, runtime: Runtime | None = None) -> Client:
     """A client made from Temporal's own configuration: profile, TOML file, environment.
 
     Args:
         address: `host:port`, in place of the configured one.
+        runtime: Where the SDK's metrics go; None takes the default.
 
     Raises:
         Unreachable: bad configuration or keys, no server within 5 seconds, or it refused us.
@@ -42,7 +44,7 @@ async def connect(address: str | None = None) -> Client:
         options["target_host"] = address
     where = options["target_host"]
     try:
-        return await asyncio.wait_for(Client.connect(**options), CONNECT_SECONDS)
+        return await asyncio.wait_for(Client.connect(**options, runtime=runtime), CONNECT_SECONDS)
     except TimeoutError:
         reason = f"no answer within {CONNECT_SECONDS:.0f} s"
     except (RuntimeError, ValueError) as error:

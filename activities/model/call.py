@@ -8,7 +8,7 @@ from typing import Any
 
 from temporalio import activity
 
-from activities import fingerprints
+from activities import fingerprints, metrics
 from activities.checkpoints import Root
 from activities.conversation import CUT, MALFORMED, call_id
 from activities.failures import typed
@@ -81,8 +81,10 @@ class ModelCalls:
             ],
             usage=priced(streamed, snapshot.config, estimate),
         )
+        metrics.model_call(snapshot.config.name, streamed.model, reply.usage)
         if refused := Guards(self._root, snapshot).reply(streamed.text or ""):
             reply.guard, reply.refusal = refused.name, refused.message
+            metrics.refusal(snapshot.config.name, refused.name)
         if not streamed.calls:
             reply.context = context_tokens(snapshot)
             reply.verdict = judge(streamed.text, snapshot.config.wording)
