@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from pydantic import ValidationError
-from temporalio import workflow
+from temporalio import activity
 from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
 from temporalio.common import RawValue
@@ -110,8 +110,8 @@ class Failures(DefaultFailureConverter):
     ) -> None:
         # Comes back here for each cause.
         super().to_failure(exception, payload_converter, failure)
-        # A workflow knows only what activities told; and it could not load the patterns.
-        if not workflow.in_workflow():
+        # Workflows know only what activities told; and their sandbox could not load the patterns.
+        if activity.in_activity():
             # By name and late, like all activities (`engine.service`).
             redact = import_module("activities.guards.secrets").redact
             failure.message = redact(failure.message)
