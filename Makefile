@@ -6,7 +6,7 @@ PYTHON_BIN := .venv/bin/python
 JOBS := 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench chaos docs screenshot record pins setup develop clean
+.PHONY: help demo test check format bench chaos docs screenshot audit record pins setup develop clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' Makefile | while read -r name does; do \
@@ -40,6 +40,9 @@ docs: setup ## write the generated parts of the documentation anew
 screenshot: setup ## take the pictures of the documentation anew (needs uv and Chromium)
 	@VIRTUAL_ENV=.venv uv run --active --no-project --with playwright==1.65.2 \
 		python -m scripts.screenshot
+
+audit: setup ## known vulnerabilities of the pinned versions (needs the network)
+	@$(PYTHON_BIN) -m scripts.audit
 
 record: develop ## histories for the replay test, after a change of the workflow's shape
 	@$(PYTHON_BIN) -m tests.replay.record

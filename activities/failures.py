@@ -24,6 +24,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
 
 from activities.checkpoints import CheckpointMissing, RootError
+from activities.guards.secrets import redact
 from config.schema import Problem
 from protocol.requests import LOST_WORKERS
 
@@ -48,7 +49,7 @@ def failure(
         attempt = activity.info().attempt if activity.in_activity() else 1
         delay = min(2.0 ** (attempt - 1), MAX_DELAY)
     return ApplicationError(
-        message,
+        redact(message),
         type=kind,
         non_retryable=not retry,
         next_retry_delay=timedelta(seconds=delay) if delay is not None else None,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
+
 from temporalio import activity
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.failures import failure, may_pass
 from activities.snapshot import Snapshot
 from protocol.requests import At
+
+PLACE: ContextVar[dict[str, int]] = ContextVar("PLACE", default={})  # noqa: B039 - never changed
+"""Phase and step of the activity at work, for what is logged meanwhile."""
 
 
 def job_id() -> str:
@@ -58,4 +63,6 @@ def open_snapshot(root: Root, request: At) -> Snapshot:
         CheckpointMissing: the store does not hold it.
     """
     check_root(root, request.root)
-    return Snapshot.load(open_checkpoints(root, job_id()), request.commit)
+    snapshot = Snapshot.load(open_checkpoints(root, job_id()), request.commit)
+    PLACE.set({"phase": snapshot.state.phase.number, "step": request.step})
+    return snapshot

@@ -15,6 +15,7 @@ from activities.errors import ToolError, Unreached
 from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
 from activities.guards.judging import Outcome
+from activities.guards.known import hide
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.model.prompt import context_tokens
@@ -195,7 +196,7 @@ def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot
     kept = Replies(snapshot.checkpoints.path)
 
     def run() -> tuple[str, Files]:
-        text = entry.run(context, arguments)
+        text = hide(entry.run(context, arguments))
         return text, context.files
 
     text, context.files = effects.once(
@@ -225,6 +226,8 @@ def _record(
     *,
     changed: bool = False,
 ) -> ToolReply:
+    # A server's answer, say, may hold the key that it was given.
+    text, error = hide(text), hide(error) if error else error
     content = cut(text, snapshot.config.limits.result_characters)
     snapshot.conversation = snapshot.conversation.append(
         tool_result(request.step, request.call, f"Error: {content}" if error else content),

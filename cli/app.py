@@ -14,6 +14,7 @@ from cli import commands_inspect, commands_learn, commands_report, commands_run,
 from cli.output import FAILED, MISTAKE, OK, Mistake, note
 from engine.connection import Unreachable
 from engine.process import INTERRUPTED
+from protocol.payloads import Sealed
 
 app = typer.Typer(
     name="starter.py",
@@ -52,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(sys.argv[1:] if arguments is None else list(arguments))
     except (Mistake, Unreachable) as error:
         note(f"error: {error}")
+        return MISTAKE
+    except Sealed as error:
+        note(f"error: what Temporal holds cannot be read: {error}")
         return MISTAKE
     except BrokenPipeError:
         # The reader, `head` say, has what it wanted.

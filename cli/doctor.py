@@ -22,7 +22,7 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from cli.jobs import JOB
+from cli.jobs import JOB, told
 from cli.output import refused
 from config.loader import agent_names, load_agent
 from config.schema import Problem
@@ -292,5 +292,6 @@ async def _why(client: Client, job_id: str) -> str:
     for event in page.history.events:
         if event.HasField("workflow_task_failed_event_attributes"):
             failure = event.workflow_task_failed_event_attributes.failure
-            return " ".join(failure.message.split())[:200]
+            why = told(await client.data_converter.decode_failure(failure))
+            return " ".join(why.split())[:200]
     return "it timed out"

@@ -10,6 +10,7 @@ from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import (
     Client,
+    WorkflowExecution,
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowFailureError,
@@ -19,6 +20,7 @@ from temporalio.exceptions import CancelledError, FailureError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.output import Mistake
+from protocol.payloads import Sealed, check_unsealed
 
 JOB = "Job"
 PROJECT = "Project"
@@ -107,7 +109,7 @@ async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -
     status = await ask(client, job_id, seconds)
     live = status is not None
     if status is None:
-        status = remembered(dict(await found.memo()))
+        status = remembered(await readable_memo(found))
     outcome = found.status or WorkflowExecutionStatus.RUNNING
     closed = outcome in _CLOSED
     status = {"job_id": job_id, **status}
@@ -122,7 +124,7 @@ async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -
         started=await _started(client, found),
         run_id=found.run_id,
         ended=found.close_time,
-        pending=_retried(found),
+        pending=await _retried(client, found),
     )
 
 
@@ -136,6 +138,13 @@ async def ask(client: Client, job_id: str, seconds: float) -> dict[str, Any] | N
     except (WorkflowQueryFailedError, RPCError):
         return None
     return answer if isinstance(answer, dict) else None
+
+
+async def readable_memo(found: WorkflowExecution) -> dict[str, Any]:
+    """A job's memo. Raises Sealed where it is encrypted and the key is not here."""
+    memo = dict(await found.memo())
+    check_unsealed(tuple(memo.values()))
+    return memo
 
 
 def remembered(memo: dict[str, Any]) -> dict[str, Any]:
@@ -175,14 +184,17 @@ def explain(error: BaseException) -> str:
         error = error.cause
     while error.__cause__ is not None:
         error = error.__cause__
-    # The text of a FailureError has its type in front.
-    told = error.message if isinstance(error, FailureError) else str(error)
-    text = " ".join(told.split())
+    text = " ".join(told(error).split())
     if isinstance(error, CancelledError):
         return text if text and text != "Workflow cancelled" else "cancelled"
     if isinstance(error, TerminatedError):
         return f"terminated: {text}"
     return text or type(error).__name__
+
+
+def told(error: BaseException) -> str:
+    """What a failure says; the text of a FailureError has its type in front."""
+    return error.message if isinstance(error, FailureError) else str(error)
 
 
 async def _started(client: Client, found: WorkflowExecutionDescription) -> datetime:
@@ -196,11 +208,12 @@ async def _started(client: Client, found: WorkflowExecutionDescription) -> datet
     return found.start_time
 
 
-def _retried(found: WorkflowExecutionDescription) -> list[str]:
+async def _retried(client: Client, found: WorkflowExecutionDescription) -> list[str]:
     retried = []
     for activity in found.raw_description.pending_activities:
         if activity.attempt > 1:
-            why = " ".join(activity.last_failure.message.split())[:160] or "no reason given"
+            failure = await client.data_converter.decode_failure(activity.last_failure)
+            why = " ".join(told(failure).split())[:160] or "no reason given"
             retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}, {why}")
     return retried
 
@@ -230,7 +243,10 @@ async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
     async for found in client.list_workflows(
         f"WorkflowType IN ('{JOB}', '{PROJECT}')", limit=limit
     ):
-        memo = dict(await found.memo())
+        try:
+            memo = await readable_memo(found)
+        except Sealed as error:
+            memo = {"title": f"cannot be read: {error}"}
         outcome = _CLOSED.get(found.status or WorkflowExecutionStatus.RUNNING)
         jobs.append(
             {

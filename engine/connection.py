@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
+from temporalio.runtime import Runtime
 
-from engine.converter import DATA_CONVERTER
+from engine.codec import BadKeys, data_converter
 
 DEFAULT_ADDRESS = "localhost:7233"
 DEFAULT_UI = "http://localhost:8233"
@@ -24,23 +25,26 @@ class Unreachable(Exception):
     """Temporal cannot be reached. One line: where, why, what to do."""
 
 
-async def connect(address: str | None = None) -> Client:
+async def connect(address: str | None = None, *, runtime: Runtime | None = None) -> Client:
     """A client made from Temporal's own configuration: profile, TOML file, environment.
 
     Args:
         address: `host:port`, in place of the configured one.
+        runtime: Where the SDK's metrics go; None takes the default.
 
     Raises:
-        Unreachable: bad configuration, no server within 5 seconds, or it refused us.
+        Unreachable: bad configuration or keys, no server within 5 seconds, or it refused us.
     """
     options = client_options()
+    try:
+        options["data_converter"] = data_converter()
+    except BadKeys as error:
+        raise Unreachable(str(error)) from None
     if address is not None:
         options["target_host"] = address
     where = options["target_host"]
     try:
-        return await asyncio.wait_for(
-            Client.connect(**options, data_converter=DATA_CONVERTER), CONNECT_SECONDS
-        )
+        return await asyncio.wait_for(Client.connect(**options, runtime=runtime), CONNECT_SECONDS)
     except TimeoutError:
         reason = f"no answer within {CONNECT_SECONDS:.0f} s"
     except (RuntimeError, ValueError) as error:

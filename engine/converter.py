@@ -9,15 +9,29 @@ is asked for (activity requests and results), a payload that does not fit is an 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from pydantic import ValidationError
+from temporalio import activity
 from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
+from temporalio.common import RawValue
 from temporalio.contrib.pydantic import PydanticPayloadConverter, ToJsonOptions
-from temporalio.converter import CompositePayloadConverter, DataConverter
+from temporalio.converter import (
+    CompositePayloadConverter,
+    DataConverter,
+    DefaultFailureConverter,
+    PayloadConverter,
+)
 
-UNDECODABLE = "undecodable"
-"""Key of the dict that stands for a payload nobody could decode: "<encoding>: <reason>"."""
+from protocol.payloads import SEALED, UNDECODABLE, Sealed
+
+VARIABLE = "LONGHAUL_CODEC_KEYS"
+"""Holds the keys of `engine.codec`."""
+
+REASON = "unreadable"
+"""Metadata in which the codec says why it left a payload encrypted."""
 
 MAX_DEPTH = 50
 """Levels of lists and dicts in a value nobody asked a type for. JSON is read to 200 levels, so one
@@ -52,6 +66,9 @@ class TolerantPayloadConverter(CompositePayloadConverter):
         ]
 
     def _decode(self, payload: Payload, hint: type | None) -> Any:
+        if payload.metadata.get("encoding") == SEALED.encode() and hint is not RawValue:
+            given = payload.metadata.get(REASON, b"").decode("utf-8", "replace")[:200]
+            raise Sealed(f"it is encrypted, and {given or f'{VARIABLE} is not set here'}")
         return super().from_payloads([payload], None if hint is None else [hint])[0]
 
     def _decode_anything(self, payload: Payload) -> Any:
@@ -59,7 +76,7 @@ class TolerantPayloadConverter(CompositePayloadConverter):
         try:
             # Bytes and protocol buffers decode, but cannot be sent on inside other values, which
             # is what a workflow does with its inbox when it continues as new.
-            if encoding not in _JSON:
+            if encoding not in (*_JSON, SEALED.encode()):
                 raise ValueError("only JSON is understood")
             value = self._decode(payload, None)
             if _deeper(value, MAX_DEPTH):
@@ -83,4 +100,35 @@ def _reason(error: Exception) -> str:
     return text if len(text) <= 200 else f"{text[:199]}…"
 
 
-DATA_CONVERTER = DataConverter(payload_converter_class=TolerantPayloadConverter)
+class Failures(DefaultFailureConverter):
+    """Failures as activities tell them, without credentials, whatever library raised them."""
+
+    encrypted = False
+
+    def to_failure(
+        self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure
+    ) -> None:
+        # Comes back here for each cause.
+        super().to_failure(exception, payload_converter, failure)
+        # Workflows know only what activities told; and their sandbox could not load the patterns.
+        if activity.in_activity():
+            # By name and late, like all activities (`engine.service`).
+            redact = import_module("activities.guards.secrets").redact
+            failure.message = redact(failure.message)
+            failure.stack_trace = redact(failure.stack_trace)
+        if self.encrypted:
+            told = {"message": failure.message, "stack_trace": failure.stack_trace}
+            [payload] = payload_converter.to_payloads([told])
+            failure.encoded_attributes.CopyFrom(payload)
+            failure.message, failure.stack_trace = "Encoded failure", ""
+
+
+class EncryptedFailures(Failures):
+    """The same, what they say moved to where a codec sees it."""
+
+    encrypted = True
+
+
+DATA_CONVERTER = DataConverter(
+    payload_converter_class=TolerantPayloadConverter, failure_converter_class=Failures
+)

@@ -18,8 +18,8 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
+from engine.codec import BadKeys, data_converter
 from engine.connection import Unreachable
-from engine.converter import DATA_CONVERTER
 from protocol.search_attributes import NAMES
 
 FLAGS = (
@@ -90,16 +90,20 @@ async def start_server(
         flags: Further arguments of `temporal server start-dev`.
 
     Raises:
-        Unreachable: no binary, or the server did not come up.
+        Unreachable: no binary, bad keys, or the server did not come up.
     """
     binary = find_binary()
+    try:
+        converter = data_converter()
+    except BadKeys as error:
+        raise Unreachable(str(error)) from None
     port = _free_port(port)
     ui_port = _free_port(ui_port, avoid=port) if ui else None
     if database is not None:
         database.parent.mkdir(parents=True, exist_ok=True)
     try:
         environment = await WorkflowEnvironment.start_local(
-            data_converter=DATA_CONVERTER,
+            data_converter=converter,
             port=port,
             ui=ui,
             ui_port=ui_port,
@@ -117,7 +121,7 @@ async def start_server(
     return Server(
         # The environment's own client turns an AssertionError in workflow code into a failed
         # workflow; nobody else's client does.
-        client=await Client.connect(address, data_converter=DATA_CONVERTER),
+        client=await Client.connect(address, data_converter=converter),
         address=address,
         ui=f"http://localhost:{ui_port}" if ui else None,
         environment=environment,

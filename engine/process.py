@@ -7,9 +7,10 @@ import logging
 import os
 import signal
 import sys
-from importlib import import_module
+from functools import partial
 from typing import NoReturn
 
+from engine import health, logs, telemetry
 from engine.connection import (
     Unreachable,
     connect,
@@ -43,12 +44,7 @@ def leave(code: int) -> NoReturn:
 
 def main() -> NoReturn:
     """Run a worker until SIGINT or SIGTERM. Never returns: leaves with the exit code."""
-    handler = logging.StreamHandler()
-    # By name and late, like all activities (`engine.service`).
-    redacting = import_module("activities.guards.secrets").Redacting
-    handler.setFormatter(redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    level = os.environ.get("LONGHAUL_LOG", "WARNING").upper()
-    logging.basicConfig(level=level, handlers=[handler])
+    logs.set_up()
     try:
         asyncio.run(serve())
     except (Unreachable, RootUnusable) as error:
@@ -66,17 +62,18 @@ async def serve() -> None:
     """Serve jobs until told to stop, then let running steps end and the rest go elsewhere.
 
     Raises:
-        Unreachable: no Temporal server.
+        Unreachable: no Temporal server, or an address to serve at cannot be used.
         RootUnusable: the workspaces root cannot be written.
     """
     check_writable(workspaces_root())
-    client = await connect()
+    client = await connect(runtime=telemetry.runtime())
     # Late: it loads all activities, which takes seconds that a missing server need not cost.
     root = open_root(workspaces_root())
     worker = build_worker(client, root=root)
     stop = asyncio.Event()
     _listen(stop)
-    async with worker:
+    ready = partial(health.lacking, worker, client, workspaces_root(), stop)
+    async with health.served(ready), worker:
         print(
             f"worker ready: task queue {task_queue()}, workspaces {workspaces_root()}, "
             f"model endpoint {describe_endpoint()}",

@@ -122,18 +122,41 @@ SIGNALS: dict[str, type[Signal]] = {
 }
 
 
+UNDECODABLE = "undecodable"
+"""Key of the dict that stands for a payload nobody could decode: "<encoding>: <reason>"."""
+
+SEALED = "binary/encrypted"
+"""Encoding of an encrypted payload."""
+
+
+class Sealed(RuntimeError):
+    """An encrypted payload whose key is not here; one line that says which is missing.
+
+    Of a start this is no fault of the job: its workflow task fails, and goes on where the key is.
+    """
+
+
 class Refused(ValueError):
     """What somebody sent cannot be used; one line that says why and what is expected."""
 
 
 def read_start(values: tuple[Any, ...]) -> Start:
-    """The start input. Raises Refused."""
+    """The start input. Raises Refused, or Sealed."""
+    check_unsealed(values)
     if len(values) != 1:
         raise Refused(
             f"a job starts with one JSON object, found {len(values)} values; "
             'expected {"agent": "…", "instructions": "…"}'
         )
     return read(Start, values[0], "start")
+
+
+def check_unsealed(values: tuple[Any, ...]) -> None:
+    """Raises Sealed when a value is an encrypted payload that could not be decrypted here."""
+    for value in values:
+        told = value.get(UNDECODABLE) if isinstance(value, dict) else None
+        if isinstance(told, str) and told.startswith(f"{SEALED}: "):
+            raise Sealed(told)
 
 
 def read_signal(name: str, values: Any) -> Signal:
@@ -166,6 +189,8 @@ def read_project_signal(name: str, values: Any) -> dict[str, Any]:
 
 def read(kind: type[D], value: Any, what: str) -> D:
     """Any object that somebody sent. Raises Refused."""
+    if isinstance(value, dict) and list(value) == [UNDECODABLE]:
+        raise Refused(f"{what}: {value[UNDECODABLE]}")
     if not isinstance(value, dict):
         raise Refused(f"{what}: expected a JSON object, found {str(value)[:100]!r}")
     try:

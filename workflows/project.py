@@ -16,7 +16,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
-from protocol.payloads import Refused, read
+from protocol.payloads import Refused, check_unsealed, read
 from protocol.project import (
     MOST_JOBS,
     ChildReport,
@@ -94,6 +94,7 @@ class Project(Standing):
             self._inbox.letters[:0] = project.inbox
             self._inbox.notices[:0] = project.notices
             return project
+        check_unsealed(start)
         try:
             asked = read(ProjectStart, start[0] if len(start) == 1 else start, "start")
             request = ProjectPrepareRequest(

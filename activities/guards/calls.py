@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from activities import metrics
 from activities.checkpoints import Files, Root, project
 from activities.guards.hooks import Hooks
 from activities.guards.judging import ALLOW, Judge, Opinion, Outcome, settle
@@ -109,6 +110,7 @@ class Guards:
             told.guard = outcome.guard
             if outcome.hook:
                 told.hook = True
+            metrics.refusal(self.snapshot.config.name, outcome.guard)
         if outcome and outcome.asks:
             told.asks = redact(outcome.asks)[:1000]
         if self.bypassed:

@@ -8,11 +8,12 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
+from activities.guards.known import HIDDEN, hide
 from config.guard_files import read_guards
 from config.guarding import Match, compiled, matching
 from config.loader import SHIPPED
 
-HIDDEN = "[redacted]"
+__all__ = ["HIDDEN", "Redacting", "found_in", "redact"]
 
 
 def looks_random(text: str, bits: float) -> bool:
@@ -38,8 +39,8 @@ def found_in(text: str, match: Match) -> bool:
 
 
 def redact(text: str) -> str:
-    """The text with everything hidden that looks like a credential."""
-    match = _secrets()
+    """The text without this worker's credentials and whatever else looks like one."""
+    match, text = _secrets(), hide(text)
     for pattern in matching(tuple(match.content), text):
         text = compiled(pattern).sub(_hide(match.random or 0), text)
     return text

@@ -20,6 +20,7 @@ from mcp.client._transport import TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from activities.guards.known import credential
 from activities.mcp.errors import Away
 from config.servers import WORKSPACE, Server
 
@@ -179,7 +180,7 @@ def variables(wanted: Iterable[tuple[str, str]]) -> dict[str, str]:
     """
     found = {}
     for name, variable in wanted:
-        value = os.environ.get(variable)
+        value = credential(variable)
         if value is None:
             raise Away(
                 f"the worker's variable {variable} is not set; set it and restart the worker"

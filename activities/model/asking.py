@@ -16,6 +16,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
+from activities.guards.known import hide
 from activities.heartbeats import still_wanted
 from activities.model.endpoint import Connect, explain
 from activities.model.replies import Replies
@@ -81,8 +82,9 @@ class Asking:
 
         def received(streamed: Streamed) -> R:
             # Kept at once, before anything else can fail: it is paid for.
-            replies.keep(key, streamed.model_dump_json().encode())
-            return use(streamed)
+            data = hide(streamed.model_dump_json())
+            replies.keep(key, data.encode())
+            return use(Streamed.model_validate_json(data))
 
         first: ApplicationError | None = None
         for number in itertools.count():

@@ -8,7 +8,7 @@ from typing import Any
 
 from temporalio import activity
 
-from activities import fingerprints
+from activities import fingerprints, metrics
 from activities.checkpoints import Root
 from activities.conversation import CUT, MALFORMED, call_id
 from activities.failures import typed
@@ -81,9 +81,11 @@ class ModelCalls:
             ],
             usage=priced(streamed, snapshot.config, estimate),
         )
+        metrics.model_call(snapshot.config.name, streamed.model, reply.usage)
         guards = Guards(self._root, snapshot)
         if refused := guards.reply(streamed.text or ""):
             reply.guard, reply.refusal = refused.name, refused.message
+            metrics.refusal(snapshot.config.name, refused.name)
         elif guards.trials:
             reply.trials = guards.trials
         if not streamed.calls:

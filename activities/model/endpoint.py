@@ -13,6 +13,7 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.failures import failure
+from activities.guards.known import credential
 from activities.rehearsal import RehearsalTransport, rehearse
 from config.schema import ModelConfig
 
@@ -52,7 +53,7 @@ def connect(model: ModelConfig) -> AsyncOpenAI:
     if model.name == REHEARSAL:
         return _rehearsal()
     base_url = model.base_url or os.environ.get("OPENAI_BASE_URL")
-    key = os.environ.get(model.api_key_variable)
+    key = credential(model.api_key_variable)
     if key is None and base_url is None:
         raise failure(
             "Credentials",

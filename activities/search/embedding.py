@@ -15,6 +15,7 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
+from activities.guards.known import credential
 from config.schema import Embeddings
 
 NONE = (
@@ -49,7 +50,7 @@ class EndpointEmbedder:
 
     def __init__(self, settings: Embeddings) -> None:
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
-        key = os.environ.get(settings.api_key_variable)
+        key = credential(settings.api_key_variable)
         if key is None and base_url is None:
             raise EmbeddingsFailed(
                 f"the environment variable {settings.api_key_variable} is not set in the worker"

@@ -22,7 +22,7 @@ from activities.documents import (
 from activities.errors import ToolError
 from activities.inputs import text_beside
 from activities.tools.context import ToolContext
-from activities.tools.ownership import refusal
+from activities.tools.ownership import DATA, refusal
 from activities.tools.registry import tool
 
 DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]
@@ -43,7 +43,7 @@ def extract_document_text(
     shown = [page for page in found if first <= page.number <= last]
     if not shown:
         raise ToolError(f"{path} has the pages {_span(found)}; there is none in {pages}.")
-    return f"{path}, pages {first}-{last} of {_span(found)}\n{render(shown)}"
+    return f"{path}, pages {first}-{last} of {_span(found)}. {DATA}\n{render(shown)}"
 
 
 @tool("documents", effect="writes", local=False, seconds=180)

@@ -11,6 +11,7 @@ from activities.checkpoints import Entry, Files
 from activities.errors import ToolError
 from activities.summary import workspace_summary
 from activities.tools.context import ToolContext
+from activities.tools.ownership import DATA, from_outside
 from activities.tools.registry import tool
 
 Path = Annotated[str, Field(description="Path relative to the workspace, with / between parts.")]
@@ -36,6 +37,8 @@ def read_file(
         raise ToolError(f"{path} has {len(lines)} lines; offset {offset} is past its end.")
     shown = lines[offset - 1 : offset - 1 + limit]
     header = f"{path}, lines {offset}-{offset - 1 + len(shown)} of {len(lines)}"
+    if from_outside(path):
+        header += f". {DATA}"
     return "\n".join([header, *(f"{n:6}\t{line}" for n, line in enumerate(shown, offset))])
 
 

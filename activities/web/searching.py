@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import html
 import json
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 
 import httpx2
 
+from activities.guards.known import credential
 from activities.web.addresses import Refused
 from config.web import Search, SearchKind
 
@@ -91,7 +91,7 @@ def search(asked: Search, query: str) -> list[Hit]:
         Away: nothing the model does would help.
     """
     key = ""
-    if asked.api_key_variable and not (key := os.environ.get(asked.api_key_variable, "")):
+    if asked.api_key_variable and not (key := credential(asked.api_key_variable) or ""):
         raise Away(
             f"web_search needs the key of {asked.kind}: set {asked.api_key_variable} in the "
             "worker's environment and restart it."

@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
 from temporalio.common import RawValue
+from temporalio.testing import ActivityEnvironment
 
-from engine.converter import DATA_CONVERTER, MAX_DEPTH, UNDECODABLE
+from engine.converter import DATA_CONVERTER, MAX_DEPTH
+from protocol.payloads import UNDECODABLE
 
 CONVERTER = DATA_CONVERTER.payload_converter
 
@@ -91,3 +94,19 @@ def test_a_value_at_the_depth_limit_can_be_wrapped_sent_and_read():
     [value] = read(payload(deep))
     sent = CONVERTER.to_payload({"a": {"b": [{"c": value}]}})
     assert read(sent, hints=[dict[str, Any]])[0]["a"]["b"][0]["c"] == json.loads(deep)
+
+
+async def test_failures_of_activities_are_told_without_credentials_causes_too() -> None:
+    def fail() -> None:
+        raise RuntimeError("outer") from ValueError("password = " + "Tr0ub4dor&3xY")
+
+    def converted() -> Failure:
+        failure = Failure()
+        try:
+            fail()
+        except RuntimeError as error:
+            DATA_CONVERTER.failure_converter.to_failure(error, CONVERTER, failure)
+        return failure
+
+    failure = ActivityEnvironment().run(converted)
+    assert failure.cause.message == "password = [redacted]"

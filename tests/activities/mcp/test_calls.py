@@ -174,7 +174,8 @@ def test_only_named_variables_reach_a_server(
     monkeypatch.setenv("OPENAI_API_KEY", "not-for-servers")
     job = standing(tmp_path / "job", agent(odd=odd(ledger, env={"TOKEN": "OFFICE_TOKEN"})))
     assert call(job, "odd__variables").ok
-    assert "TOKEN=open-sesame" in answer(job)
+    # It got the value, and what it tells of it is hidden from the model.
+    assert "TOKEN=[redacted]" in answer(job)
     assert "not-for-servers" not in answer(job)
     assert "open-sesame" not in job.open().config.model_dump_json()
 

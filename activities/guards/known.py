@@ -1,0 +1,54 @@
+"""Credentials that this worker was given, by their value: hidden wherever they would be told.
+
+They are those variables of the environment whose name says so (`…_KEY`, `…_TOKEN`, `…_PASSWORD`,
+…), those that the configuration names as holding one, and passwords within addresses.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import unquote
+
+HIDDEN = "[redacted]"
+SHORTEST = 8
+"""Characters: hiding less would tear words apart."""
+WORD = 16
+"""Letters alone are taken for a word, not a credential, below so many characters."""
+_NAME = re.compile(
+    r"(?:^|_)(?:KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PASS|CREDENTIALS?)$",
+    re.IGNORECASE,
+)
+_IN_ADDRESS = re.compile(r"://[^\s/@]*:([^\s/@]+)@")
+_named: set[str] = set()
+
+
+def credential(variable: str) -> str | None:
+    """The value of a variable that the configuration says holds a credential."""
+    _named.add(variable)
+    return os.environ.get(variable)
+
+
+def hide(text: str) -> str:
+    """The text without the values of this worker's credentials."""
+    for value in _values():
+        if value in text:
+            text = text.replace(value, HIDDEN)
+    return text
+
+
+def _values() -> list[str]:
+    """The longest first, since one may be part of another."""
+    found: set[str] = set()
+    for name, value in os.environ.items():
+        if name in _named or _NAME.search(name):
+            # Keys of the codec stand there with their ids, several in a row.
+            found |= {value, *re.split(r"[,:\s]+", value)}
+        if "://" in value:
+            for password in _IN_ADDRESS.findall(value):
+                found |= {password, unquote(password)}
+    return sorted(filter(_telling, found), key=len, reverse=True)
+
+
+def _telling(value: str) -> bool:
+    return len(value) >= (WORD if value.isalpha() else SHORTEST)

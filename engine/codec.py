@@ -1,0 +1,157 @@
+"""Encryption of everything that goes to Temporal: AES-GCM, keys by id from the environment.
+
+    LONGHAUL_CODEC_KEYS=2026b:BASE64,2026a:BASE64     the first encrypts, all of them decrypt
+    LONGHAUL_CODEC_KEYS_FILE=/path                    the same in a file, also one a line
+
+A key is 32 random bytes, as base64 or hexadecimal. What is not encrypted is read as it is, so that
+a person may send plain JSON from the Web UI. What cannot be decrypted stays as it is, with the
+reason beside it: the converter turns it into an error, or into a value that is refused visibly.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from temporalio.api.common.v1 import Payload
+from temporalio.converter import DataConverter, PayloadCodec
+
+from engine.converter import DATA_CONVERTER, REASON, VARIABLE, EncryptedFailures
+from protocol.payloads import SEALED
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+FILE_VARIABLE = "LONGHAUL_CODEC_KEYS_FILE"
+KEY_BYTES = 32
+NONCE_BYTES = 12
+_ID = re.compile(r"[A-Za-z0-9._-]{1,60}")
+_KEY_ID = "encryption-key-id"
+_EXPECTED = "id:key, the key 32 bytes as base64 or hexadecimal, several separated by commas"
+
+
+class BadKeys(Exception):
+    """The keys cannot be used. One line: which variable, what was expected. Never a key."""
+
+
+class Encryption(PayloadCodec):
+    """Encrypts whole payloads, their own metadata included."""
+
+    def __init__(self, keys: Mapping[str, bytes]) -> None:
+        """
+        Args:
+            keys: 32 bytes each, by id; the first one encrypts.
+        """
+        # Late: commands and workers without keys need not load it.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+        self._ciphers: dict[str, AESGCM] = {name: AESGCM(key) for name, key in keys.items()}
+        self._current = next(iter(keys))
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [self._encrypted(payload) for payload in payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [self._decrypted(payload) for payload in payloads]
+
+    def _encrypted(self, payload: Payload) -> Payload:
+        nonce = os.urandom(NONCE_BYTES)
+        cipher = self._ciphers[self._current]
+        key_id = self._current.encode()
+        return Payload(
+            metadata={"encoding": SEALED.encode(), _KEY_ID: key_id},
+            data=nonce + cipher.encrypt(nonce, payload.SerializeToString(), key_id),
+        )
+
+    def _decrypted(self, payload: Payload) -> Payload:
+        if payload.metadata.get("encoding") != SEALED.encode():
+            return payload
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415
+
+        key_id = payload.metadata.get(_KEY_ID, b"")
+        name = key_id[:60].decode("utf-8", "replace")
+        cipher = self._ciphers.get(name)
+        if cipher is None:
+            return _left(payload, f"{VARIABLE} here holds no key {name!r}")
+        nonce, sealed = payload.data[:NONCE_BYTES], payload.data[NONCE_BYTES:]
+        try:
+            return Payload.FromString(cipher.decrypt(nonce, sealed, key_id))
+        # Too short a text is a ValueError; what a foreign text decrypts to may be no payload.
+        except (InvalidTag, ValueError):
+            return _left(
+                payload, f"key {name!r} in {VARIABLE} here is not the one it was made with"
+            )
+
+
+def _left(payload: Payload, reason: str) -> Payload:
+    left = Payload(metadata=payload.metadata, data=payload.data)
+    left.metadata[REASON] = reason.encode()
+    return left
+
+
+def keys_from_environment(environment: Mapping[str, str] = os.environ) -> dict[str, bytes]:
+    """The keys by id, the one that encrypts first; empty when there are none.
+
+    Raises:
+        BadKeys: the variable or its file cannot be read as keys.
+    """
+    text, where = environment.get(VARIABLE, ""), VARIABLE
+    if file := environment.get(FILE_VARIABLE, ""):
+        if text.strip():
+            raise BadKeys(f"{VARIABLE} and {FILE_VARIABLE} are both set; set one of them")
+        where = f"{FILE_VARIABLE} ({file})"
+        try:
+            text = Path(file).expanduser().read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise BadKeys(f"{where} cannot be read: {type(error).__name__}") from None
+        if not text.strip():
+            raise BadKeys(f"{where} holds no key; expected {_EXPECTED}")
+    keys: dict[str, bytes] = {}
+    for number, entry in enumerate(re.split(r"[,\s]+", text.strip()) if text.strip() else [], 1):
+        name, separator, key = entry.partition(":")
+        if not separator or not _ID.fullmatch(name):
+            raise BadKeys(f"{where}: entry {number} has no id; expected {_EXPECTED}")
+        if name in keys:
+            raise BadKeys(f"{where}: the id {name} stands there twice")
+        keys[name] = _key(key, f"{where}: the key {name}")
+    return keys
+
+
+def _key(text: str, what: str) -> bytes:
+    try:
+        key = bytes.fromhex(text) if len(text) == 2 * KEY_BYTES else _base64(text)
+    except (ValueError, binascii.Error):
+        raise BadKeys(f"{what} is neither base64 nor hexadecimal") from None
+    if len(key) != KEY_BYTES:
+        raise BadKeys(f"{what} has {len(key)} bytes; expected {KEY_BYTES}")
+    return key
+
+
+def _base64(text: str) -> bytes:
+    standard = text.replace("-", "+").replace("_", "/").rstrip("=")
+    return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+
+
+def data_converter(environment: Mapping[str, str] = os.environ) -> DataConverter:
+    """The converter of clients and workers: encrypting where the environment has keys.
+
+    Raises:
+        BadKeys: the environment's keys cannot be used.
+    """
+    keys = keys_from_environment(environment)
+    return encrypting(keys) if keys else DATA_CONVERTER
+
+
+def encrypting(keys: Mapping[str, bytes]) -> DataConverter:
+    """The converter with these keys; failure messages are encrypted as well."""
+    return dataclasses.replace(
+        DATA_CONVERTER,
+        payload_codec=Encryption(keys),
+        failure_converter_class=EncryptedFailures,
+    )

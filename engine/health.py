@@ -1,0 +1,92 @@
+"""`/healthz` and `/readyz` of a worker, for whoever watches over its process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+from temporalio.worker import Worker
+
+from engine.connection import Unreachable
+from engine.root import RootUnusable, check_writable
+
+VARIABLE = "LONGHAUL_HEALTH"
+SECONDS = 3
+"""How long a request may take to arrive, and Temporal to answer."""
+Ready = Callable[[], Awaitable[str]]
+
+
+async def lacking(worker: Worker, client: Client, folder: Path, stop: asyncio.Event) -> str:
+    """What keeps the worker from serving jobs; empty when nothing does."""
+    if stop.is_set():
+        return "draining"
+    if not worker.is_running:
+        return "not polling"
+    try:
+        await asyncio.to_thread(check_writable, folder)
+        await client.service_client.check_health(timeout=timedelta(seconds=SECONDS))
+    except RootUnusable as error:
+        return str(error)
+    except RPCError as error:
+        return f"Temporal does not answer: {error.message}"
+    return ""
+
+
+@asynccontextmanager
+async def served(ready: Ready) -> AsyncIterator[str | None]:
+    """Answer at LONGHAUL_HEALTH, `host:port`, while the context lasts; gives the address.
+
+    Without the variable nothing is served. `/healthz` is 200 while the process does its work at
+    all; `/readyz` is 200 or, with what is lacking, 503.
+
+    Raises:
+        Unreachable: the variable is no address, or it is taken.
+    """
+    given = os.environ.get(VARIABLE, "").strip()
+    if not given:
+        yield None
+        return
+    host, _, port = given.rpartition(":")
+    try:
+        server = await asyncio.start_server(_answering(ready), host.strip("[]"), int(port))
+    except (OSError, ValueError, OverflowError) as error:
+        raise Unreachable(
+            f"{VARIABLE}={given}: {error}; expected an address that is free, as 127.0.0.1:8235"
+        ) from None
+    async with server:
+        where, number = server.sockets[0].getsockname()[:2]
+        yield f"{where}:{number}"
+
+
+def _answering(
+    ready: Ready,
+) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+            path = head.split(b" ", 2)[1].partition(b"?")[0]
+            lacks = await ready() if path == b"/readyz" else ""
+            status = "404 Not Found" if path not in (b"/healthz", b"/readyz") else "200 OK"
+            if lacks:
+                status = "503 Service Unavailable"
+            body = json.dumps({"status": lacks or status[4:].lower()}).encode()
+            writer.write(
+                f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+                + body
+            )
+            await writer.drain()
+        except (TimeoutError, OSError, EOFError, LookupError, asyncio.LimitOverrunError):
+            pass  # no request, or nobody who waits for the answer
+        finally:
+            writer.close()
+
+    return answer

@@ -1,0 +1,58 @@
+"""What workers log: lines of text, or of JSON with job, phase and step; without credentials."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
+
+from temporalio import activity
+
+LEVEL = "LONGHAUL_LOG"
+FORMAT = "LONGHAUL_LOG_FORMAT"
+TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def set_up() -> None:
+    """Log to standard error as the environment says."""
+    handler = logging.StreamHandler()
+    as_json = os.environ.get(FORMAT, "").strip().lower() == "json"
+    # By name and late, like all activities (`engine.service`).
+    redacting = import_module("activities.guards.secrets").Redacting
+    handler.setFormatter(Json() if as_json else redacting(TEXT))
+    logging.basicConfig(level=os.environ.get(LEVEL, "WARNING").upper(), handlers=[handler])
+
+
+class Json(logging.Formatter):
+    """A record as one line of JSON; fields that are not known are left out."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        redact = import_module("activities.guards.secrets").redact
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": redact(record.getMessage()),
+            **{name: value for name, value in _place(record).items() if value is not None},
+        }
+        if record.exc_info:
+            line["exception"] = redact(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def _place(record: logging.LogRecord) -> dict[str, Any]:
+    """Where in which job the record comes from."""
+    if activity.in_activity():
+        info = activity.info()
+        now = import_module("activities.opening").PLACE.get()
+        return {
+            "job": info.workflow_id,
+            **now,
+            "activity": info.activity_type,
+            "attempt": info.attempt,
+        }
+    told = getattr(record, "temporal_workflow", None) or getattr(record, "temporal_activity", None)
+    return {"job": told.get("workflow_id")} if isinstance(told, dict) else {}

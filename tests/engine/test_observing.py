@@ -1,0 +1,69 @@
+"""What a worker's process shows of itself: health, readiness, metrics, logs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from temporalio.client import Client
+
+from engine.development import server
+from tests.crash.processes import free_port
+from tests.engine.test_process import REPOSITORY, environment
+
+
+async def test_health_metrics_and_logs_of_a_worker_with_a_job(tmp_path: Path) -> None:
+    health, metrics = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    log = tmp_path / "log"
+    async with server(ui=False) as running:
+        variables = {
+            **environment(running.address, tmp_path / "root"),
+            "LONGHAUL_HEALTH": health,
+            "LONGHAUL_METRICS": metrics,
+            "LONGHAUL_LOG": "DEBUG",
+            "LONGHAUL_LOG_FORMAT": "json",
+        }
+        with log.open("wb") as out:
+            worker = await asyncio.create_subprocess_exec(
+                sys.executable, "worker.py", cwd=REPOSITORY, env=variables,
+                stdout=asyncio.subprocess.PIPE, stderr=out,
+            )  # fmt: skip
+        assert worker.stdout
+        try:
+            await asyncio.wait_for(worker.stdout.readline(), 30)
+            async with httpx2.AsyncClient(trust_env=False, timeout=10) as http:
+                for path, status in (("healthz", 200), ("readyz", 200), ("other", 404)):
+                    assert (await http.get(f"http://{health}/{path}")).status_code == status
+                await _run_job(running.client)
+                shown = (await http.get(f"http://{metrics}/metrics")).text
+                # What it is told to work in is gone: not ready, but alive.
+                (tmp_path / "root").rename(tmp_path / "moved")
+                (tmp_path / "root").write_text("")
+                answer = await http.get(f"http://{health}/readyz")
+                assert (answer.status_code, "root" in answer.json()["status"]) == (503, True)
+                assert (await http.get(f"http://{health}/healthz")).status_code == 200
+        finally:
+            worker.terminate()
+            await asyncio.wait_for(worker.communicate(), 30)
+    [counted] = [
+        line
+        for line in shown.splitlines()
+        if line.startswith("longhaul_model_calls_total{") and 'activity_type="model_call"' in line
+    ]
+    assert 'agent="generalist"' in counted
+    assert 'model="rehearsal"' in counted
+    assert float(counted.split()[-1]) > 10
+    assert "temporal_workflow_completed" in shown
+    lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    assert len(lines) > 10
+    assert any({"job", "phase", "step", "activity"} <= set(line) for line in lines)
+
+
+async def _run_job(client: Client) -> None:
+    start: dict[str, Any] = {"agent": "generalist", "instructions": "Write a guide on tea."}
+    handle = await client.start_workflow("Job", start, id="tea", task_queue="longhaul")
+    assert (await asyncio.wait_for(handle.result(), 90))["status"] == "completed"

@@ -1,0 +1,5 @@
+"""The server and root that jobs have everywhere."""
+
+from tests.workflows.conftest import root, temporal
+
+__all__ = ["root", "temporal"]

@@ -1,0 +1,164 @@
+"""Credentials planted where a worker has or meets them, looked for wherever a job leaves traces.
+
+The worker is a process of its own with everything logged: what is scanned is what there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.rehearsal.seen import View
+from activities.rehearsal.server import ModelServer
+from activities.rehearsal.wire import Answer, Failure, Request
+from tests.activities.mcp.serving import odd
+from tests.workflows.serving import Jobs
+from tests.workflows.short import Call, Short, job
+from tests.workflows.test_codec import raw
+
+REPOSITORY = Path(__file__).parents[2]
+# None of them looks like a key of any kind, so that no pattern hides them by chance.
+ENVIRONMENT = {
+    "OPENAI_API_KEY": "oolong-4711-model",
+    "ODD_HEADER": "oolong-4712-server",
+    "DATABASE_PASSWORD": "oolong-4713-unused",
+}
+IN_ADDRESS = "oolong-4714-store"
+PLANTED = [*ENVIRONMENT.values(), IN_ADDRESS]
+WRITTEN = "AKIA" + "IOSFODNN7OOLONGS"
+"""What the model itself makes up and tries to write."""
+IN_DOCUMENT = "gh" + "p_0o1o2l3o4n5g6T7e8a9B0o1i2l3B4r5e6w7X"
+
+
+@dataclass
+class Careless:
+    """A model whose endpoint echoes the key, and that writes down whatever it gets to know."""
+
+    failures: int = 0
+    results: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.short = Short({"Work": self.work})
+
+    def work(self, view: View) -> Sequence[Call]:
+        self.results += [made.result for made in view.made[-1:]]
+        key = ENVIRONMENT["OPENAI_API_KEY"]
+        calls: list[Call] = [
+            ("odd__variables", {}),
+            ("write_file", {"path": "notes/found.md", "content": f"The key is {key}."}),
+            ("write_file", {"path": f"notes/{key}.md", "content": "tea"}),
+            ("write_file", {"path": "notes/aws.md", "content": f"aws = {WRITTEN}"}),
+            ("read_file", {"path": f"notes/{IN_ADDRESS}.md"}),
+            ("take_requirement", {}),
+        ]
+        return [calls[view.replies % len(calls)]]
+
+    def __call__(self, request: Request) -> Answer:
+        if self.failures < 1:
+            self.failures += 1
+            return Failure(500, f"no account for {ENVIRONMENT['OPENAI_API_KEY']}")
+        return self.short(request)
+
+
+@asynccontextmanager
+async def working(address: str, root: Root, base_url: str, log: Path) -> AsyncIterator[None]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "LONGHAUL_"))}
+    variables = {
+        **kept,
+        **ENVIRONMENT,
+        "TEMPORAL_ADDRESS": address,
+        "LONGHAUL_WORKSPACES": str(root.path),
+        "LONGHAUL_TASK_QUEUE": "planted",
+        "LONGHAUL_LOG": "DEBUG",
+        "LONGHAUL_STORE_URL": f"postgresql://app:{IN_ADDRESS}@127.0.0.1:1/db",
+        "OPENAI_BASE_URL": base_url,
+    }
+    with log.open("wb") as out:
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "worker.py", cwd=REPOSITORY, env=variables, stdout=out, stderr=out
+        )
+        try:
+            yield
+        finally:
+            worker.send_signal(signal.SIGTERM)
+            await asyncio.wait_for(worker.wait(), 30)
+
+
+def stored(root: Root, job_id: str) -> dict[str, str]:
+    """Every object of the job's checkpoints and every file below the root, by name."""
+    repository = open_checkpoints(root, job_id)
+    repository.pack()
+    listed = subprocess.check_output(
+        ["git", "--git-dir", repository.path, "cat-file", "--batch-all-objects", "--batch"]
+    )
+    found = {"objects": listed.decode("latin-1")}
+    for path in root.path.rglob("*"):
+        found[str(path.relative_to(root.path))] = (
+            path.read_bytes().decode("latin-1") if path.is_file() else ""
+        )
+    return found
+
+
+def leaks(planted: str, where: dict[str, str]) -> list[str]:
+    return [name for name, text in where.items() if planted in text or planted in name]
+
+
+async def test_no_credential_of_the_worker_is_found_anywhere(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    document = tmp_path / "law.md"
+    document.write_text(f"# Law\n\nThe old token was {IN_DOCUMENT}.\n")
+    log = tmp_path / "log"
+    start: dict[str, Any] = job(
+        documents=[str(document)],
+        set={
+            "mcp": {"odd": odd(tmp_path / "ledger", env={"ODD_TOKEN": "ODD_HEADER"})},
+            "tools": ["files", "todos", "job", "documents", "validation"],
+            "limits.tools_offered": 60,
+            "limits.tool_attempts": 1,
+        },
+    )
+    address = temporal.service_client.config.target_host
+    model = Careless()
+    with ModelServer(model) as served:
+        async with working(address, root, served.base_url, log):
+            jobs = Jobs(temporal, root, "planted")
+            handle = await jobs.start(start)
+            status = await jobs.until(handle, waiting_for="dependency")
+            held = await raw(jobs, handle.id)
+            # The end brings the folder up to date.
+            await handle.signal("cancel", {"reason": "Enough."})
+            with pytest.raises(WorkflowFailureError):
+                await jobs.result(handle)
+    left = {
+        "history": held,
+        "status": str(status),
+        "log": log.read_text(errors="replace"),
+        **stored(root, handle.id),
+    }
+    # That the job met them: the failing endpoint, the server's answer, the store's message.
+    assert "no account for [redacted]" in left["history"] + left["log"]
+    assert any("ODD_TOKEN=[redacted]" in told for told in model.results)
+    assert "app:***@127.0.0.1:1/db" in left["status"]
+    assert f"{handle.id}/notes/[redacted].md" in left
+    for planted in PLANTED:
+        assert leaks(planted, left) == []
+    # What a document or the model itself says is the job's own content: it stays in checkpoints,
+    # and is in no file that the model wrote, nor in history or log.
+    replies = [name for name in left if "/replies/" in name]
+    assert set(leaks(WRITTEN, left)) <= {"objects", *replies}
+    in_document = leaks(IN_DOCUMENT, left)
+    assert "objects" in in_document
+    assert all(name == "objects" or f"{handle.id}/documents/" in name for name in in_document)

@@ -1,0 +1,137 @@
+"""A job whose payloads are encrypted: nothing of it can be read in Temporal, and all of it here."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.worker import Replayer
+
+from activities.checkpoints import Root
+from activities.rehearsal.seen import View
+from activities.rehearsal.wire import Answer, Failure, Request
+from cli.jobs import last_events, look
+from engine.codec import encrypting
+from engine.converter import DATA_CONVERTER
+from engine.sandbox import runner
+from protocol.payloads import Sealed
+from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import DONE, Call, Short, job
+from workflows.job import Job
+
+KEYS = {"2026": bytes(range(32))}
+WORDS = ("oolong", "kettle", "teapot")
+"""In the instructions, in what the model writes, and in a failure."""
+
+
+def connected(temporal: Client, keys: dict[str, bytes] | None) -> Client:
+    converter = encrypting(keys) if keys else DATA_CONVERTER
+    config = temporal.config()
+    config["data_converter"] = converter
+    return Client(**config)
+
+
+class Failing:
+    """The short model, whose endpoint fails once."""
+
+    def __init__(self) -> None:
+        work: list[Call] = [
+            ("write_file", {"path": "output/tea.md", "content": "kettle"}),
+            ("write_file", {"path": "notes/kettle.md", "content": "kettle"}),
+            DONE,
+        ]
+        self.short, self.failed = Short({"Work": lambda view: self.work(view, work)}), False
+
+    def work(self, view: View, calls: list[Call]) -> list[Call]:
+        return [calls[view.replies % len(calls)]]
+
+    def __call__(self, request: Request) -> Answer:
+        if not self.failed:
+            self.failed = True
+            return Failure(503, "the teapot is broken")
+        return self.short(request)
+
+
+async def raw(jobs: Jobs, job_id: str) -> str:
+    """All that Temporal holds of a job, with payloads' bytes in clear text beside their base64."""
+    handle = jobs.client.get_workflow_handle(job_id)
+    described = await handle.describe()
+    parts = [(await handle.fetch_history()).to_json(), str(described.raw_description)]
+    parts += [described.raw_description.SerializeToString().decode("latin-1")]
+    return "\n".join([*parts, *payload_texts(json.loads(parts[0]))])
+
+
+def payload_texts(node: object) -> list[str]:
+    if isinstance(node, dict):
+        found = [text for value in node.values() for text in payload_texts(value)]
+        if isinstance(node.get("data"), str):
+            found.append(base64.b64decode(node["data"]).decode("latin-1"))
+        return found
+    return [text for item in node for text in payload_texts(item)] if isinstance(node, list) else []
+
+
+@pytest.mark.parametrize("keys", [KEYS, None], ids=["encrypted", "plain"])
+async def test_what_temporal_holds_of_a_job(
+    temporal: Client, root: Root, keys: dict[str, bytes] | None
+) -> None:
+    client = connected(temporal, keys)
+    async with serving(client, root, Failing()) as jobs:
+        handle = await jobs.start(job(instructions="Make oolong."))
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        held = await raw(jobs, handle.id)
+        # The other case shows that the search finds what is there.
+        assert [word in held for word in WORDS] == [keys is None] * 3
+        assert ("Make" in held) == (keys is None)
+        seen = await look(client, handle.id)
+        assert seen.word == "completed"
+        assert "oolong" in str(seen.status)
+        assert any(
+            "notes/kettle.md" in line for _, line in await last_events(client, handle.id, 60)
+        )
+        replayer = Replayer(
+            workflows=[Job], data_converter=client.data_converter, workflow_runner=runner()
+        )
+        await replayer.replay_workflow(await handle.fetch_history())
+        if keys:
+            with pytest.raises(Sealed, match="LONGHAUL_CODEC_KEYS is not set here"):
+                await look(connected(temporal, None), handle.id)
+
+
+async def failed_task(handle: WorkflowHandle[Any, Any]) -> None:
+    async for event in handle.fetch_history_events(wait_new_event=True):
+        if event.HasField("workflow_task_failed_event_attributes"):
+            return
+
+
+async def test_a_worker_without_the_key_leaves_the_job_to_one_that_has_it(
+    temporal: Client, root: Root
+) -> None:
+    with_key = connected(temporal, KEYS)
+    async with serving(connected(temporal, None), root, Short(), queue="codec-missing"):
+        handle = await Jobs(with_key, root, "codec-missing").start(job())
+        async with asyncio.timeout(20):
+            await failed_task(handle)
+    async with serving(with_key, root, Short(), queue="codec-missing") as jobs:
+        assert (await jobs.result(handle))["status"] == "completed"
+
+
+async def test_a_signal_with_another_key_is_refused_visibly(temporal: Client, root: Root) -> None:
+    def ask(view: View) -> list[Call]:
+        return [("request_clarification", {"question": "Black?", "default": "Yes."})]
+
+    client = connected(temporal, KEYS)
+    async with serving(client, root, Short({"Work": ask})) as jobs:
+        handle = await jobs.start(job())
+        await jobs.until(handle, waiting_for="clarification")
+        other = connected(temporal, {"other": bytes(32)})
+        await other.get_workflow_handle(handle.id).signal("answer", {"text": "Green."})
+        status = await jobs.until(handle, notices=lambda told: "no key 'other'" in str(told))
+        assert status["waiting_for"] == "clarification"
+        await handle.signal("cancel", {"reason": "Enough."})
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle)
