@@ -96,6 +96,8 @@ class ProjectLink(Data):
     """Where in the workspace the project's files are."""
     summary_tokens: int
     handoff: Handoff
+    tree: str = ""
+    """What was in that folder when it was handed over, set by whoever put it there."""
 
 
 class FoundFeature(Data):

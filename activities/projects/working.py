@@ -21,6 +21,7 @@ from activities.projects.evidence import evidence_of
 from activities.projects.handing import product, read_report, refusals
 from activities.projects.repository import MAIN, Repository, repository_path
 from activities.snapshot import Snapshot
+from activities.tools.ownership import refusal
 from config.loader import load_agent
 from config.schema import Problem
 from protocol.handoffs import FeatureReport, Routing, Verdict
@@ -102,6 +103,8 @@ class Beginning:
         if len(job_id()) > MOST_ID:
             raise Problem(f"the id of a project has at most {MOST_ID} characters: its jobs' follow")
         check_agents(start)
+        if why := refusal(start.product, "tactical"):
+            raise Problem(f"product: {why}")
         for condition in _conditions(start):
             try:
                 checked(condition)
@@ -172,9 +175,10 @@ def _take(root: Root, request: TakeRequest, repository: Repository) -> Work:
         work.routing = answer if isinstance(answer, Routing) else None
         work.verdict = answer if isinstance(answer, Verdict) else None
     if handoff.proof:
-        found = evidence_of(snapshot, handoff.proof)
         work.evidence = [
-            f"{check}: {line}" for check, lines in found.items() for line in lines[-3:]
+            f"{check}: {run.told}"
+            for check, runs in evidence_of(snapshot).runs.items()
+            for run in runs[-3:]
         ]
     if work.routing and work.routing.complete:
         work.problems += _unsuccessful(snapshot, repository, request)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from activities.rehearsal import Reply, Request
-from activities.rehearsal.seen import View, look
+from activities.rehearsal.seen import View, failed, look
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
 
 FORK = {"todos.fork": ["Rethink", "Hand over"]}
@@ -51,6 +51,8 @@ class Team:
         if verb == "Mark":
             return [plan("[x] Do"), *[DONE] * 20]
         if verb == "Close":
+            if view.made and failed(view.made[-1].result):
+                return [("todo_rewind", {"issue": view.made[-1].result})] * 21
             return [close(summary="Did it.")] * 21
         for text, writes in self.does.items():
             if text in view.workspace:
