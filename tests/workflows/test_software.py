@@ -39,7 +39,7 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
     start["set"] |= QUICK
     async with serving(temporal, root, rehearse) as jobs:
         handle = await jobs.start(start, kind="Project", job_id="measures")
-        result = await jobs.result(handle)
+        result = await jobs.result(handle, 300)
         tester = temporal.get_workflow_handle("measures.feet-tester-1")
         log = (jobs.folder(tester) / "commands" / "log.jsonl").read_text()
         again = temporal.get_workflow_handle("measures.beaufort-coder-2")
