@@ -41,5 +41,5 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,
         *recovery_activities(root),
-        *project_activities(root),
+        *project_activities(root, connect),
     ]

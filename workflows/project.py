@@ -245,6 +245,9 @@ class Project(Standing):
         """Settle what a job used, and tell people what came of it."""
         project = self._project
         project.usage.add(ended.usage)
+        if work:
+            project.usage.add(work.usage)
+        # The one place where a handoff is over, accepted or not: where it is noted as a trace.
         del project.running[run.job]
         project.ended = [other for other in project.ended if other.job != ended.job]
         self._children.pop(run.job, None)
