@@ -238,7 +238,7 @@ def _record(
     reply.context = context_tokens(snapshot)
     if error:
         reply.error_mark = fingerprints.of_error(error)
-        reply.error = redact(plain(error.splitlines()[0][:200]))
+        reply.error = redact(plain(error.splitlines()[0][:5000]))[:200]
     return reply
 
 

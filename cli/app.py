@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import Abort, TyperException
 
-from cli import commands_inspect, commands_run, commands_steer
+from cli import commands_inspect, commands_report, commands_run, commands_steer
 from cli.output import FAILED, MISTAKE, OK, Mistake, note
 from engine.connection import Unreachable
 from engine.process import INTERRUPTED
@@ -31,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for module in (commands_run, commands_steer, commands_inspect):
+for module in (commands_run, commands_steer, commands_inspect, commands_report):
     module.add_to(app)
 
 

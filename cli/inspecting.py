@@ -60,6 +60,11 @@ async def places(client: Client, job_id: str) -> Places:
         except Mistake:
             raise unknown from None
         return Places(None, {})
+    return places_in(status)
+
+
+def places_in(status: dict[str, Any]) -> Places:
+    """The same from a job's status."""
     result = status.get("result") or {}
     starts = {
         int(item["phase"]): str(item["id"])

@@ -1,4 +1,6 @@
-"""Pictures of a job in flight in Temporal's Web UI, for the documentation: `make screenshot`.
+"""Pictures of a job in flight, for the documentation: `make screenshot`.
+
+In Temporal's Web UI, and in its report.
 
 A real server, worker and job, slowed down so that the job is still at work when its picture is
 taken. Needs a Chromium on PATH and the package playwright, which drives it.
@@ -23,6 +25,8 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from activities.catalogue import all_activities
 from activities.rehearsal import RehearsalTransport, rehearse
 from cli.demo import DOCUMENT, INSTRUCTIONS
+from cli.report.gather import gather, no_traces
+from cli.report.page import page as report_page
 from cli.starting import job_input, start
 from engine.connection import ui_link
 from engine.development import server
@@ -55,7 +59,9 @@ async def main() -> None:
                 handle = await _job_with_something_to_see(running.client)
                 link = ui_link(JOB, base=running.ui)
                 run = (await handle.describe()).run_id
-                await _take(browser, f"{link}/{run}")
+                report = Path(folder) / "report.html"
+                report.write_text(report_page(await gather(running.client, JOB, no_traces)))
+                await _take(browser, f"{link}/{run}", report)
                 await handle.signal("cancel", {"reason": "the pictures are taken"})
                 with suppress(WorkflowFailureError):
                     await handle.result()
@@ -84,7 +90,7 @@ async def _job_with_something_to_see(client: Client) -> WorkflowHandle[Any, Any]
         await asyncio.sleep(0.2)
 
 
-async def _take(browser: str, job: str) -> None:
+async def _take(browser: str, job: str, report: Path) -> None:
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(
             # The browser's own sandbox refuses to run as root, which containers do.
@@ -105,6 +111,9 @@ async def _take(browser: str, job: str) -> None:
         top = await page.get_by_text("Compact").bounding_box()
         shown = {"x": 255, "y": top["y"] - 20, "width": 1185, "height": 560}
         await page.screenshot(path=IMAGES / "temporal-web-history.png", clip=shown)
+        await page.set_viewport_size({"width": 1060, "height": 1060})
+        await page.goto(report.as_uri())
+        await page.screenshot(path=IMAGES / "report.png")
         await chromium.close()
 
 

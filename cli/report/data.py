@@ -1,0 +1,215 @@
+"""What a report tells of a job. The page shows this and nothing else; `--json` prints it.
+
+Bounded whatever the job's length. Every text that an agent or a document wrote is redacted, on
+one line where it has to be, and without characters that steer a terminal or turn text around.
+Times are UTC; money is in the price table's currency.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from protocol.state import Data
+
+MOST_PHASES = 500
+MOST_LISTED = 200
+MOST_JOBS = 50
+"""Of a project, those that began last."""
+BARS = 160
+"""Most bars of a chart over steps; a longer job has several steps to a bar."""
+
+Kind = Literal["gate", "guard", "phase rule", "reply", "signal", "tool error"]
+"""What refused: a gate on a transition, a guard or hook, a rule of the phase or an unknown tool,
+the check of replies, of signals; or a tool itself, which failed."""
+
+
+class Head(Data):
+    """The job itself."""
+
+    id: str
+    title: str = ""
+    agent: str = ""
+    model: str = ""
+    status: str
+    error: str = ""
+    """Why it failed, if it did."""
+    waiting: str = ""
+    """The reason, while it waits."""
+    message: str = ""
+    remedy: str = ""
+    summary: str = ""
+    confidence: float | None = None
+    notes: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
+    read: datetime
+    """When the report was made."""
+    link: str | None = None
+    """Its page in Temporal's Web UI."""
+
+
+class Figures(Data):
+    """None is what could not be read; `remarks` of the report say why."""
+
+    phases: int
+    steps: int
+    model_calls: int
+    tool_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    cost: float
+    rewinds: int
+    refusals: int
+    tool_errors: int | None = None
+    nudges: int | None = None
+    clarifications: int | None = None
+    completions_refused: int | None = None
+    completions_accepted: int = 0
+    completions_let_through: int = 0
+    """Accepted although something was open, or missing, and not explained. The goal is none."""
+    retries: int | None = None
+    """Attempts of activities after the first."""
+    wall_seconds: float | None = None
+    waiting_seconds: float | None = None
+    """Of these, in which the job showed as waiting."""
+
+    @property
+    def cached_share(self) -> float | None:
+        """Of the prompt tokens, from 0 to 1."""
+        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
+
+
+class PhaseLine(Data):
+    """A phase, and what was spent on it."""
+
+    number: int
+    kind: Literal["strategic", "tactical"]
+    purpose: str
+    name: str
+    outcome: str
+    """running, completed, rewound, closed."""
+    undone: bool = False
+    issue: str = ""
+    todos: int = 0
+    todos_done: int = 0
+    started: datetime
+    ended: datetime | None = None
+    model_calls: int = 0
+    tool_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    refusals: int = 0
+
+
+class Wait(Data):
+    """A time in which the job showed as waiting."""
+
+    reason: str
+    started: datetime
+    ended: datetime | None = None
+
+
+class Bar(Data):
+    """One step, or several in a row: sums, but for the largest prompt."""
+
+    first: int
+    last: int
+    model_calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    largest_prompt: int = 0
+    cost: float = 0.0
+
+
+class RefusalLine(Data):
+    """What one gate, guard or rule refused of one tool for one reason."""
+
+    kind: Kind
+    by: str
+    tool: str = ""
+    count: int
+    reason: str = ""
+    """In the words of the newest."""
+    first_step: int | None = None
+    last_step: int | None = None
+
+
+class Item(Data):
+    """A line of the scope ledger."""
+
+    id: str
+    text: str
+    status: str
+    source: str
+    reason: str = ""
+
+
+class Scope(Data):
+    """The scope ledger."""
+
+    original: int = 0
+    completed: int = 0
+    added: int = 0
+    dropped: int = 0
+    open: int = 0
+    items: list[Item] = Field(default_factory=list)
+    """The first; those that are open or dropped go before."""
+
+
+class Deliverable(Data):
+    """A file, or a folder with what is in it."""
+
+    path: str
+    bytes: int = 0
+    files: int = 1
+    problem: str = ""
+    """Why it is none: it does not exist, it is empty."""
+
+
+class Pattern(Data):
+    """Something watched for, and whether this job shows it."""
+
+    name: str
+    title: str
+    figure: str
+    found: bool
+    meaning: str
+    details: list[str] = Field(default_factory=list)
+
+
+class Report(Data):
+    """A job's report."""
+
+    version: Literal[1] = 1
+    job: Head
+    figures: Figures
+    phases: list[PhaseLine] = Field(default_factory=list)
+    waits: list[Wait] = Field(default_factory=list)
+    steps: list[Bar] = Field(default_factory=list)
+    refusals: list[RefusalLine] = Field(default_factory=list)
+    scope: Scope = Field(default_factory=Scope)
+    deliverables: list[Deliverable] = Field(default_factory=list)
+    unresolved: list[str] = Field(default_factory=list)
+    notices: list[str] = Field(default_factory=list)
+    traces: list[dict[str, Any]] = Field(default_factory=list)
+    patterns: list[Pattern] = Field(default_factory=list)
+    remarks: list[str] = Field(default_factory=list)
+    """What could not be read, and what is left out."""
+
+
+class ProjectReport(Data):
+    """The reports of a project's jobs."""
+
+    version: Literal[1] = 1
+    id: str
+    title: str = ""
+    status: str
+    jobs: list[Report]
+    remarks: list[str] = Field(default_factory=list)
+    """As of a report; whose jobs are not here."""

@@ -1,0 +1,250 @@
+"""Where the parts of a chart lie: numbers only. The template draws them and writes their words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cli.report.data import Bar, PhaseLine, Wait
+
+WIDTH = 960
+LEFT, RIGHT, TOP = 64, 8, 8
+HEIGHT = 150
+"""Of the part of a chart over steps in which its bars stand."""
+LANE, GAP = 26, 8
+LABEL_WIDTH = 16
+"""A bar of a phase that is at least so wide bears its number."""
+KINDS = ("strategic", "tactical")
+_STEPS = (
+    *(1, 2, 5, 10, 15, 30),
+    *(60 * minutes for minutes in (1, 2, 5, 10, 15, 30)),
+    *(3600 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 96, 240)),
+)
+"""Seconds that are round to people."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle; `look` names its class in the style sheet."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    look: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A mark on an axis and its word."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """What stands for one bar of the report."""
+
+    bar: Bar
+    boxes: list[Box]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Bars over steps."""
+
+    columns: list[Column]
+    across: list[Tick]
+    """Values, as lines across."""
+    below: list[Tick]
+    """Steps."""
+    height: float = TOP + HEIGHT + 20
+    floor: float = TOP + HEIGHT
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What stands for one phase."""
+
+    phase: PhaseLine
+    box: Box
+    label: float | None
+    """Where its number goes, if there is room for it."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """What stands for one wait."""
+
+    wait: Wait
+    seconds: float
+    x: float
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Phases over the time at work, strategic ones above, with rewinds and waits as marks."""
+
+    stretches: list[Stretch]
+    rewinds: list[Stretch]
+    pauses: list[Pause]
+    below: list[Tick]
+    height: float = TOP + 2 * LANE + GAP + 40
+    floor: float = TOP + 2 * LANE + GAP + 16
+
+
+def tokens(bars: Sequence[Bar]) -> Chart:
+    """Tokens by step: of the prompt what was cached and what was not, and the reply."""
+    return _chart(
+        bars,
+        [
+            ("cached", [bar.cached_tokens for bar in bars]),
+            ("fresh", [bar.prompt_tokens - bar.cached_tokens for bar in bars]),
+            ("reply", [bar.completion_tokens for bar in bars]),
+        ],
+    )
+
+
+def cost(bars: Sequence[Bar]) -> Chart:
+    """Money by step."""
+    return _chart(bars, [("fresh", [bar.cost for bar in bars])])
+
+
+def prompts(bars: Sequence[Bar]) -> Chart:
+    """The size of the largest prompt of each bar."""
+    return _chart(bars, [("fresh", [bar.largest_prompt for bar in bars])])
+
+
+def _chart(bars: Sequence[Bar], layers: list[tuple[str, Sequence[float]]]) -> Chart:
+    highest = max((sum(values) for values in zip(*(v for _, v in layers), strict=True)), default=0)
+    ticks = scale(highest)
+    top = ticks[-1] or 1
+    step = (WIDTH - LEFT - RIGHT) / max(1, len(bars))
+    # Bars of a short job stay apart and of a size that is no wall.
+    width = min(24.0, step * 0.86)
+    columns = []
+    for place, bar in enumerate(bars):
+        floor, boxes = float(TOP + HEIGHT), []
+        for look, values in layers:
+            height = max(0.0, values[place]) / top * HEIGHT
+            floor -= height
+            if height:
+                boxes.append(_box(LEFT + place * step, floor, width, height, look))
+        columns.append(Column(bar, boxes))
+    return Chart(
+        columns,
+        [Tick(round(TOP + HEIGHT * (1 - value / top), 1), short(value)) for value in ticks],
+        [
+            Tick(round(LEFT + place * step + width / 2, 1), f"{number:,}")
+            for number, place in _numbered(bars)
+        ],
+    )
+
+
+def timeline(phases: Sequence[PhaseLine], waits: Sequence[Wait], until: datetime) -> Timeline:
+    """Phases over the time at work: waits are marks, since their length would hide the rest.
+
+    Args:
+        until: When a wait that is not over is taken to end.
+    """
+    spans = [(wait, wait.started, wait.ended or until) for wait in waits]
+
+    def worked(at: datetime) -> float:
+        """Seconds since the first phase began, without what was waited by then."""
+        past = sum(
+            max(0.0, (min(ended, at) - max(began, start)).total_seconds())
+            for _, began, ended in spans
+        )
+        return max(0.0, (at - start).total_seconds() - past)
+
+    if not phases:
+        return Timeline([], [], [], [])
+    start = phases[0].started
+    whole = max(worked(phase.ended or until) for phase in phases) or 1.0
+    ratio = (WIDTH - LEFT - RIGHT) / whole
+    stretches = []
+    for phase in phases:
+        begins, ends = worked(phase.started), worked(phase.ended or until)
+        x, width = LEFT + begins * ratio, max(1.0, (ends - begins) * ratio - 1)
+        row = KINDS.index(phase.kind)
+        look = f"{phase.kind} undone" if phase.undone else phase.kind
+        box = _box(x, TOP + row * (LANE + GAP), width, LANE, look)
+        stretches.append(Stretch(phase, box, x + width / 2 if width >= LABEL_WIDTH else None))
+    return Timeline(
+        stretches,
+        [each for each in stretches if each.phase.purpose == "rewind"],
+        [
+            Pause(wait, (ended - began).total_seconds(), round(LEFT + worked(began) * ratio, 1))
+            for wait, began, ended in spans
+            if began >= start
+        ],
+        [Tick(round(LEFT + at * ratio, 1), duration(at)) for at in _times(whole)],
+    )
+
+
+def scale(highest: float) -> list[float]:
+    """Round values from 0 to at least the highest one: 1, 2 or 5 times a power of ten apart."""
+    if highest <= 0:
+        return [0.0, 1.0]
+    rough = highest / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.9999)
+    return [round(step * n, 12) for n in range(math.ceil(highest / step - 1e-9) + 1)]
+
+
+def short(value: float) -> str:
+    """`0`, `0.005`, `800`, `12k`, `1.5M`."""
+    for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g}{mark}"
+    return f"{value:.3g}"
+
+
+def duration(seconds: float | None) -> str:
+    """`4.2 s`, `3 min`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`."""
+    if seconds is None:
+        return "–"  # noqa: RUF001 - a dash for what is not known
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes:02d} min" if minutes else f"{hours} h"
+    return f"{hours // 24} d {hours % 24} h" if hours % 24 else f"{hours // 24} d"
+
+
+def size(count: int) -> str:
+    """`13 B`, `27.0 kB`, `1.2 MB`."""
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            break
+        value /= 1000
+    return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def _box(x: float, y: float, width: float, height: float, look: str) -> Box:
+    return Box(round(x, 1), round(y, 1), round(width, 1), round(height, 1), look)
+
+
+def _numbered(bars: Sequence[Bar]) -> list[tuple[int, int]]:
+    """Round numbers of steps, and the places of the bars that hold them."""
+    if not bars:
+        return []
+    wanted = [max(bars[0].first, int(value)) for value in scale(bars[-1].last)]
+    wide = bars[0].last - bars[0].first + 1
+    places = [(number, (number - bars[0].first) // wide) for number in dict.fromkeys(wanted)]
+    return [(number, place) for number, place in places if place < len(bars)]
+
+
+def _times(whole: float) -> list[float]:
+    """At most seven round times from 0 on, in seconds."""
+    if whole < 5:
+        return [at for at in scale(whole) if at <= whole]
+    step = next((step for step in _STEPS if whole / step <= 6), whole / 6)
+    return [step * n for n in range(int(whole / step) + 1)]

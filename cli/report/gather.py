@@ -1,0 +1,113 @@
+"""Reads what a job's report is made of: its status, its checkpoints and its Temporal history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.checkpoints import CheckpointMissing
+from cli import inspecting
+from cli.jobs import Seen, look
+from cli.output import Mistake
+from cli.report import kept
+from cli.report.compose import compose
+from cli.report.data import MOST_JOBS, ProjectReport, Report
+from cli.report.history import chain, happened
+from cli.report.kept import Kept
+from cli.report.tally import Tally
+from cli.report.words import line
+from engine.connection import ui_link
+
+Traces = Callable[[str], list[dict[str, Any]]]
+
+
+def no_traces(job_id: str) -> list[dict[str, Any]]:
+    """Nothing: what to hand in where no store of traces is read."""
+    return []
+
+
+async def gather(client: Client, job_id: str, traces_of: Traces) -> Report | ProjectReport:
+    """The report of a job, running or closed, or the reports of a project's jobs.
+
+    Args:
+        traces_of: Gives the traces of a job, as plain data.
+
+    Raises:
+        Mistake: there is no such job, or its checkpoints are not in this environment.
+    """
+    try:
+        seen = await look(client, job_id)
+    except Mistake as unknown:
+        # Temporal forgets closed jobs after a while; the checkpoints stay.
+        try:
+            held = _kept(job_id, None)
+        except Mistake:
+            raise unknown from None
+        return compose(job_id, None, None, held, traces_of(job_id), now=datetime.now(UTC))
+    if seen.status.get("project"):
+        return await _project(client, seen, traces_of)
+    if not seen.live and str(seen.status.get("agent")).startswith("project ("):
+        raise Mistake(
+            f"{job_id} is a project, and only a worker can name its jobs; start one, or report "
+            "the jobs one by one"
+        )
+    return await _job(client, seen, traces_of)
+
+
+async def _job(client: Client, seen: Seen, traces_of: Traces) -> Report:
+    held = _kept(seen.id, seen)
+    tally, whole = await _tallied(client, seen)
+    link = ui_link(seen.id, client.namespace)
+    now, traces = datetime.now(UTC), traces_of(seen.id)
+    return compose(seen.id, seen, tally, held, traces, now=now, whole=whole, link=link)
+
+
+async def _project(client: Client, seen: Seen, traces_of: Traces) -> ProjectReport:
+    """Of each job what can be had; one that cannot be read is named, and holds nothing up."""
+    begun = [*(seen.status.get("jobs") or []), *(seen.status.get("running") or [])]
+    ids = list(dict.fromkeys(str(job["job"]) for job in begun))
+    reports, remarks = [], []
+    if len(ids) > MOST_JOBS:
+        remarks.append(f"{len(ids) - MOST_JOBS:,} earlier jobs are not listed.")
+    for job_id in ids[-MOST_JOBS:]:
+        try:
+            reports.append(await _job(client, await look(client, job_id), traces_of))
+        except Mistake as missing:
+            remarks.append(line(missing))
+    return ProjectReport(
+        id=line(seen.id),
+        title=line(seen.status.get("title")),
+        status=line(seen.word, 40),
+        jobs=reports,
+        remarks=remarks,
+    )
+
+
+def _kept(job_id: str, seen: Seen | None) -> Kept:
+    store = inspecting.repository(job_id)
+    found = inspecting.places_in(seen.status) if seen else inspecting.Places(None, {})
+    try:
+        return kept.read(store, inspecting.commit_at(found, store, None))
+    except CheckpointMissing as error:
+        raise Mistake(
+            f"a checkpoint of {job_id} is damaged or not in this store: {error}"
+        ) from None
+
+
+async def _tallied(client: Client, seen: Seen) -> tuple[Tally, bool]:
+    """The sums over the job's history, and whether all of it was there."""
+    tally = Tally()
+    found = await chain(client, seen.id, seen.run_id)
+    try:
+        async for one in happened(client, seen.id, found.runs):
+            tally.take(one)
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        # A run that the server forgets while we read it is as good as forgotten before.
+        return tally, False
+    return tally, found.whole

@@ -1,0 +1,76 @@
+"""The page: a view of reports as one HTML file, which loads nothing and runs nothing.
+
+Whatever is put into the template is escaped. The policy in the page's head forbids scripts and
+every request, so that nothing would run or load even if something got through.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from datetime import UTC, datetime
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from cli.report import drawing
+from cli.report.data import ProjectReport, Report
+
+_HERE = files(__package__)
+TRACE_COLUMNS = ("time", "type", "source", "guard", "phase", "step")
+
+
+def page(report: Report | ProjectReport) -> str:
+    """The page of a job, or of all jobs of a project."""
+    if isinstance(report, Report):
+        return _page([report], report.job.title or report.job.id, report.job.id)
+    return _page(report.jobs, report.title or report.id, report.id, report)
+
+
+def _page(
+    reports: list[Report], title: str, name: str, project: ProjectReport | None = None
+) -> str:
+    style = _HERE.joinpath("page.css").read_text("utf-8")
+    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "when": _when,
+        "duration": drawing.duration,
+        "size": drawing.size,
+        "number": _number,
+        "money": _money,
+        "share": _share,
+    }
+    template = environment.from_string(_HERE.joinpath("page.html.j2").read_text("utf-8"))
+    return template.render(
+        title=f"{title} · {name}",
+        project=project,
+        reports=reports,
+        draw=drawing,
+        trace_columns=TRACE_COLUMNS,
+        # Our own file; quoted as text it would be no style sheet.
+        style=Markup(style),
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; "
+        "form-action 'none'",
+    )
+
+
+def _when(at: datetime | None) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if at else "–"  # noqa: RUF001
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,}"  # noqa: RUF001
+
+
+def _money(value: float) -> str:
+    if not value:
+        return "0"
+    return f"{value:,.4f}" if value < 1 else f"{value:,.2f}"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"  # noqa: RUF001

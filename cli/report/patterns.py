@@ -1,0 +1,145 @@
+"""Ways in which jobs go wrong that are watched for, as pure functions with figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cli.report.data import Pattern, PhaseLine, RefusalLine
+from protocol.state import one_line
+
+OFTEN = 3
+"""Refusals of one kind from which on they count as repeated."""
+SURE, UNSURE = 0.8, 0.5
+MOST_DETAILS = 10
+REASON_CHARACTERS = 140
+
+
+def planning_only(phases: Sequence[PhaseLine]) -> Pattern:
+    """Strategic phases in a row. The final one verifies, so it is no planning."""
+    runs: list[list[PhaseLine]] = [[]]
+    for phase in phases:
+        if phase.kind == "tactical":
+            runs.append([])
+        elif phase.purpose != "final":
+            runs[-1].append(phase)
+    long = [run for run in runs if len(run) > 1]
+    calls = sum(phase.model_calls for phase in phases)
+    strategic = sum(phase.model_calls for phase in phases if phase.kind == "strategic")
+    longest = max((len(run) for run in runs), default=0)
+    figure = f"at most {longest} strategic in a row"
+    return Pattern(
+        name="planning_only",
+        title="Phases that only plan",
+        figure=figure + (f"; {strategic / calls:.0%} of model calls plan" if calls else ""),
+        found=bool(long),
+        meaning=(
+            "Strategic phases in a row mean that plans were replaced before anything was done by "
+            "them: the work may be too vague for the agent, or a gate refuses what it plans."
+        ),
+        details=[
+            f"phases {run[0].number} to {run[-1].number}: "
+            + ", ".join(phase.purpose for phase in run)
+            for run in long[:MOST_DETAILS]
+        ],
+    )
+
+
+def swinging(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
+    """Lines of the plan that vanish and come back.
+
+    Args:
+        plans: For each phase its number, and the lines of the plan that it began with.
+    """
+    gone: dict[str, int] = {}
+    back: list[str] = []
+    before: frozenset[str] = frozenset()
+    for number, plan in plans:
+        back += [
+            f"gone at phase {gone.pop(text)}, back at {number}: {text}"
+            for text in sorted(plan & gone.keys())
+        ]
+        gone |= dict.fromkeys(before - plan, number)
+        before = plan
+    return Pattern(
+        name="swinging_plans",
+        title="Plans that swing",
+        figure=f"{len(back)} lines came back; {len(gone)} went for good",
+        found=bool(back),
+        meaning=(
+            "What was taken out of plan.md and put in again later was decided at least twice: the "
+            "reasons for a decision do not reach the phase that makes the next one. Have them "
+            "written into plan.md or workspace.md."
+        ),
+        details=back[:MOST_DETAILS],
+    )
+
+
+def repeated(rows: Sequence[RefusalLine]) -> Pattern:
+    """Refusals and errors of one kind, as often as not to be chance."""
+    often = sorted((row for row in rows if row.count >= OFTEN), key=lambda row: -row.count)
+    return Pattern(
+        name="repeated_refusals",
+        title="The same mistake again",
+        figure=f"{len(often)} kinds came {OFTEN} times or more",
+        found=bool(often),
+        meaning=(
+            "A refusal is a lesson once; the same one again means that the message does not tell "
+            "the agent what to do instead, or that its prompt asks for what is refused."
+        ),
+        details=[
+            f"{row.count} × {_named(row)}"  # noqa: RUF001
+            + (f": {one_line(row.reason, REASON_CHARACTERS)}" if row.reason else "")
+            for row in often[:MOST_DETAILS]
+        ],
+    )
+
+
+def _named(row: RefusalLine) -> str:
+    if row.kind == "tool error":
+        return f"error of {row.tool}"
+    return f"{row.by} ({row.tool})" if row.tool else row.by
+
+
+def self_assessment(
+    confidence: float | None, unresolved: int, refused: int, *, closed: bool
+) -> Pattern:
+    """How sure the agent is, beside what it leaves unresolved and was refused."""
+    told = "none given" if confidence is None else f"{confidence:.2f}"
+    over = confidence is not None and confidence >= SURE and unresolved > 0
+    under = confidence is not None and confidence < UNSURE and not unresolved
+    details = []
+    if over:
+        details.append(f"sure, with {unresolved} unresolved")
+    if under:
+        details.append("unsure, and nothing is listed as unresolved")
+    if confidence is not None and confidence >= SURE and refused:
+        details.append(f"completion was refused {refused} times before it was accepted")
+    return Pattern(
+        name="self_assessment",
+        title="Self-assessment",
+        figure=f"confidence {told}; {unresolved} unresolved; {refused} completions refused"
+        if closed
+        else "the job has not ended",
+        found=bool(details),
+        meaning=(
+            "Confidence that does not fit what is unresolved, or what the gates found, cannot be "
+            "relied on: look at the deliverables rather than at the summary."
+        ),
+        details=details,
+    )
+
+
+def premature(open_ones: Sequence[str], refused: int | None) -> Pattern:
+    """Completions let through although something was open; the goal is none."""
+    counted = "" if refused is None else f"; {refused} refused"
+    return Pattern(
+        name="premature_completion",
+        title="Premature completion",
+        figure=f"{int(bool(open_ones))} let through{counted}",
+        found=bool(open_ones),
+        meaning=(
+            "What is open or missing at the last checkpoint of a completed job, and not named with "
+            "a reason as unresolved, should have kept it from ending."
+        ),
+        details=list(open_ones[:MOST_DETAILS]),
+    )

@@ -1,0 +1,71 @@
+"""Who refused what: told from how a call ended, as pure functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cli.report.data import Kind
+from cli.report.history import Done
+
+DENIED = "deny_call"
+"""The activity that answers calls which no tool is run for."""
+_NOT_ACCEPTED = "Not run: your reply was not accepted"
+_UNKNOWN = "There is no tool"
+_SENT_BACK = "The review sent the job back"
+_GATES = {"todo_complete": "phase gate", "job_complete": "completion gate"}
+_TALK = {
+    "asks": "a reply that asks a person",
+    "claims": "a reply that claims to be done",
+    "reports": "a reply that only reports",
+}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What one call, or reply, was refused by."""
+
+    kind: Kind
+    by: str
+    tool: str
+    reason: str = ""
+    mark: str = ""
+    """Fingerprint of the reason without its numbers and names."""
+
+
+def of_reply(done: Done) -> Refusal | None:
+    """What was wrong with a reply of the model that calls no tool."""
+    reply = done.result
+    if reply.get("calls"):
+        return None
+    if guard := reply.get("guard"):
+        return Refusal("guard", str(guard), "", str(reply.get("refusal") or ""))
+    verdict = str(reply.get("verdict") or "")
+    return Refusal("reply", _TALK.get(verdict, "a reply without a tool call"), "")
+
+
+def of_call(done: Done, reply_guard: str = "", ending_guard: str = "") -> Refusal | None:
+    """What refused a tool call; None for one that went well, or that a person is asked about.
+
+    Args:
+        reply_guard: The guard that did not accept the reply the call is of, if one did not.
+        ending_guard: The guard that refused just before what the call would have ended.
+    """
+    result, error = done.result, str(done.result.get("error") or "")
+    if result.get("ok") is not False or result.get("asks"):
+        return None
+    mark = str(result.get("error_mark") or "")
+    if done.activity == DENIED:
+        tool = done.story.rpartition(" · ")[2].removesuffix(" denied")
+        if error.startswith(_NOT_ACCEPTED):
+            return Refusal("guard", reply_guard or "a guard of replies", tool, error, mark)
+        by = "unknown tool" if error.startswith(_UNKNOWN) else "phase rule"
+        return Refusal("phase rule", by, tool, error, mark)
+    if guard := result.get("guard") or ending_guard:
+        return Refusal("guard", str(guard), done.activity, error, mark)
+    if done.story.endswith(" refused"):
+        by = _GATES.get(done.activity, f"gate of {done.activity}")
+        by = "review" if error.startswith(_SENT_BACK) else by
+        return Refusal("gate", by, done.activity, error, mark)
+    if done.activity == "todo_complete":
+        return Refusal("gate", "todo evidence", done.activity, error, mark)
+    return Refusal("tool error", done.activity, done.activity, error, mark)

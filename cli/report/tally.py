@@ -1,0 +1,166 @@
+"""Sums over what happened in a job, kept small however long the job is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from cli.report.data import MOST_LISTED, Bar, RefusalLine, Wait
+from cli.report.history import Done, Happened
+from cli.report.refusals import DENIED, Refusal, of_call, of_reply
+from cli.report.words import line
+from protocol.requests import Usage
+
+MOST_REASONS = 2000
+"""Different refusals that are told apart; what comes after them is counted without its reason."""
+MOST_WAITS = 1000
+_STORY = re.compile(r"phase (\d+)\b")
+
+
+@dataclass
+class Spent:
+    """What a phase came to."""
+
+    started: datetime
+    ended: datetime
+    usage: Usage = field(default_factory=Usage)
+    refusals: int = 0
+
+
+@dataclass
+class Tally:
+    """Takes what happened, one after the other."""
+
+    phases: dict[int, Spent] = field(default_factory=dict)
+    steps: list[Bar] = field(default_factory=list)
+    """A bar a model call, in order."""
+    refused: dict[tuple[str, ...], RefusalLine] = field(default_factory=dict)
+    waits: list[Wait] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    retries: int = 0
+    questions: int = 0
+    """Answers that the agent got to its own questions."""
+    _reply_guard: str = ""
+    _ending_guard: str = ""
+
+    def take(self, one: Happened) -> None:
+        """Count it."""
+        if not isinstance(one, Done):
+            self._stand(one.at, one.status)
+            return
+        self.retries += one.attempt - 1
+        spent = self._spent(one)
+        used = Usage.model_validate(one.result.get("usage") or {})
+        if one.activity == "close_job":
+            used = Usage()
+        if one.activity == "model_call":
+            self._reply_guard = str(one.result.get("guard") or "")
+            self._step(used)
+            self._refuse(of_reply(one), spent)
+        elif "ok" in one.result and not one.result.get("asks"):
+            used = Usage(tool_calls=int(one.activity != DENIED))
+            self.questions += one.activity == "request_clarification" and bool(one.result["ok"])
+            self._refuse(of_call(one, self._reply_guard, self._ending_guard), spent)
+            self._ending_guard = ""
+        elif one.activity == "judge_ending":
+            refused = one.result.get("refusal") and not one.result.get("asks")
+            self._ending_guard = str(one.result.get("guard") or "") if refused else ""
+        self.usage.add(used)
+        if spent:
+            spent.usage.add(used)
+
+    @property
+    def refusals(self) -> list[RefusalLine]:
+        """Every refusal by who made it, those made most often first."""
+        return sorted(self.refused.values(), key=lambda row: (-row.count, row.by, row.tool))
+
+    def _spent(self, one: Done) -> Spent | None:
+        found = _STORY.match(one.story)
+        if not found:
+            return None
+        spent = self.phases.setdefault(int(found[1]), Spent(one.at, one.at))
+        spent.ended = one.at
+        return spent
+
+    def _step(self, used: Usage) -> None:
+        number = self.steps[-1].last + 1 if self.steps else 1
+        self.steps.append(
+            Bar(
+                first=number,
+                last=number,
+                model_calls=1,
+                prompt_tokens=used.prompt_tokens,
+                cached_tokens=used.cached_tokens,
+                completion_tokens=used.completion_tokens,
+                largest_prompt=used.prompt_tokens,
+                cost=used.cost,
+            )
+        )
+
+    def _refuse(self, refusal: Refusal | None, spent: Spent | None) -> None:
+        if refusal is None:
+            return
+        if spent and refusal.kind != "tool error":
+            spent.refusals += 1
+        key = (refusal.kind, refusal.by, refusal.tool, refusal.mark)
+        if key not in self.refused and len(self.refused) >= MOST_REASONS:
+            key = (refusal.kind, line(refusal.by, 60), "", "")
+        step = self.steps[-1].last if self.steps else None
+        row = self.refused.setdefault(
+            key,
+            RefusalLine(
+                kind=refusal.kind,
+                by=line(refusal.by, 80),
+                tool=line(refusal.tool, 80) if key[2] else "",
+                count=0,
+                first_step=step,
+            ),
+        )
+        row.count += 1
+        row.reason, row.last_step = line(refusal.reason), step
+
+    def _stand(self, at: datetime, status: str) -> None:
+        word, _, reason = status.partition(": ")
+        running = self.waits[-1] if self.waits and self.waits[-1].ended is None else None
+        if running and (word != "waiting" or running.reason != reason):
+            running.ended = at
+            running = None
+        if word == "waiting" and running is None and len(self.waits) < MOST_WAITS:
+            self.waits.append(Wait(reason=line(reason, 40), started=at))
+
+
+def grouped(rows: list[RefusalLine]) -> list[RefusalLine]:
+    """One row for each who refused something of a tool, in the words of the commonest reason."""
+    found: dict[tuple[str, str, str], RefusalLine] = {}
+    for row in rows:
+        key = (row.kind, row.by, row.tool)
+        if key not in found:
+            found[key] = row.model_copy()
+            continue
+        kept = found[key]
+        kept.count += row.count
+        steps = [step for step in (kept.first_step, row.first_step) if step is not None]
+        kept.first_step = min(steps, default=None)
+        steps = [step for step in (kept.last_step, row.last_step) if step is not None]
+        kept.last_step = max(steps, default=None)
+    return sorted(found.values(), key=lambda row: -row.count)[:MOST_LISTED]
+
+
+def folded(steps: list[Bar], most: int) -> list[Bar]:
+    """At most so many bars, each of equally many steps but the last."""
+    size = -(-len(steps) // most) or 1
+    return [_one(steps[at : at + size]) for at in range(0, len(steps), size)]
+
+
+def _one(steps: list[Bar]) -> Bar:
+    return Bar(
+        first=steps[0].first,
+        last=steps[-1].last,
+        model_calls=sum(step.model_calls for step in steps),
+        prompt_tokens=sum(step.prompt_tokens for step in steps),
+        cached_tokens=sum(step.cached_tokens for step in steps),
+        completion_tokens=sum(step.completion_tokens for step in steps),
+        largest_prompt=max(step.largest_prompt for step in steps),
+        cost=round(sum(step.cost for step in steps), 9),
+    )

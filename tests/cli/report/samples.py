@@ -1,0 +1,127 @@
+"""Reports made up for tests of the page and of what is drawn."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cli.report.data import (
+    Bar,
+    Deliverable,
+    Figures,
+    Head,
+    Item,
+    Pattern,
+    PhaseLine,
+    RefusalLine,
+    Report,
+    Scope,
+    Wait,
+)
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def at(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+def phase(number: int, kind: str = "tactical", **more: Any) -> PhaseLine:
+    """A phase of ten seconds, one after the other from noon on."""
+    given: dict[str, Any] = {
+        "number": number,
+        "kind": kind,
+        "purpose": "work" if kind == "tactical" else "transition",
+        "name": f"Part {number}",
+        "outcome": "completed",
+        "started": at(10 * (number - 1)),
+        "ended": at(10 * number),
+        "model_calls": 10,
+    }
+    return PhaseLine.model_validate(given | more)
+
+
+def bar(step: int, **more: Any) -> Bar:
+    given = {"prompt_tokens": 1000 + step, "largest_prompt": 1000 + step, "completion_tokens": 50}
+    return Bar.model_validate({"first": step, "last": step, "model_calls": 1} | given | more)
+
+
+def report(**more: Any) -> Report:
+    """One with something in every part."""
+    given: dict[str, Any] = {
+        "job": Head(
+            id="tea-1",
+            title="A guide on tea",
+            agent="generalist",
+            model="rehearsal",
+            status="waiting",
+            error="it failed",
+            waiting="budget",
+            message="No room.",
+            remedy="Raise it.",
+            summary="Written.",
+            confidence=0.9,
+            notes="By rules.",
+            started=at(0),
+            ended=at(60),
+            read=at(70),
+            link="https://temporal.example/tea-1",
+        ),
+        "figures": Figures(
+            phases=2,
+            steps=2,
+            model_calls=3,
+            tool_calls=4,
+            prompt_tokens=2003,
+            completion_tokens=100,
+            cached_tokens=1000,
+            cost=0.5,
+            rewinds=1,
+            refusals=3,
+        ),
+        "phases": [phase(1, "strategic"), phase(2, undone=True, issue="wrong leaves")],
+        "waits": [Wait(reason="paused", started=at(5), ended=at(8))],
+        "steps": [bar(1, cost=0.25), bar(2, cached_tokens=1000, cost=0.25)],
+        "refusals": [
+            RefusalLine(
+                kind="gate",
+                by="phase gate",
+                tool="todo_complete",
+                count=3,
+                reason="No list.",
+                first_step=1,
+                last_step=2,
+            )
+        ],
+        "scope": Scope(
+            original=1,
+            open=1,
+            items=[Item(id="S1", text="Cover water", status="open", source="given", reason="dry")],
+        ),
+        "deliverables": [Deliverable(path="output/tea.md", problem="is empty")],
+        "unresolved": ["S1: no water"],
+        "notices": ["went back"],
+        "traces": [
+            {
+                "time": "12:00",
+                "type": "violation",
+                "source": "gate",
+                "guard": "phase gate",
+                "phase": 1,
+                "step": 2,
+                "event": {"what_happened": "No list.", "what_was_correct": "A list."},
+            }
+        ],
+        "patterns": [
+            Pattern(
+                name="swinging_plans",
+                title="Plans that swing",
+                figure="1",
+                found=True,
+                meaning="Back and forth.",
+                details=["gone, back: brew"],
+            )
+        ],
+        "remarks": ["Something is left out."],
+    }
+    return Report.model_validate(given | more)

@@ -1,0 +1,81 @@
+"""Patterns that are watched for."""
+
+from __future__ import annotations
+
+from cli.report import patterns
+from cli.report.data import RefusalLine
+from tests.cli.report.samples import phase
+
+
+def test_a_plan_after_each_stretch_of_work_is_as_it_should_be() -> None:
+    kinds = ["strategic", "tactical", "strategic", "tactical", "strategic"]
+    phases = [phase(n, kind) for n, kind in enumerate(kinds, 1)]
+    final = phase(6, "strategic", purpose="final")
+    found = patterns.planning_only([*phases, final])
+    assert not found.found
+    assert found.figure == "at most 1 strategic in a row; 67% of model calls plan"
+
+
+def test_plans_that_replace_plans_are_named() -> None:
+    phases = [
+        phase(1, "strategic", purpose="bootstrap"),
+        phase(2, "strategic", purpose="rewind"),
+        phase(3, "strategic", purpose="rewind"),
+        phase(4),
+    ]
+    found = patterns.planning_only(phases)
+    assert found.found
+    assert found.details == ["phases 1 to 3: bootstrap, rewind, rewind"]
+
+
+def test_a_line_of_the_plan_that_comes_back_is_a_swing() -> None:
+    plans = [
+        (1, frozenset[str]()),
+        (2, frozenset({"green", "black"})),
+        (3, frozenset({"green"})),
+        (4, frozenset({"green", "white"})),
+        (5, frozenset({"green", "black"})),
+    ]
+    found = patterns.swinging(plans)
+    assert found.found
+    assert found.details == ["gone at phase 3, back at 5: black"]
+    assert found.figure == "1 lines came back; 1 went for good"
+
+
+def test_a_plan_that_grows_and_shrinks_does_not_swing() -> None:
+    plans = [(1, frozenset({"a"})), (2, frozenset({"a", "b"})), (3, frozenset({"b"}))]
+    assert not patterns.swinging(plans).found
+    assert not patterns.swinging([]).found
+
+
+def test_the_same_refusal_three_times_is_repeated() -> None:
+    rows = [
+        RefusalLine(kind="gate", by="phase gate", tool="todo_complete", count=3, reason="No list."),
+        RefusalLine(kind="tool error", by="edit_file", tool="edit_file", count=4, reason="Twice."),
+        RefusalLine(kind="gate", by="phase gate", tool="todo_complete", count=2, reason="Short."),
+    ]
+    found = patterns.repeated(rows)
+    assert found.details == [
+        "4 × error of edit_file: Twice.",  # noqa: RUF001
+        "3 × phase gate (todo_complete): No list.",  # noqa: RUF001
+    ]
+
+
+def test_self_assessment_beside_what_was_found() -> None:
+    def judged(confidence: float | None, unresolved: int, refused: int) -> list[str]:
+        return patterns.self_assessment(confidence, unresolved, refused, closed=True).details
+
+    assert judged(0.9, 0, 0) == []
+    assert judged(0.4, 3, 2) == []
+    assert judged(None, 3, 2) == []
+    assert judged(0.9, 2, 0) == ["sure, with 2 unresolved"]
+    assert judged(0.3, 0, 0) == ["unsure, and nothing is listed as unresolved"]
+    assert judged(1.0, 0, 3) == ["completion was refused 3 times before it was accepted"]
+    running = patterns.self_assessment(None, 0, 5, closed=False)
+    assert (running.figure, running.found) == ("the job has not ended", False)
+
+
+def test_a_completion_with_something_open_was_let_through() -> None:
+    assert patterns.premature([], 3).figure == "0 let through; 3 refused"
+    found = patterns.premature(["item S1 is open: water"], None)
+    assert (found.found, found.figure) == (True, "1 let through")

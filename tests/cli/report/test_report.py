@@ -1,0 +1,196 @@
+"""`report` on a real job: real server, worker and checkpoints, and a model that goes astray."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.checkpoints import Root
+from activities.rehearsal import Reply, rehearse
+from activities.rehearsal.wire import Answer, Request
+from engine.connection import workspaces_root
+from tests.workflows.serving import SECONDS, serving
+from tests.workflows.team import Team, project, write
+
+KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
+TITLE = "Write a guide on <script>alert(1)</script> tea."
+
+
+class Astray:
+    """Rehearses, with a reply now and then that is refused."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, request: Request) -> Answer:
+        if not request.get("tools"):
+            return rehearse(request)
+        self.calls += 1
+        if self.calls == 3:
+            return Reply("Shall I go on?")
+        if self.calls == 6:
+            return Reply(None, [("crystal_ball", {}), ("read_file", {"path": "<b>no</b>.md"})])
+        if self.calls == 30:
+            return Reply(None, [("todo_rewind", {"issue": f"the key is {KEY}"})])
+        if self.calls == 31:
+            return Reply(None, [("todo_rewind", {"issue": "wrong <i>leaves</i>"})])
+        return rehearse(request)
+
+
+def patiently(engine: Any, work: Any) -> Any:
+    """What comes of it on the server's loop; a whole job takes its time on a busy machine."""
+    return asyncio.run_coroutine_threadsafe(work, engine.loop).result(SECONDS)
+
+
+@pytest.fixture
+def job(engine: Any, workspaces: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A job that has completed, over several runs, and what ends its worker."""
+    root = Root.open(workspaces, create=True)
+    context = serving(engine.client, root, Astray())
+    jobs = engine.do(context.__aenter__())
+    with ExitStack() as stack:
+        stack.callback(lambda: engine.do(context.__aexit__(None, None, None)))
+        start = {
+            "agent": "generalist",
+            "instructions": TITLE,
+            "set": {
+                "limits.history_events": 200,
+                "prices.rehearsal": {"prompt": 1, "cached": 0.5, "completion": 4},
+            },
+        }
+        handle = engine.do(jobs.start(start, job_id=f"reported-{workspaces.parent.name}"))
+        patiently(engine, jobs.result(handle))
+        yield handle.id, stack.close
+
+
+def test_a_job_is_reported_as_it_was_and_then_from_what_is_left(
+    job: tuple[str, Callable[[], None]], starter: Any, tmp_path: Path
+) -> None:
+    name, end_worker = job
+    full = _as_it_was(name, starter, tmp_path / "report.html")
+
+    # No worker: Temporal still has the history.
+    end_worker()
+    told = json.loads(starter("report", name, "--json").out)
+    assert told["job"]["status"] == "completed"
+    assert (told["figures"]["nudges"], full["figures"]["nudges"]) == (None, 0)
+    for part in ("phases", "steps", "refusals", "deliverables", "scope"):
+        assert told[part] == full[part], part
+    assert any("No worker" in remark for remark in told["remarks"])
+
+    # Temporal has no job of that id (any more): the checkpoints remain.
+    root = Root.open(workspaces_root(), create=False)
+    root.repository(name).rename(root.repository("forgotten"))
+    told = json.loads(starter("report", "forgotten", "--json").out)
+    assert told["job"]["status"] == "completed"
+    for figure in ("phases", "steps", "model_calls", "prompt_tokens", "rewinds"):
+        assert told["figures"][figure] == full["figures"][figure], figure
+    assert [phase["name"] for phase in told["phases"]] == [p["name"] for p in full["phases"]]
+    assert (told["figures"]["tool_errors"], told["steps"]) == (None, [])
+    assert any("Temporal no longer has" in remark for remark in told["remarks"])
+
+
+def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
+    status = json.loads(starter("show", job, "--json").out)
+    ran = starter("report", job, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    told = json.loads(ran.out)
+    figures, used = told["figures"], status["usage"]
+
+    # The figures are those that the job itself gives, and add up from their parts.
+    for name in (
+        "model_calls",
+        "tool_calls",
+        "prompt_tokens",
+        "completion_tokens",
+        "cached_tokens",
+    ):
+        assert figures[name] == used[name], name
+    assert figures["cost"] == pytest.approx(used["cost"])
+    assert (figures["steps"], figures["nudges"]) == (status["step"], status["nudges"])
+    assert len(told["steps"]) == status["step"]
+    assert sum(phase["model_calls"] for phase in told["phases"]) == used["model_calls"]
+    assert sum(phase["tool_calls"] for phase in told["phases"]) == used["tool_calls"]
+    assert sum(phase["cost"] for phase in told["phases"]) == pytest.approx(used["cost"])
+
+    # What went astray is there.
+    assert (figures["rewinds"], figures["refusals"]) == (1, status["refusals"])
+    rows = {(row["kind"], row["by"]): row["count"] for row in told["refusals"]}
+    assert rows["reply", "a reply that asks a person"] == 1
+    assert rows["phase rule", "unknown tool"] == 1
+    assert rows["tool error", "read_file"] == 1
+    assert [by for kind, by in rows if kind == "guard"] == ["secrets"]
+    numbers = [phase["number"] for phase in told["phases"]]
+    assert numbers == list(range(1, status["phase"]["number"] + 1))
+    assert "rewind" in {phase["purpose"] for phase in told["phases"]}
+    [rewound] = [phase for phase in told["phases"] if phase["outcome"] == "rewound"]
+    assert rewound["issue"].startswith("wrong <i>leaves")
+    assert all(one["started"] <= one["ended"] for one in told["phases"])
+
+    # What was delivered is there, with the sizes of the files.
+    folder = workspaces_root() / job
+    assert told["deliverables"]
+    for one in told["deliverables"]:
+        assert one["bytes"] == (folder / one["path"]).stat().st_size
+    assert (told["job"]["status"], told["remarks"]) == ("completed", [])
+    assert figures["completions_let_through"] == 0
+
+    ran = starter("report", job, "--output", str(file))
+    assert (ran.code, ran.out.strip()) == (0, str(file))
+    page = file.read_text(encoding="utf-8")
+    assert "alert(1)&lt;/script&gt; tea." in page
+    assert "<script" not in page
+    for shown in (page, json.dumps(told)):
+        assert "a1B2c3" not in shown
+    return dict(told)
+
+
+def test_the_report_of_a_project_has_that_of_each_job(
+    engine: Any, starter: Any, workspaces: Path, tmp_path: Path
+) -> None:
+    root = Root.open(workspaces, create=True)
+    name = f"menu-{workspaces.parent.name}"
+    stages = [
+        {"id": "draft", "agent": "generalist", "task": "Draft the menu."},
+        {"id": "check", "agent": "generalist", "task": "Check the menu."},
+    ]
+    team = Team(
+        {
+            "Draft the menu": lambda told: [write("repo/menu.md", "tea\n")],
+            "Check the menu": lambda told: [write("repo/checked.md", "fine\n")],
+        }
+    )
+    context = serving(engine.client, root, team)
+    jobs = engine.do(context.__aenter__())
+    try:
+        start = jobs.start(project("pipeline", stages=stages), job_id=name, kind="Project")
+        patiently(engine, jobs.result(engine.do(start)))
+        status = json.loads(starter("show", name, "--json").out)
+        told = json.loads(starter("report", name, "--json").out)
+        file = tmp_path / "project.html"
+        assert starter("report", name, "--output", str(file)).code == 0
+    finally:
+        engine.do(context.__aexit__(None, None, None))
+    assert (told["id"], told["status"], told["remarks"]) == (name, "completed", [])
+    ids = [one["job"]["id"] for one in told["jobs"]]
+    assert ids == [job["job"] for job in status["jobs"]]
+    assert len(ids) == 2
+    calls = sum(one["figures"]["model_calls"] for one in told["jobs"])
+    assert calls == status["usage"]["model_calls"]
+    page = file.read_text(encoding="utf-8")
+    assert all(job in page for job in ids)
+    # Without a worker nobody can name the jobs.
+    assert "only a worker can name its jobs" in starter("report", name).error
+
+
+def test_mistakes_are_told_in_a_line(engine: Any, starter: Any, workspaces: Path) -> None:
+    assert "there is no job" in starter("report", "nobody").error
+    Root.open(workspaces, create=True)
+    engine.job("nowhere")
+    assert "no checkpoints" in starter("report", "nowhere").error
