@@ -36,8 +36,6 @@ from protocol.scope import given_items
 from protocol.state import MAX_ITEMS, DoneWhen
 
 MOST_ID = 150
-MOST_CHANGED = 50
-MOST_PROBLEMS = 20
 
 
 def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]:
