@@ -49,5 +49,5 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         traces_activity(root),
         learn_activity(root),
         *recovery_activities(root),
-        *project_activities(root),
+        *project_activities(root, connect),
     ]

@@ -13,6 +13,7 @@ from activities.failures import typed
 from activities.folder import settle
 from activities.heartbeats import heartbeats
 from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
+from activities.private import forget_private
 from activities.snapshot import Snapshot
 from activities.stores.turning import at_end
 from activities.summary import workspace_summary
@@ -66,6 +67,7 @@ class Closing:
         result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", at)
         result.tree = snapshot.compared
         settle(self._root, snapshot, request.status, attempt_key(), last=True)
+        forget_private(self._root, job_id())
         return Closed(commit=result.checkpoint, at=at, result=result)
 
 

@@ -33,7 +33,7 @@ from activities.mcp.errors import Away
 from activities.model.endpoint import chosen_name
 from activities.model.prices import check_prices, dearest
 from activities.model.prompt import context_tokens
-from activities.opening import attempt_key, job_id, scheduled_at
+from activities.opening import attempt_key, check_root, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
@@ -86,6 +86,8 @@ class Preparation:
         """Resolve and pin the configuration, take the documents in, make the first phase."""
         with typed():
             async with heartbeats():
+                if request.project and request.project.root:
+                    check_root(self._root, request.project.root)
                 fork = request.fork
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)

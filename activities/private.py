@@ -103,7 +103,7 @@ def private_folder(
 
 def forget_private(root: Root, job: str) -> None:
     """Throw a closed job's folders away."""
-    shutil.rmtree(root.path / ".longhaul" / "private" / folder_name(job), ignore_errors=True)
+    _throw_away(root.path / ".longhaul" / "private" / folder_name(job))
 
 
 def _free_place(pool: Path, stack: ExitStack) -> Path:

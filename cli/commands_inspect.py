@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from engine.connection import connect
 
 if TYPE_CHECKING:
     from activities.checkpoints import Checkpoints
+    from cli.project_files import Project
 
 COLUMNS = ("job_id", "agent", "status", "phase", "title", "started")
 
@@ -68,41 +70,55 @@ def files(
     job: Job,
     path: Annotated[str, typer.Argument(help="A file to print or a folder to list.")] = "",
     at: Annotated[
-        str, typer.Option(help="As they were at the start of this phase.", metavar="PHASE|now")
+        str,
+        typer.Option(help="As they were at the start of this phase.", metavar="PHASE|COMMIT|now"),
     ] = "now",
     json: Json = False,
 ) -> int:
-    """List or print a job's files, now or at the start of any phase, undone ones included."""
-    from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
+    """List or print a job's files, now or at the start of any phase, undone ones included.
 
-    [commit], store = _checkpoints(job, at)
-    found = inspecting.listing(inspecting.files_at(store, commit), path)
-    if isinstance(found, bytes):
+    Of a project, the files that were accepted, now or as of a commit that `log` names.
+    """
+    from cli import inspecting, project_files  # noqa: PLC0415 - takes a second
+
+    rows: list[dict[str, Any]] = []
+    if project := project_files.project_of(job):
+        commit = project.commit(at)
+        content = project.listing(commit, path)
+        if not isinstance(content, bytes):
+            rows = [{"path": name, "kind": "file", "bytes": size} for name, size in content]
+    else:
+        [commit], store = _checkpoints(job, at)
+        found = inspecting.listing(inspecting.files_at(store, commit), path)
+        content = found if isinstance(found, bytes) else []
+        if not isinstance(found, bytes):
+            rows = [inspecting.entry_data(entry) for entry in found]
+    if isinstance(content, bytes):
         if json:
-            dump({"path": path, "commit": commit, **inspecting.content_data(found)})
-        elif sys.stdout.isatty() and b"\0" in found:
-            note(f"{path} is binary, {len(found):,} bytes; send it into a file to have it")
+            dump({"path": path, "commit": commit, **inspecting.content_data(content)})
+        elif sys.stdout.isatty() and b"\0" in content:
+            note(f"{path} is binary, {len(content):,} bytes; send it into a file to have it")
         elif sys.stdout.isatty():
-            say(found.decode("utf-8", "replace").rstrip("\n"))
+            say(content.decode("utf-8", "replace").rstrip("\n"))
         else:
             sys.stdout.flush()
-            sys.stdout.buffer.write(found)
+            sys.stdout.buffer.write(content)
     elif json:
-        dump({"commit": commit, "files": [inspecting.entry_data(entry) for entry in found]})
+        dump({"commit": commit, "files": rows})
     else:
-        for entry in found:
-            end = "/" if entry.kind == "folder" else ""
-            say(f"{entry.size:>10,}  {entry.path}{end}")
+        for row in rows:
+            end = "/" if row["kind"] == "folder" else ""
+            say(f"{row['bytes']:>10,}  {row['path']}{end}")
     return OK
 
 
 def diff(
     job: Job,
     before: Annotated[
-        str, typer.Argument(help="Start of this phase, or `now`.", metavar="PHASE|now")
+        str, typer.Argument(help="Start of this phase, or `now`.", metavar="PHASE|COMMIT|now")
     ],
     after: Annotated[
-        str, typer.Argument(help="Start of this phase, or `now`.", metavar="PHASE|now")
+        str, typer.Argument(help="Start of this phase, or `now`.", metavar="PHASE|COMMIT|now")
     ],
     path: Annotated[str, typer.Argument(help="Only this file, or what is in this folder.")] = "",
     stat: Annotated[bool, typer.Option("--stat", help="Names and sizes only.")] = False,
@@ -111,10 +127,14 @@ def diff(
     """Tell how a job's files differ between the starts of two phases, or a phase and now.
 
     What the system keeps (archive/, tools/ and the like) is listed last and by name only; with
-    PATH its lines are shown as well.
+    PATH its lines are shown as well. Of a project, how two commits differ that `log` names.
     """
-    from cli import differences, inspecting  # noqa: PLC0415 - loads the activities
+    from cli import differences, inspecting, project_files  # noqa: PLC0415 - loads the activities
 
+    if project := project_files.project_of(job):
+        return _project_diff(
+            project, [project.commit(text) for text in (before, after)], path, stat=stat, json=json
+        )
     commits, store = _checkpoints(job, before, after)
     old, new = (inspecting.files_at(store, commit) for commit in commits)
     found = differences.differences(old, new, path)
@@ -139,11 +159,15 @@ def diff(
 
 
 def log(job: Job, json: Json = False) -> int:
-    """Tell a job's story: each step that changed anything, oldest first."""
-    from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
+    """Tell a job's story: each step that changed anything, oldest first; a project's, by commit."""
+    from cli import inspecting, project_files  # noqa: PLC0415 - takes a second
 
-    [commit], store = _checkpoints(job, "now")
-    story = inspecting.story(store, commit)
+    story: Sequence[Any]
+    if project := project_files.project_of(job):
+        story = project.story()
+    else:
+        [commit], store = _checkpoints(job, "now")
+        story = inspecting.story(store, commit)
     if json:
         dump([{"id": step.id, "at": step.at, "message": step.message.strip()} for step in story])
         return OK
@@ -151,6 +175,21 @@ def log(job: Job, json: Json = False) -> int:
         when = datetime.fromtimestamp(step.at, UTC).astimezone()
         first = step.message.strip().partition("\n")[0]
         say(f"{step.id[:8]}  {when:%Y-%m-%d %H:%M:%S}  {first}")
+    return OK
+
+
+def _project_diff(
+    project: Project, commits: list[str], path: str, *, stat: bool, json: bool
+) -> int:
+    found = project.changes(commits[0], commits[1], path)
+    if json:
+        changes = [{"path": name, **({} if stat else {"diff": text})} for name, text in found]
+        dump({"commits": commits, "changes": changes})
+        return OK
+    for name, text in found:
+        say(name if stat else text)
+    if not found:
+        note("nothing differs")
     return OK
 
 

@@ -187,7 +187,8 @@ def outcome(status: Status) -> list[str]:
         lines.append(str(result["notes"]))
     spent = {**status, "usage": result.get("usage") or status.get("usage")}
     if status.get("project"):
-        return [*lines, f"{result.get('jobs') or 0} jobs · {usage(spent)}"]
+        count = result.get("jobs") or 0
+        return [*lines, f"{count} job{'' if count == 1 else 's'} · {usage(spent)}"]
     phases = result.get("phases") or (status.get("phase") or {}).get("number") or 0
     rewinds = result.get("rewinds") or status.get("rewinds") or 0
     lines.append(f"{phases} phases · {rewinds} rewinds · {usage(spent)}")

@@ -104,6 +104,9 @@ class Prompts(Section):
     context_summary: str = Field(
         description="Prompt that summarises the older part of a conversation."
     )
+    handoff_summary: str = Field(
+        description="Prompt that shortens what a job of a project hands back, where it is long."
+    )
 
 
 class Limits(Section):

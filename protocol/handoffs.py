@@ -92,10 +92,14 @@ class ProjectLink(Data):
     """For a job that works for a project."""
 
     id: str = Field(min_length=1, max_length=1000)
+    root: str = ""
+    """Id of the workspaces root that the project's repository is on."""
     folder: str
     """Where in the workspace the project's files are."""
     summary_tokens: int
     handoff: Handoff
+    tree: str = ""
+    """What was in that folder when it was handed over, set by whoever put it there."""
 
 
 class FoundFeature(Data):

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from protocol.handoffs import FeatureReport, Handoff, Routing, Verdict
 from protocol.project import FormName, ProjectResult, ProjectStart
+from protocol.requests import Usage
 from protocol.state import Data, DoneWhen, ScopeItem
 
 
@@ -57,6 +58,8 @@ class Work(Data):
     routing: Routing | None = None
     verdict: Verdict | None = None
     evidence: list[str] = Field(default_factory=list)
+    usage: Usage = Field(default_factory=Usage)
+    """What shortening its summary took."""
 
 
 class MergeRequest(InProject):

@@ -91,8 +91,10 @@ def waiting_for(failed: StepFailed) -> Waiting:
 
 def not_there(failed: StepFailed) -> Waiting:
     """How a start waits for what it cannot do without, while it goes on trying."""
-    remedy = "Bring it back; the start tries again by itself, resume tries at once, cancel ends it."
-    return Waiting(reason="dependency", message=str(failed), remedy=remedy, trying=True)
+    bring = "Start a worker on that root" if failed.kind == "WrongRoot" else "Bring it back"
+    remedy = f"{bring}; the start tries again by itself, resume tries at once, cancel ends it."
+    reason, _ = REMEDIES[failed.kind]
+    return Waiting(reason=reason, message=str(failed), remedy=remedy, trying=True)
 
 
 def trying(failed: StepFailed) -> Waiting:

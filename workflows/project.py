@@ -26,6 +26,7 @@ from protocol.project import (
     ProjectStart,
     Running,
     Told,
+    Unit,
 )
 from protocol.project_requests import ProjectPrepareRequest, Work
 from protocol.record import Waiting
@@ -245,6 +246,9 @@ class Project(Standing):
         """Settle what a job used, and tell people what came of it."""
         project = self._project
         project.usage.add(ended.usage)
+        if work:
+            project.usage.add(work.usage)
+        # The one place where a handoff is over, accepted or not: where it is noted as a trace.
         del project.running[run.job]
         project.ended = [other for other in project.ended if other.job != ended.job]
         self._children.pop(run.job, None)
@@ -285,15 +289,16 @@ class Project(Standing):
         project = self._project
         told = project_status.line(project)
         unresolved = [
-            f"{unit.id} ({unit.status}): {' '.join(unit.reasons) or 'not begun'}"[:500]
+            f"{unit.id} ({unit.status}): {' '.join(unit.reasons) or _state(unit)}"[:500]
             for unit in project.units
             if unit.status != "completed"
         ]
         if status == "failed" and not project.units:
             unresolved += project.findings
+        by = "1 job" if project.jobs == 1 else f"{project.jobs} jobs"
         return ProjectResult(
             status=status,
-            summary=f"{reason + ': ' if reason else ''}{told}, by {project.jobs} jobs.",
+            summary=f"{reason + ': ' if reason else ''}{told}, by {by}.",
             units=[project_status.unit_told(unit) for unit in project.units],
             unresolved=unresolved,
             dropped=[f"{i.id}: {i.reason}" for i in project.scope if i.status == "dropped"],
@@ -319,3 +324,7 @@ class Project(Standing):
         self._show(project)
         if by_signal:
             await workflow.wait_condition(lambda: workflow.cancellation_reason() is not None)
+
+
+def _state(unit: Unit) -> str:
+    return "not finished" if unit.status == "in_progress" else "not begun"

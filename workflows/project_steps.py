@@ -118,6 +118,7 @@ class ProjectSteps(Steps):
         """Begin a job; or why it could not be begun."""
         link = ProjectLink(
             id=project.id,
+            root=project.root,
             folder=project.start.product,
             summary_tokens=summary_tokens(move.role),
             handoff=move.handoff,

@@ -36,7 +36,7 @@ class Start:
             try:
                 made = await self._steps.prepare(request)
             except StepFailed as failed:
-                if failed.kind != "Dependency":
+                if failed.kind not in ("Dependency", "WrongRoot"):
                     raise
                 self.waiting = parking.not_there(failed)
                 self._show(request)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import openai
@@ -52,7 +53,12 @@ class Asking:
         self._connect = connect
 
     async def ask(
-        self, question: Callable[[], Question], use: Callable[[Streamed], R], part: str = ""
+        self,
+        question: Callable[[], Question],
+        use: Callable[[Streamed], R],
+        part: str = "",
+        *,
+        kept: tuple[Path, str] | None = None,
     ) -> R:
         """What `use` makes of a reply of the first of the models that gives one.
 
@@ -63,17 +69,20 @@ class Asking:
             question: Put together anew for each model that is asked.
             use: Called once with the reply.
             part: Tells several questions of one activity apart.
+            kept: Repository and key under which the reply is kept, when not this attempt's: what
+                is asked again under that key is answered with it.
 
         Raises:
             ApplicationError: typed; what the first model that was asked said.
         """
-        replies, key = Replies(self._root.repository(job_id())), f"{attempt_key()}{part}"
+        repository, key = kept or (self._root.repository(job_id()), f"{attempt_key()}{part}")
+        replies = Replies(repository)
         skip = (activity.info().attempt - 1) // TRANSIENT
 
         def ready(number: int) -> Streamed | tuple[ModelConfig, bytes, bool, bool]:
-            kept = _find(replies, key)
-            if kept is not None:
-                return kept
+            found = _find(replies, key)
+            if found is not None:
+                return found
             asked = question()
             count = len(asked.models)
             place = (skip + number) % count

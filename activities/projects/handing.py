@@ -72,7 +72,8 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
         # What the job before answered is not this one's answer.
         if files.entry(path) is not None:
             files = files.delete(path)
-    snapshot.files, snapshot.link = files, link
+    tree = files.below(link.folder).id
+    snapshot.files, snapshot.link = files, link.model_copy(update={"tree": tree})
     for condition in link.handoff.precondition:
         if why := unmet(files, condition):
             raise Problem(f"handoff {link.handoff.id}: the precondition does not hold. {why}")
@@ -90,7 +91,7 @@ def refusals(snapshot: Snapshot) -> list[str]:
         answer, problem = read_report(files, handoff.report)
         found += [problem] if problem else []
         if isinstance(answer, Verdict):
-            found += unproved(handoff, answer, evidence_of(snapshot, handoff.proof))
+            found += unproved(handoff, answer, evidence_of(snapshot))
         if isinstance(answer, Routing) and handoff.routing:
             found += problems(answer, handoff.routing)
     return found

@@ -9,21 +9,19 @@ from typing import Any
 
 from temporalio import activity
 
-from activities import tokens
-from activities.checkpoints import Root, folder_name, open_checkpoints
-from activities.done_when import checked, unmet
+from activities.checkpoints import Root, folder_name
+from activities.done_when import checked
 from activities.failures import typed
 from activities.heartbeats import heartbeats, heartbeats_from_thread
+from activities.model.endpoint import Connect
 from activities.opening import check_root, job_id, scheduled_at
 from activities.plan import listed_under
 from activities.prepare import choose_models, claim, registered_attributes, title
-from activities.projects.evidence import evidence_of
-from activities.projects.handing import product, read_report, refusals
 from activities.projects.repository import MAIN, Repository, repository_path
-from activities.snapshot import Snapshot
+from activities.projects.taking import Taking
+from activities.tools.ownership import refusal
 from config.loader import load_agent
 from config.schema import Problem
-from protocol.handoffs import FeatureReport, Routing, Verdict
 from protocol.project import BRIEF, ROLES, STATE_FILES, ProjectStart
 from protocol.project_requests import (
     Merged,
@@ -32,26 +30,16 @@ from protocol.project_requests import (
     ProjectPrepared,
     ProjectPrepareRequest,
     StateRequest,
-    TakeRequest,
-    Work,
 )
 from protocol.requests import Moved
 from protocol.scope import given_items
 from protocol.state import MAX_ITEMS, DoneWhen
 
 MOST_ID = 150
-MOST_CHANGED = 50
-MOST_PROBLEMS = 20
 
 
-def project_activities(root: Root) -> list[Callable[..., Any]]:
-    """Every activity of projects, bound to a workspaces root."""
-
-    @activity.defn(name="take_work")
-    def take_work(request: TakeRequest) -> Work:
-        with typed(), heartbeats_from_thread():
-            check_root(root, request.root)
-            return _take(root, request, _repository(root))
+def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]:
+    """Every activity of projects, bound to a workspaces root and to models."""
 
     @activity.defn(name="merge_work")
     def merge_work(request: MergeRequest) -> Merged:
@@ -76,7 +64,7 @@ def project_activities(root: Root) -> list[Callable[..., Any]]:
 
     return [
         Beginning(root).prepare_project,
-        take_work,
+        Taking(root, connect).take_work,
         merge_work,
         write_project_state,
         ProjectEnd(root).close_project,
@@ -102,6 +90,8 @@ class Beginning:
         if len(job_id()) > MOST_ID:
             raise Problem(f"the id of a project has at most {MOST_ID} characters: its jobs' follow")
         check_agents(start)
+        if why := refusal(start.product, "tactical"):
+            raise Problem(f"product: {why}")
         for condition in _conditions(start):
             try:
                 checked(condition)
@@ -152,62 +142,6 @@ def _conditions(start: ProjectStart) -> list[DoneWhen]:
 def _repository(root: Root) -> Repository:
     """Of the project at work: an activity of its workflow."""
     return Repository(repository_path(root, job_id()))
-
-
-def _take(root: Root, request: TakeRequest, repository: Repository) -> Work:
-    handoff = request.handoff
-    snapshot = Snapshot.load(open_checkpoints(root, request.job), request.checkpoint)
-    before = handoff.inputs.commit
-    tree = product(repository, snapshot.files, request.folder, handoff)
-    commit = before
-    if tree != repository.tree_id(before):
-        story = f"{handoff.id} by {handoff.to_agent}\n\n{handoff.task[:1000]}"
-        commit = repository.commit(tree, [before], story, scheduled_at())
-        repository.point(f"jobs/{folder_name(request.job)}", commit)
-    changed = repository.changed(before, commit)
-    work = Work(commit=commit, changed=changed[:MOST_CHANGED], problems=refusals(snapshot))
-    if handoff.report:
-        answer, _ = read_report(snapshot.files, handoff.report)
-        work.features = answer if isinstance(answer, FeatureReport) else None
-        work.routing = answer if isinstance(answer, Routing) else None
-        work.verdict = answer if isinstance(answer, Verdict) else None
-    if handoff.proof:
-        found = evidence_of(snapshot, handoff.proof)
-        work.evidence = [
-            f"{check}: {line}" for check, lines in found.items() for line in lines[-3:]
-        ]
-    if work.routing and work.routing.complete:
-        work.problems += _unsuccessful(snapshot, repository, request)
-    work.problems = [problem[:1000] for problem in work.problems[:MOST_PROBLEMS]]
-    work.summary = _summary(snapshot, changed, request.tokens)
-    return work
-
-
-def _unsuccessful(snapshot: Snapshot, repository: Repository, request: TakeRequest) -> list[str]:
-    """Success criteria that the project's main line does not meet."""
-    if not request.success:
-        return []
-    files = repository.put_into(snapshot.files, request.head, request.folder)
-    below = files.below(request.folder)
-    return [why for condition in request.success if (why := unmet(below, condition))]
-
-
-def _summary(snapshot: Snapshot, changed: list[str], most: int) -> str:
-    """What a job hands back: its own summary, what changed, what is open; bounded."""
-    result: dict[str, Any] = {}
-    if (raw := snapshot.bytes("output/completion.json")) is not None:
-        result = json.loads(raw)
-    named = ", ".join(changed[:30]) + (
-        f" and {len(changed) - 30} more" if len(changed) > 30 else ""
-    )
-    tail = f"\nFiles changed: {named or 'none'}."
-    if unresolved := result.get("unresolved"):
-        tail += f"\nUnresolved: {'; '.join(unresolved)[:1000]}."
-    told = str(result.get("summary") or "")
-    if notes := str(result.get("notes") or ""):
-        told += f"\n{notes}"
-    room = most - tokens.count(tail)
-    return tokens.clip(told, max(room, most // 2), "output/completion.json has all") + tail
 
 
 def _write_state(repository: Repository, request: StateRequest) -> str:

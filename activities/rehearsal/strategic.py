@@ -147,6 +147,9 @@ def mark_progress(view: View) -> Steps:
 
 def revise_plan(view: View) -> Steps:
     plan = plans.parse((yield from read_all("plan.md")))
+    told = "\n".join((yield from read_all("instructions.md")))
+    if "## Amended" in told and plan.open is None and (more := team.plan(told)):
+        plan.phases += more.phases
     plan.head += f"\n\nRevised in phase {view.number}, because: {view.issue or 'see notes/'}"
     yield from insist("write_file", path="plan.md", content=plan.text)
     return "Noted the issue in plan.md; the open phase is done again from its start."

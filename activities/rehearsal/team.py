@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Generator
 from typing import Any
 
-from activities.rehearsal import generalist
+from activities.rehearsal import generalist, software
 from activities.rehearsal.plans import Plan, PlanPhase, slug_of
 from activities.rehearsal.reading import read_all
-from activities.rehearsal.replay import Steps, insist, once
+from activities.rehearsal.replay import Call, Steps, insist, once
 from activities.rehearsal.seen import View, failed
+from protocol.handoffs import REPORTS
 
-MOST_FEATURES = 3
+MOST_FEATURES = 8
 _ANSWER = re.compile(r"\bwrite\s+(output/(?:features|groups|verdict)\.json)", re.IGNORECASE)
 _GROUP = re.compile(r"Work on the group \S+ of the project, in (\w+)/")
 _FEATURE = re.compile(r"Make the feature (\S+) of the project, in (\w+)/: (.*)")
 _ITEM = re.compile(r"^- (S\d+): (.*)$", re.MULTILINE)
+_SET_UP = re.compile(r"(\w+)/ is the project's repository: make what every feature")
+_TESTED = re.compile(r"Test the feature (\S+), which is in (\w+)/")
 _CHECKS = re.compile(r"each of these checks:\s+([a-z, ]+)")
-_TODO = re.compile(r"Write `([\w-]+/[^`]+)`")
+_TODO = re.compile(r"(Write|Run) `([\w-]+/[^`]+)`(?:: (.*))?")
+_PYTHON = re.compile(r"(\w+)/(?:(tests/test_)|tests/)?(\w+)\.py")
 
 
 def plan(instructions: str) -> Plan | None:
@@ -26,10 +31,19 @@ def plan(instructions: str) -> Plan | None:
     asked = instructions.partition("## Amended")[2] or instructions
     if answer := _ANSWER.search(asked):
         steps = [f"Write `{answer[1]}` as the task asks"]
+        if set_up := _SET_UP.search(asked):
+            folder = set_up[1]
+            layout = [f"Write `{folder}/README.md`: how it is laid out and its tests are run"]
+            steps = [*layout, f"Write `{folder}/tests/__init__.py`", *steps]
     elif group := _GROUP.search(asked):
         steps = [f"Write `{group[1]}/{slug_of(text)}.md`: {text}" for _, text in _items(asked)]
     elif feature := _FEATURE.search(asked):
-        steps = [f"Write `{feature[2]}/{feature[1]}.md`: {feature[3]}"]
+        folder, module = feature[2], software.module_of(feature[1])
+        steps = [
+            f"Write `{folder}/{module}.py`: {feature[3]}",
+            f"Write `{folder}/tests/test_{module}.py`: {feature[3]}",
+            f"Run `{folder}/tests/test_{module}.py`",
+        ]
     else:
         return None
     head = "# Plan\n\nThe task is small: it is done at once, without a way to choose among others."
@@ -41,38 +55,54 @@ def procedure(view: View, text: str) -> Steps | None:
     named = _TODO.match(text)
     if named is None:
         return None
-    path = named[1]
-    if path in _ANSWERS:
-        return _answer(view, path)
+    verb, path, told = named.groups()
+    if path in REPORTS.values():
+        return _answer(path)
+    if python := _PYTHON.fullmatch(path):
+        folder, of_tests, module = python.groups()
+        if verb == "Run":
+            return _run(folder, module)
+        if not told:
+            return _write(path, "")
+        return _write(path, (software.tests if of_tests else software.source)(module, told))
     return None if path.startswith(("output/", "notes/")) else generalist.write(path, text)
 
 
-def _answer(view: View, path: str) -> Steps:
-    told = "\n".join((yield from read_all("instructions.md")))
-    if path == "output/verdict.json":
-        yield from _run(view)
-    answer = _ANSWERS[path](told)
-    yield from insist("write_file", path=path, content=json.dumps(answer, indent=2) + "\n")
+def _write(path: str, content: str) -> Steps:
+    if failed((yield from once("write_file", path=path, content=content))):
+        # It is there from an earlier attempt: what is read may be written over.
+        yield from once("read_file", path=path)
+        yield from once("write_file", path=path, content=content, overwrite=True)
     return f"Wrote {path}."
 
 
-def _run(view: View) -> Steps:
-    """Run something, with what there is."""
-    if "run_command" in view.tools:
-        result = yield from once("run_command", command="ls -R repo")
-        return "Nothing could be run." if failed(result) else "Looked at what is there."
-    return "There is nothing to run commands with."
+def _run(folder: str, module: str) -> Steps:
+    result = yield from once("run_command", command=software.command(folder, module))
+    found = software.findings(result)
+    return f"The tests fail: {found[0]}" if found else "The tests pass."
+
+
+def _answer(path: str) -> Steps:
+    told = "\n".join((yield from read_all("instructions.md")))
+    asked = told.rpartition("## Amended")[2]
+    answer: dict[str, Any]
+    if path == "output/verdict.json":
+        answer = yield from _verdict(asked)
+    else:
+        answer = _ANSWERS[path](told)
+    yield from insist("write_file", path=path, content=json.dumps(answer, indent=2) + "\n")
+    return f"Wrote {path}."
 
 
 def _features(told: str) -> dict[str, Any]:
     brief = told.rpartition("\n# ")[2].partition("\n")[2]
     steps = generalist.steps_of(brief)[:MOST_FEATURES]
-    return {
-        "features": [
-            {"id": f"f{n}", "description": step, "checks": ["unit"]}
-            for n, step in enumerate(steps, 1)
-        ]
-    }
+    found = []
+    for number, step in enumerate(steps, 1):
+        shown = software.examples(step)
+        name = shown[0].name if shown else f"f{number}"
+        found.append({"id": name, "description": step, "checks": ["unit"]})
+    return {"features": found}
 
 
 def _groups(told: str) -> dict[str, Any]:
@@ -87,21 +117,25 @@ def _groups(told: str) -> dict[str, Any]:
     }
 
 
-def _verdict(told: str) -> dict[str, Any]:
+def _verdict(told: str) -> Generator[list[Call], list[str], dict[str, Any]]:
+    """Run the feature's tests and say what came of it."""
     found = _CHECKS.search(told)
     checks = [name.strip() for name in found[1].split(",")] if found else ["unit"]
+    tested = _TESTED.search(told)
+    feature, folder = (tested[1], tested[2]) if tested else ("f1", "repo")
+    result = yield from once("run_command", command=software.command(folder, feature))
+    wrong = software.findings(result)
     return {
-        "health": "What the coder left is there.",
-        "checks": [{"check": check, "passed": True} for check in checks],
-        "passed": True,
-        "findings": [],
+        "health": "The tests can be started." if "Ran " in result else "Nothing can be started.",
+        "checks": [{"check": check, "passed": not wrong} for check in checks],
+        "passed": not wrong,
+        "findings": wrong,
     }
 
 
-_ANSWERS = {
+_ANSWERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "output/features.json": _features,
     "output/groups.json": _groups,
-    "output/verdict.json": _verdict,
 }
 
 

@@ -22,6 +22,8 @@ FOLDER = "commands/"
 LOG = f"{FOLDER}log.jsonl"
 SHOWN = 8000
 """Characters of the output that a result shows: as many lines as fill a few screens."""
+END = 200
+"""Characters of the end of the output that are on record: where test runners say what they ran."""
 MOST_NAMED = 10
 
 
@@ -78,6 +80,8 @@ def _run(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
         "command": command,
         "exit_code": ended.code,
         "trouble": ended.trouble,
+        "bytes": ended.size,
+        "end": ended.output.rstrip()[-END:],
         "output": path,
     }
     log = after.read(LOG) if after.entry(LOG) else b""

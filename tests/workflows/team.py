@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from activities.rehearsal import Reply, Request
-from activities.rehearsal.seen import View, look
+from activities.rehearsal import Answer, Reply, Request
+from activities.rehearsal.seen import View, failed, look
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
 
 FORK = {"todos.fork": ["Rethink", "Hand over"]}
@@ -31,9 +31,18 @@ class Team:
     does: dict[str, Writes]
     asked: list[str] = field(default_factory=list)
     """The first request of each job: its instructions."""
+    summary: str = "Did it."
+    """What each job says of its work at the end."""
+    shortened: Answer = field(default_factory=lambda: Reply(content="In short."))
+    """How a summary is answered that was too long."""
+    long: int = 0
+    """How many were."""
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> Answer:
         if not request.get("tools"):
+            if "shorten what an agent reports" in str(request["messages"][0]):
+                self.long += 1
+                return self.shortened
             return Reply(content="Summary.")
         view = look(request)
         verb = view.current.text.partition(" ")[0] if view.current else ""
@@ -51,7 +60,9 @@ class Team:
         if verb == "Mark":
             return [plan("[x] Do"), *[DONE] * 20]
         if verb == "Close":
-            return [close(summary="Did it.")] * 21
+            if view.made and failed(view.made[-1].result):
+                return [("todo_rewind", {"issue": view.made[-1].result})] * 21
+            return [close(summary=self.summary)] * 21
         for text, writes in self.does.items():
             if text in view.workspace:
                 return [*writes(view.workspace), *[DONE] * 20]

@@ -42,6 +42,8 @@ async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Ro
         assert status["guards"]["refused"] == {"tests": 1}
         log = (jobs.folder(handle) / "commands" / "log.jsonl").read_text()
         assert log.count('"exit_code": 0') == 2
+        # What commands worked in goes with the job.
+        assert not list((root.path / ".longhaul" / "private").iterdir())
 
 
 async def test_a_cancel_ends_a_running_command(temporal: Client, root: Root) -> None:

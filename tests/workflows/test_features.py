@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import pytest
 from temporalio.client import Client
 
+from activities import sandbox
 from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
 from tests.workflows.serving import serving
@@ -20,7 +22,9 @@ FEATURES = {
     ]
 }
 PROOF = {"unit": ["search_files"]}
-"""Any tool the system records; what runs commands comes with its own tests."""
+"""Any tool the system records, for a test that needs no sandbox."""
+FILES = {"tools": ["files", "todos", "job"]}
+WHY = sandbox.lacking(sandbox.find_bwrap())
 
 
 def verdict(*findings: str) -> Call:
@@ -65,7 +69,7 @@ async def test_a_feature_that_fails_goes_back_to_a_fork_of_its_coder_and_is_bloc
     )
     async with serving(temporal, root, team) as jobs:
         handle = await jobs.start(
-            project("features", proof=PROOF), kind="Project", job_id="tearoom"
+            project("features", proof=PROOF, set=FILES), kind="Project", job_id="tearoom"
         )
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
@@ -91,3 +95,32 @@ async def test_a_feature_that_fails_goes_back_to_a_fork_of_its_coder_and_is_bloc
     events = (await second.fetch_history()).events
     start = events[0].workflow_execution_started_event_attributes.input.payloads[0].data
     assert json.loads(start)["fork"]["job"] == "tearoom.brew-coder-1"
+
+
+@pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+async def test_a_tester_that_claims_without_running_anything_is_sent_back(
+    temporal: Client, root: Root
+) -> None:
+    def tested(told: str) -> Sequence[Call]:
+        run: Call = ("run_command", {"command": "cd repo && sh check.sh"})
+        return [run, verdict()] if "was not run" in told else [verdict()]
+
+    features = {"features": FEATURES["features"][:1]}
+    team = Team(
+        {
+            "Set the project up": lambda told: [answer("output/features.json", features)],
+            "Make the feature brew": lambda told: [write("repo/check.sh", "echo hot\n")],
+            "The check unit was not run": tested,
+            "Test the feature brew": tested,
+        }
+    )
+    async with serving(temporal, root, team) as jobs:
+        handle = await jobs.start(project("features"), kind="Project")
+        result = await jobs.result(handle)
+        [brewed] = result["units"]
+        assert (brewed["status"], brewed["tested"]) == ("completed", True), result
+        assert brewed["evidence"] == ["unit: run_command cd repo && sh check.sh: exit code 0"]
+        tester = temporal.get_workflow_handle(f"{handle.id}.brew-tester-1")
+        status = await tester.query("status")
+        assert status["refusals"] == 1
+        assert status["rewinds"] == 1

@@ -75,3 +75,42 @@ async def test_a_conflict_goes_back_to_the_groups_agent_and_the_manager_runs_aft
         held = Repository(repository_path(root, handle.id))
         assert held.file(result["commit"], "menu.md") == b"green\nblack\n"
         assert held.file(result["commit"], "cups.md") == b"cups\n"
+
+
+async def test_a_manager_that_leaves_items_out_in_silence_does_not_end_the_project(
+    temporal: Client, root: Root
+) -> None:
+    first = {"groups": [group("green", "S1")]}
+    whole = {"groups": [group("green", "S1", "S2", "S3")]}
+
+    def divide(told: str) -> Sequence[Call]:
+        return [answer(GROUPS, whole if "S2, S3" in told else first)]
+
+    def claim(told: str) -> Sequence[Call]:
+        return [answer(GROUPS, {"groups": [], "complete": True})]
+
+    team = Team(
+        {
+            "These items are in no group": divide,
+            "Divide the project's scope": divide,
+            "A wave of groups is through": claim,
+            "the group green": lambda told: [write("repo/menu.md", "tea\n")],
+        }
+    )
+    async with serving(temporal, root, team) as jobs:
+        handle = await jobs.start(project("groups", items=ITEMS), kind="Project")
+        result = await jobs.result(handle)
+        manager = temporal.get_workflow_handle(f"{handle.id}.scope-manager-1")
+        status = await manager.query("status")
+        assert (status["refusals"], status["rewinds"]) == (1, 1)
+        [green] = result["units"]
+        assert green["items"] == ["S1", "S2", "S3"]
+
+        # One that never mends it: its own job waits for a person, and no group has begun.
+        team.does["These items are in no group"] = lambda told: [answer(GROUPS, first)]
+        start = project("groups", items=ITEMS, set={"limits.rewinds": 1})
+        handle = await jobs.start(start, kind="Project")
+        status = await jobs.until(handle, waiting_for="rewinds")
+        assert (status["result"], status["units"]) == (None, [])
+        assert [run["role"] for run in status["running"]] == ["manager"]
+        await handle.terminate()

@@ -8,6 +8,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
+from activities.rehearsal import Failure
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, project, write
 
@@ -62,3 +63,36 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root) -> None:
             ended: dict[str, Any] = await temporal.get_workflow_handle(child).result()
             spent += ended["usage"]["model_calls"]
         assert result["usage"]["model_calls"] == spent > 0
+
+
+async def test_a_long_summary_is_shortened_once_and_clipped_where_that_fails(
+    temporal: Client, root: Root
+) -> None:
+    team = Team(
+        {
+            "Draft the menu": lambda told: [write("repo/menu.md", "tea\n")],
+            "Check the menu": lambda told: [write("repo/checked.md", "fine\n")],
+        },
+        summary="The leaves were steeped. " * 700,
+    )
+    async with serving(temporal, root, team) as jobs:
+        handle = await jobs.start(project("pipeline", stages=STAGES), kind="Project")
+        result = await jobs.result(handle)
+        assert result["status"] == "completed", result
+        told = await handle.query("status")
+        # Both said the same: that block was summarised once, and is paid for once.
+        assert [job["summary"].partition("\n")[0] for job in told["jobs"]] == ["In short."] * 2
+        assert team.long == 1
+        assert "In short." in team.asked[1]
+        assert "steeped" not in team.asked[1]
+        spent = 0
+        for job in told["jobs"]:
+            ended: dict[str, Any] = await temporal.get_workflow_handle(job["job"]).result()
+            spent += ended["usage"]["model_calls"]
+        assert result["usage"]["model_calls"] == spent + 1
+
+        team.shortened = Failure(400, "no")
+        handle = await jobs.start(project("pipeline", stages=STAGES[:1]), kind="Project")
+        assert (await jobs.result(handle))["status"] == "completed"
+        [job] = (await handle.query("status"))["jobs"]
+        assert job["summary"].startswith("The leaves were steeped. The")

@@ -96,8 +96,8 @@ def test_a_tester_that_ran_nothing_is_sent_back(standing: Standing) -> None:
     assert len(refusals(standing.open())) == 1
     standing.call("search_files", query="tea", path="repo")
     assert refusals(standing.open()) == []
-    [line] = evidence_of(standing.open(), PROOF)["unit"]
-    assert line.startswith("search_files {")
+    [run] = evidence_of(standing.open()).runs["unit"]
+    assert run.told.startswith("search_files {")
     # Of an earlier phase as well.
     snapshot = standing.open()
     snapshot.shelve_conversation(2)

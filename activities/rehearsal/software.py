@@ -1,0 +1,79 @@
+"""The rehearsal model as a programmer: what it can make are straight lines through examples.
+
+A feature that gives examples such as `feet(3) is 0.9144` becomes a function through the first two
+of them, and a test for each. One whose examples lie on no line it cannot make; its tests say so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_EXAMPLE = re.compile(rf"\b([a-z]\w*)\(({_NUMBER})\) is ({_NUMBER})")
+_FAILED = re.compile(r"^(?:FAIL|ERROR): (\w+)|^(\w*(?:Error|Exception): .*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Example:
+    """That a function of one number gives another."""
+
+    name: str
+    given: str
+    result: str
+
+
+def examples(description: str) -> list[Example]:
+    """The examples of the function that a description speaks of first."""
+    found = [Example(*groups) for groups in _EXAMPLE.findall(description.replace("`", ""))]
+    return [example for example in found if example.name == found[0].name]
+
+
+def module_of(feature: str) -> str:
+    return feature.replace("-", "_")
+
+
+def source(feature: str, description: str) -> str:
+    """The module of a feature."""
+    told = " ".join(description.replace('"', "'").replace("\\", "/").split())[:90]
+    found = examples(description)
+    if not found:
+        return f'"""{told}"""\n\nMADE = True\n'
+    x1, y1 = float(found[0].given), float(found[0].result)
+    x2, y2 = (float(found[1].given), float(found[1].result)) if found[1:] else (0.0, 0.0)
+    slope = (y2 - y1) / (x2 - x1) if x2 != x1 else 0.0
+    return (
+        f'"""{told}"""\n\n\n'
+        f"def {found[0].name}(value: float) -> float:\n"
+        f"    return value * {round(slope, 12)!r} + {round(y1 - slope * x1, 12)!r}\n"
+    )
+
+
+def tests(feature: str, description: str) -> str:
+    """The tests of a feature, one for each example."""
+    module, found = module_of(feature), examples(description)
+    lines = [f'"""Tests of {feature}."""', "", "import unittest", "", f"import {module}", "", ""]
+    lines += ["class Examples(unittest.TestCase):"]
+    for number, each in enumerate(found, 1):
+        shown = f"{each.name}({each.given})"
+        lines += [
+            *([""] if number > 1 else []),
+            f"    def test_example_{number}(self):",
+            f'        self.assertAlmostEqual({module}.{shown}, {each.result}, 6, "{shown}")',
+        ]
+    if not found:
+        lines += ["    def test_made(self):", f"        self.assertTrue({module}.MADE)"]
+    return "\n".join([*lines, ""])
+
+
+def command(folder: str, feature: str) -> str:
+    """The command that runs those tests and leaves nothing behind."""
+    return f"cd {folder} && python3 -B -m unittest -v tests.test_{module_of(feature)}"
+
+
+def findings(result: str) -> list[str]:
+    """What a run of tests found wrong; empty when it ended well."""
+    if result.startswith("Exit code 0."):
+        return []
+    named = [": ".join(filter(None, groups)) for groups in _FAILED.findall(result)]
+    return [" · ".join(named)[:700] or f"The tests did not run: {' '.join(result.split())[:300]}"]

@@ -1,0 +1,34 @@
+"""Whether a command line's exit code shows what a program under test came to."""
+
+from __future__ import annotations
+
+import pytest
+
+from activities.projects.running import decides, found_none
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("python3 -m unittest", "python3"),
+        ("cd repo && PYTHONPATH=. /usr/bin/python3 -m unittest 2>&1", "python3"),
+        ("make test && echo fine", "make"),
+        ("(cd repo; ./run-tests)", "run-tests"),
+        ("ls -R repo", ""),
+        ("echo python3 -m unittest", ""),
+        ("python3 -m unittest | tail -5", ""),
+        ("python3 -m unittest || true", ""),
+        ("python3 -m unittest; echo $?", ""),
+        ("(python3 -m unittest); true", ""),
+        ("python3 -m unittest\ntrue", ""),
+        ("cat 'unclosed", ""),
+    ],
+)
+def test_the_program_that_decides_is_found(command: str, program: str) -> None:
+    assert decides(command) == program
+
+
+def test_a_runner_that_found_no_tests_is_known() -> None:
+    assert found_none("\nRan 0 tests in 0.000s\n\nOK")
+    assert found_none("collected 0 items")
+    assert not found_none("Ran 10 tests in 0.020s\n\nOK")

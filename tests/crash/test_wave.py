@@ -1,0 +1,161 @@
+"""Twelve groups, four at once, on two workers of one root that are killed: the same work is done.
+
+One group cannot begin, two write the same file. Beside it the same project undisturbed, whose jobs
+both workers share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowHandle
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.projects.repository import Repository, repository_path
+from activities.rehearsal.server import ModelServer
+from tests.crash.processes import Nursery, TemporalServer, Worker
+from tests.crash.trial import ROUNDS
+from tests.workflows.short import Call
+from tests.workflows.team import Team, answer, project, write
+
+GROUPS = "output/groups.json"
+NAMES = [f"g{n:02d}" for n in range(1, 13)]
+COLLIDING, FAILING = ("g01", "g02"), "g03"
+"""Those who collide begin together, from the same commit."""
+BOTH = "green\nblack\n"
+KILLS = 4
+PATIENCE = 240
+OF_SYSTEM = ("groups.json", "project-result.json")
+"""Files of the system in which attempts and usage are counted."""
+
+
+def divide(told: str) -> Sequence[Call]:
+    groups = [
+        {"id": name, "title": f"Part {name}", "items": [f"S{n}"]} for n, name in enumerate(NAMES, 1)
+    ]
+    return [answer(GROUPS, {"groups": groups})]
+
+
+def work(name: str, told: str) -> Sequence[Call]:
+    if name in COLLIDING:
+        own = ["green\n", "black\n"][COLLIDING.index(name)]
+        return [write("repo/menu.md", BOTH if "collides" in told else own)]
+    return [write(f"repo/{name}/a.md", f"{name}\n"), write(f"repo/{name}/b.md", f"{name}\n" * 50)]
+
+
+def team() -> Team:
+    does: dict[str, Any] = {
+        "Divide the project's scope": divide,
+        "A wave of groups is through": lambda told: [
+            answer(GROUPS, {"groups": [], "complete": True})
+        ],
+    }
+    for name in NAMES:
+        does[f"the group {name} "] = lambda told, name=name: work(name, told)
+    return Team(does)
+
+
+@dataclass
+class Place:
+    """A root and two workers on it."""
+
+    name: str
+    folder: Path
+    nursery: Nursery
+    server: TemporalServer
+    model: str
+    workers: list[Worker] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.root = Root.open(self.folder / self.name, create=True)
+        for attempt in (1, 2):
+            # Somebody else's job has the id that the failing group's job would have.
+            taken = open_checkpoints(
+                self.root, f"{self.name}.{FAILING}-worker-{attempt}", create=True
+            )
+            (taken.path / "job.json").write_text('{"chain": "another"}')
+
+    def worker(self) -> Worker:
+        made = self.nursery.worker(self.server.address, self.root.path, self.name, self.model)
+        self.workers.append(made)
+        return made
+
+    async def start(self, client: Client) -> WorkflowHandle[Any, dict[str, Any]]:
+        for _ in range(2):
+            self.worker()
+        return await client.start_workflow(
+            "Project",
+            project("groups", items=[f"Part {name}" for name in NAMES]),
+            id=self.name,
+            task_queue=self.name,
+            result_type=dict,
+        )
+
+    def work(self) -> str:
+        """The tree of what was accepted."""
+        held = Repository(repository_path(self.root, self.name))
+        main = str(held.git.references["refs/heads/main"].target)
+        return held.with_files(held.tree_id(main), dict.fromkeys(OF_SYSTEM))
+
+
+@pytest.mark.parametrize("seed", ROUNDS)
+async def test_a_wave_ends_as_an_undisturbed_one_whoever_is_killed(
+    seed: int, tmp_path: Path, workers: Nursery, temporal: TemporalServer
+) -> None:
+    with ModelServer(team(), delay=0.05) as model:
+        quiet, shaken = (
+            Place(f"{name}-{seed}", tmp_path, workers, temporal, model.base_url)
+            for name in ("quiet", "shaken")
+        )
+        client = await temporal.client()
+        undisturbed = await quiet.start(client)
+        disturbed = await shaken.start(client)
+        async with asyncio.timeout(PATIENCE):
+            await killing(shaken, random.Random(seed))
+            results = await asyncio.gather(undisturbed.result(), disturbed.result())
+    for result in results:
+        assert result["status"] == "completed", result
+        units = {unit["id"]: unit for unit in result["units"]}
+        assert sorted(units) == NAMES
+        failing = units.pop(FAILING)
+        assert (failing["status"], failing["attempts"]) == ("blocked", 2)
+        assert "has already run" in failing["reasons"][0]
+        assert {unit["status"] for unit in units.values()} == {"completed"}
+        assert sorted(units[name]["attempts"] for name in COLLIDING) == [1, 2]
+    assert shaken.work() == quiet.work(), f"seed {seed}"
+    held = Repository(repository_path(shaken.root, shaken.name))
+    assert held.file(results[1]["commit"], "menu.md") == BOTH.encode()
+    assert results[0]["jobs"] == results[1]["jobs"]
+    assert len(await who_worked(client, quiet)) == 2
+
+
+async def killing(place: Place, dice: random.Random) -> None:
+    """`kill -9` one of the two workers again and again while the wave is under way."""
+    until = time.monotonic() + 120
+    while not list(place.root.path.glob(f"{place.name}.g*")):
+        assert time.monotonic() < until
+        await asyncio.sleep(0.05)
+    for _ in range(KILLS):
+        await asyncio.sleep(dice.uniform(0.1, 1.5))
+        place.workers.pop(dice.randrange(2)).kill()
+        await place.worker().until_ready()
+
+
+async def who_worked(client: Client, place: Place) -> set[str]:
+    """The processes that did steps of the project's jobs."""
+    found: set[str] = set()
+    for name in NAMES[:2] + NAMES[6:8]:
+        history = await client.get_workflow_handle(f"{place.name}.{name}-worker-1").fetch_history()
+        for event in history.events:
+            if event.HasField("workflow_task_completed_event_attributes"):
+                found.add(event.workflow_task_completed_event_attributes.identity)
+            if event.HasField("activity_task_started_event_attributes"):
+                found.add(event.activity_task_started_event_attributes.identity)
+    return found

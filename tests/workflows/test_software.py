@@ -1,0 +1,74 @@
+"""The software example: features built, tested by running their tests, one of them blocked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from temporalio.client import Client
+
+from activities import sandbox
+from activities.checkpoints import Root
+from activities.projects.repository import repository_path
+from activities.rehearsal import rehearse
+from tests.workflows.serving import serving
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "projects" / "features.yaml"
+WHY = sandbox.lacking(sandbox.find_bwrap())
+if WHY is None and shutil.which("python3", path=sandbox.PATH) is None:
+    WHY = "the sandbox sees no python3"
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+
+QUICK = {
+    "todos.bootstrap": ["Write plan.md.", "Hand over its phase with todo_write."],
+    "todos.fork": ["Revise plan.md.", "Hand over its phase with todo_write."],
+    "todos.transition": ["Mark progress in plan.md.", "Hand over with todo_write, or complete."],
+    "todos.final": ["Write output/summary.md.", "Call job_complete."],
+}
+"""The strategic phases of the example, shorter."""
+
+
+async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    start = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+    start["set"] |= QUICK
+    async with serving(temporal, root, rehearse) as jobs:
+        handle = await jobs.start(start, kind="Project", job_id="measures")
+        result = await jobs.result(handle, 300)
+        tester = temporal.get_workflow_handle("measures.feet-tester-1")
+        log = (jobs.folder(tester) / "commands" / "log.jsonl").read_text()
+        again = temporal.get_workflow_handle("measures.beaufort-coder-2")
+        more = (jobs.folder(again) / "commands" / "log.jsonl").read_text()
+    assert result["status"] == "completed", result
+    units = {unit["id"]: unit for unit in result["units"]}
+    beaufort = units.pop("beaufort")
+    assert (beaufort["status"], beaufort["attempts"], beaufort["tested"]) == ("blocked", 2, False)
+    assert "beaufort(12)" in " ".join(beaufort["reasons"])
+    assert list(units) == ["feet", "miles", "pounds", "fahrenheit", "gallons"]
+    for unit in units.values():
+        assert (unit["status"], unit["tested"], unit["attempts"]) == ("completed", True, 1)
+        assert unit["evidence"][0].endswith(f"tests.test_{unit['id']}: exit code 0")
+    assert [json.loads(line)["exit_code"] for line in log.splitlines()] == [0]
+    # The second attempt of what failed was made, too: of its own tests there are two runs.
+    assert [json.loads(line)["exit_code"] for line in more.splitlines()] == [1, 1]
+    whoever_clones_it_finds_what_was_accepted(repository_path(root, "measures"), tmp_path / "clone")
+
+
+def whoever_clones_it_finds_what_was_accepted(repository: Path, clone: Path) -> None:
+    subprocess.run(["git", "clone", "-q", str(repository), str(clone)], check=True)
+    ran = subprocess.run(
+        ["python3", "-m", "unittest", "discover", "-s", "tests", "-t", "."],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Ran 7 tests" in ran.stderr
+    assert ran.returncode == 0, ran.stderr
+    assert not (clone / "beaufort.py").exists()
+    assert {path.name for path in clone.iterdir()} >= {"feet.py", "README.md", "tests"}
