@@ -24,8 +24,9 @@ def keep(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
     for row in rows:
         given = {name: _storable(value) for name, value in row.items()}
         put = dialect.insert(TRACES).values(**{"scope": "project", "retrieved": 0, **given})
-        made = connection.execute(put.on_conflict_do_nothing(index_elements=["key"]))
-        count += made.rowcount
+        put = put.on_conflict_do_nothing(index_elements=["key"])
+        # What comes back is what is new; not every driver counts it.
+        count += len(connection.execute(put.returning(T.id)).all())
     return count
 
 
