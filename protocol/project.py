@@ -16,6 +16,7 @@ from protocol.limits import Budget
 from protocol.record import Letter, Waiting, WaitReason
 from protocol.requests import Usage
 from protocol.state import Data, DoneWhen, ScopeItem
+from protocol.traces import Trace
 
 FormName = Literal["features", "groups", "pipeline"]
 UnitStatus = Literal["pending", "in_progress", "completed", "blocked"]
@@ -249,6 +250,10 @@ class ProjectRecord(Data):
     """By job id."""
     ended: list[Ended] = Field(default_factory=list)
     told: list[Told] = Field(default_factory=list)
+    noted: int = 0
+    """How many traces there were."""
+    traces: list[Trace] = Field(default_factory=list)
+    """Not yet in the store, oldest first."""
     jobs: int = 0
     limits: Budget = Field(default_factory=Budget)
     usage: Usage = Field(default_factory=Usage)

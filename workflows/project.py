@@ -30,7 +30,8 @@ from protocol.project import (
 )
 from protocol.project_requests import ProjectPrepareRequest, Work
 from protocol.record import Waiting
-from workflows import parking, pipeline, project_status, shares
+from protocol.traces import MOST_AT_A_TIME
+from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS
 from workflows.moves import Assign, End, Park, Wait, begin, problems, shortened
 from workflows.parking import StepFailed
@@ -161,7 +162,10 @@ class Project(Standing):
                 remedy="Look at its jobs; resume lets it try again, or cancel the project.",
             )
         elif isinstance(only, End):
-            await self._close(only.status)
+            if await self._keep_traces():
+                await self._close(only.status)
+            else:
+                project.waiting = parking.STORE
         return not isinstance(only, Wait)
 
     async def _start(self, move: Assign, part: dict[str, float]) -> None:
@@ -241,6 +245,7 @@ class Project(Standing):
         for name in ("finished", "findings", "head"):
             setattr(project, name, getattr(after, name))
         self._close_account(run, ended, work, why)
+        await self._keep_traces()
 
     def _close_account(self, run: Running, ended: Ended, work: Work | None, why: list[str]) -> None:
         """Settle what a job used, and tell people what came of it."""
@@ -248,7 +253,6 @@ class Project(Standing):
         project.usage.add(ended.usage)
         if work:
             project.usage.add(work.usage)
-        # The one place where a handoff is over, accepted or not: where it is noted as a trace.
         del project.running[run.job]
         project.ended = [other for other in project.ended if other.job != ended.job]
         self._children.pop(run.job, None)
@@ -267,6 +271,19 @@ class Project(Standing):
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
         project.told = [*project.told, told][-MOST_JOBS:]
+        traces.of_handoff(project, run, ended, why, workflow.info().run_id)
+
+    async def _keep_traces(self) -> bool:
+        """Hand over what was noted; whether the store took it. If not it goes with the next."""
+        project = self._project
+        while handed := project.traces[:MOST_AT_A_TIME]:
+            try:
+                await self._steps.store_handoffs(project, handed)
+            except StepFailed as failed:
+                self._inbox.notice(f"traces are kept for later: {failed.message}")
+                return False
+            project.traces = project.traces[len(handed) :]
+        return True
 
     def _story(self, project: ProjectRecord, run: Running, ended: Ended) -> str:
         unit = project.unit(run.unit)

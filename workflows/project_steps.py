@@ -41,6 +41,7 @@ from protocol.project_requests import (
     Work,
 )
 from protocol.requests import Moved
+from protocol.traces import Stored, StoreTraces, Trace
 from workflows import project_status
 from workflows.moves import Assign
 from workflows.steps import Steps
@@ -72,6 +73,17 @@ class ProjectSteps(Steps):
             success=project.start.success if run.role == "manager" else [],
         )
         return await self._regular("take_work", request, Work, f"look into {run.job}", 300, 4)
+
+    async def store_handoffs(self, project: ProjectRecord, handed: list[Trace]) -> Stored:
+        """Hand notes of the project to the store, which takes each once."""
+        request = StoreTraces(
+            root=project.root,
+            agent=f"project ({project.start.form})",
+            task=project.title,
+            project=project.id,
+            traces=handed,
+        )
+        return await self._regular("store_traces", request, Stored, "traces of handoffs", 60, 2)
 
     async def merge(self, project: ProjectRecord, run: Running, commit: str) -> Merged:
         request = MergeRequest(

@@ -6,6 +6,9 @@ refusal costs no activity of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from protocol.project import Ended, ProjectRecord, Running
 from protocol.record import JobRecord
 from protocol.traces import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
 
@@ -60,6 +63,36 @@ def note(
         at=int(job.clock),
     )
     job.traces = [*job.traces, trace]
+
+
+def of_handoff(
+    project: ProjectRecord, run: Running, ended: Ended, why: Sequence[str], run_id: str
+) -> None:
+    """Note what came of work that a project handed over.
+
+    Args:
+        why: Why it was not accepted; empty if it was.
+        run_id: Of the project's workflow.
+    """
+    project.noted += 1
+    handoff = run.handoff
+    verdict = "was not accepted" if why else "was accepted"
+    trace = Trace(
+        key=f"{run_id}.{project.noted}",
+        type="outcome",
+        source="gate",
+        guard="handoff",
+        what_happened=_short(
+            f"handoff {handoff.id} from {handoff.from_agent} to {handoff.to_agent} {verdict}"
+        ),
+        why=_short(" ".join(why)),
+        step=project.jobs,
+        phase=0,
+        todo=_short(handoff.task),
+        commit=ended.checkpoint,
+        at=int(project.clock),
+    )
+    project.traces = [*project.traces, trace]
 
 
 def due(job: JobRecord) -> bool:

@@ -9,6 +9,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
 from activities.rehearsal import Failure
+from activities.traces.storing import traces_of
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, project, write
 
@@ -52,6 +53,11 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root) -> None:
         assert held.file(result["commit"], "menu.md") == b"tea\n"
         assert held.file(result["commit"], "checked.md") == b"fine\n"
         assert held.file(result["commit"], "project.md")
+        told = [row.what_happened for row in traces_of(root, handle.id)]
+        assert told == [
+            "handoff draft-generalist-1 from project to generalist was accepted",
+            "handoff check-generalist-1 from generalist to generalist was accepted",
+        ]
         assert str(held.git.references["refs/heads/main"].target) == result["commit"]
         # The second was told what the first said, and found its file.
         assert "Did it." in team.asked[1]
