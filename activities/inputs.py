@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -15,6 +16,7 @@ import httpx2
 
 from activities.checkpoints import Files, PathRefused, Root, parse
 from activities.documents import DocumentError, extract_bounded, render
+from activities.model.replies import Replies
 from config.schema import Problem
 
 STAGED = "staged:"
@@ -37,7 +39,11 @@ class Document:
 
 
 def read_documents(
-    root: Root, sources: list[str], limit: int, taken: Iterable[str] = ()
+    root: Root,
+    sources: list[str],
+    limit: int,
+    taken: Iterable[str] = (),
+    kept: Replies | None = None,
 ) -> list[Document]:
     """Read and extract every document, or none.
 
@@ -46,6 +52,7 @@ def read_documents(
         sources: Paths the worker can read, `staged:` names, http(s) addresses.
         limit: Largest document, in bytes.
         taken: Names in `documents/` that are in use.
+        kept: Where a project keeps the texts of documents, by content: each is extracted once.
 
     Raises:
         Problem: one line that names the document and what is wrong with it.
@@ -59,11 +66,23 @@ def read_documents(
         except PathRefused as error:
             raise Problem(f"document {source}: its name cannot be used. {error}") from None
         try:
-            pages = extract_bounded(name, data)
+            documents.append(Document(name, data, _text(name, data, kept)))
         except DocumentError as error:
             raise Problem(f"document {source}: {error}") from None
-        documents.append(Document(name, data, render(pages)))
     return documents
+
+
+def _text(name: str, data: bytes, kept: Replies | None) -> str:
+    if kept is None:
+        return render(extract_bounded(name, data))
+    # By the ending too, which says how the content is read.
+    read_as = f"{PurePosixPath(name).suffix.lower()}\n".encode()
+    key = f"text-{hashlib.sha256(read_as + data).hexdigest()}"
+    if (found := kept.find(key)) is not None:
+        return found.decode()
+    text = render(extract_bounded(name, data))
+    kept.keep(key, text.encode())
+    return text
 
 
 def _read(root: Root, source: str, limit: int) -> tuple[str, bytes]:

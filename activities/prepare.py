@@ -33,11 +33,13 @@ from activities.mcp.errors import Away
 from activities.model.endpoint import chosen_name
 from activities.model.prices import check_prices, dearest
 from activities.model.prompt import context_tokens
+from activities.model.replies import Replies
 from activities.opening import attempt_key, check_root, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
 from activities.projects.handing import hand_over, told
+from activities.projects.repository import repository_path
 from activities.review import reviewer_tools
 from activities.sandbox import NoSandbox
 from activities.snapshot import Snapshot
@@ -136,7 +138,9 @@ class Preparation:
             raise Problem(
                 f"agent {config.name} has no instructions of its own: give some in `instructions`"
             )
-        documents = read_documents(self._root, request.documents, config.limits.file_bytes)
+        documents = read_documents(
+            self._root, request.documents, config.limits.file_bytes, kept=self._kept(request)
+        )
         if config.needs_documents and not documents:
             raise Problem(
                 f"agent {config.name} works on documents: name at least one in `documents`"
@@ -155,6 +159,12 @@ class Preparation:
             hand_over(self._root, snapshot, request.project)
         return Begun(snapshot, tools, notices=notices)
 
+    def _kept(self, request: PrepareRequest) -> Replies | None:
+        """What the jobs of a project have in common."""
+        if request.project is None:
+            return None
+        return Replies(repository_path(self._root, request.project.id))
+
     def _forked(self, request: PrepareRequest, fork: Fork) -> Begun:
         """A job from the start of a phase of another; see `activities.forking`."""
         found = origin(self._root, fork)
@@ -170,7 +180,11 @@ class Preparation:
         notices = _declare(config) if config.mcp != pinned.mcp else []
         tools = _tools(config)
         documents = read_documents(
-            self._root, request.documents, config.limits.file_bytes, found.document_names
+            self._root,
+            request.documents,
+            config.limits.file_bytes,
+            found.document_names,
+            self._kept(request),
         )
 
         snapshot = copied(found, fork, self._own(request))

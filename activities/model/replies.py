@@ -14,38 +14,38 @@ class Replies:
     """The kept replies of one job: small files in its repository, named by run and activity id."""
 
     def __init__(self, repository: Path) -> None:
-        self._folder = repository / "replies"
+        self.folder = repository / "replies"
 
     def find(self, key: str) -> bytes | None:
         try:
-            return (self._folder / key).read_bytes()
+            return (self.folder / key).read_bytes()
         except FileNotFoundError:
             return None
 
     def keep(self, key: str, data: bytes) -> None:
         """Store whole or not at all, also when killed half way."""
-        self._folder.mkdir(exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
         # Two attempts may write at once; each has a name of its own until it is complete.
-        partial = self._folder / f".{key}.{secrets.token_hex(6)}"
+        partial = self.folder / f".{key}.{secrets.token_hex(6)}"
         partial.write_bytes(data)
-        partial.replace(self._folder / key)
+        partial.replace(self.folder / key)
 
     def claim(self, key: str) -> bool:
         """Leave a mark of that key; False when it was there already."""
-        self._folder.mkdir(exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
         try:
-            (self._folder / key).open("xb").close()
+            (self.folder / key).open("xb").close()
         except FileExistsError:
             return False
         return True
 
     def release(self, key: str) -> None:
         """Take the mark back."""
-        (self._folder / key).unlink(missing_ok=True)
+        (self.folder / key).unlink(missing_ok=True)
 
     def forget(self, except_key: str) -> None:
         """Remove all but one. Called at a phase end, when no other call is under way."""
-        if self._folder.is_dir():
-            for path in self._folder.iterdir():
+        if self.folder.is_dir():
+            for path in self.folder.iterdir():
                 if not path.name.startswith(except_key):
                     path.unlink(missing_ok=True)

@@ -25,6 +25,7 @@ from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import plain_body
+from activities.model.replies import Replies
 from activities.model.stream import Streamed
 from activities.opening import check_root, job_id, scheduled_at
 from activities.projects.evidence import evidence_of
@@ -101,7 +102,7 @@ class Taking:
             text = made.text.strip() or told.text
             return Told(text, told.room, told.tail), priced(made, self._snapshot(request).config)
 
-        known = (place[0] / "replies" / place[1]).exists() and activity.info().attempt == 1
+        known = Replies(place[0]).find(place[1]) is not None and activity.info().attempt == 1
         try:
             async with asyncio.timeout(SUMMARY_SECONDS):
                 short, usage = await self._asking.ask(question, use, kept=place)

@@ -12,6 +12,7 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.inputs import read_documents
+from activities.model.replies import Replies
 from config.schema import Problem
 
 LIMIT = 10_000
@@ -123,3 +124,17 @@ def test_what_the_web_does_not_give(root: Root, web: str) -> None:
     assert "cannot be fetched" in refused(root, "http://127.0.0.1:1/a.md")
     assert "cannot be fetched" in refused(root, "http://[::1/a.md")
     assert "cannot be fetched" in refused(root, "http:///a.md")
+
+
+def test_a_project_extracts_each_content_once(tmp_path: Path) -> None:
+    root = Root.open(tmp_path / "root", create=True)
+    kept = Replies(tmp_path / "project")
+    kept.folder.parent.mkdir()
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("Keep invoices for ten years.\n")
+    sources = [str(tmp_path / "a.md"), str(tmp_path / "b.md")]
+    first, second = read_documents(root, sources, 1000, kept=kept)
+    [held] = kept.folder.iterdir()
+    assert held.read_text() == first.text == second.text
+    held.write_text("what was kept")
+    assert read_documents(root, sources[:1], 1000, kept=kept)[0].text == "what was kept"
