@@ -146,10 +146,10 @@ def run(command: str, folder: Path, config: ShellConfig, seconds: float) -> Ende
 def _put_last(pid: int) -> None:
     """Let everything else on this machine go before it, the watch over it above all."""
     with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pid, 19)
+        os.setpriority(os.PRIO_PROCESS, pid, 10)
         # Where sessions share the processors among each other, a process's own priority counts
         # only within its session.
-        Path(f"/proc/{pid}/autogroup").write_text("19")
+        Path(f"/proc/{pid}/autogroup").write_text("10")
 
 
 def _confined(program: str, folder: Path, config: ShellConfig) -> list[str]:

@@ -35,11 +35,14 @@ def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             root,
             reader,
             _situation(snapshot, issue),
-            RECALLED,
+            4 * RECALLED,
             embeddings=config.embeddings,
             others_only=True,
             seconds=PATIENCE,
         )
+        # What a gate settled without a word to anybody is nothing to learn from.
+        found = [row for row in found if row.type != "decision" or row.source == "agent"]
+        found = found[:RECALLED]
         if found:
             store.run(lambda c: rows.count_retrieved(c, [row.id for row in found]))
     except StoreAway as error:

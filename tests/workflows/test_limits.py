@@ -38,7 +38,7 @@ async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(
     assert f"The job's cost limit is {half:.2f}" in status["waiting"]["message"]
     assert f"starter.py limit {handle.id} cost=" in status["waiting"]["remedy"]
 
-    await handle.signal("limit", {"cost": half + 0.01})
+    await handle.signal("limit", {"cost": half + 0.000001})
     status = await jobs.until(handle, notices=lambda told: any("no room" in n for n in told))
     assert status["waiting_for"] == "budget"
     await handle.signal("limit", {"cost": 20 * total, "phase": {"tokens": 10**9}})

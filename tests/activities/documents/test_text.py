@@ -156,7 +156,7 @@ def test_pdf_that_opens_without_a_password(real):
     assert page.text
 
 
-@pytest.mark.parametrize("name", ["r2-user-password.pdf", "r6-user-password.pdf"])
+@pytest.mark.parametrize("name", ["r2-user-password.pdf", "r6-both-passwords.pdf"])
 def test_encrypted_pdf(real, name):
     with pytest.raises(DocumentError, match=r"^a\.pdf: the PDF is encrypted; .*password$"):
         extract("a.pdf", real(ENCRYPTION + name))
