@@ -54,6 +54,8 @@ class Team:
         if verb in ("Plan", "Rethink"):
             # What the job is asked for goes along in the plan, which tactical phases do not see.
             asked = view.opening.partition("## Amended")[2] or view.opening
+            # What others ran into is no part of it.
+            asked = asked.partition("# What earlier jobs ran into")[0]
             return [plan("[ ] Do"), write("workspace.md", asked[:8000]), *[DONE] * 20]
         if verb == "Hand":
             return [hand_over({}), *[DONE] * 20]
