@@ -10,6 +10,7 @@ from temporalio.client import Client
 
 from activities import sandbox
 from activities.checkpoints import Root
+from activities.conversation import Conversation
 from activities.projects.repository import Repository, repository_path
 from tests.workflows.serving import serving
 from tests.workflows.short import Call
@@ -91,7 +92,16 @@ async def test_a_feature_that_fails_goes_back_to_a_fork_of_its_coder_and_is_bloc
         branch = held.git.references["refs/heads/jobs/tearoom.brew-coder-2"].target
         assert held.file(str(branch), "brew.md") == b"hot tea\n"
 
-    second = temporal.get_workflow_handle("tearoom.brew-coder-2")
+        # The second attempt began with what the first was found to teach.
+        second = temporal.get_workflow_handle("tearoom.brew-coder-2")
+        status = await second.query("status")
+        snapshot = jobs.snapshot(second, status["checkpoint"])
+        number = status["checkpoints"][0]["phase"]
+        messages = Conversation(snapshot.history.below(f"{number:04d}")).messages()
+        assert "The last attempt" in messages[2]["content"]
+        assert "It is cold." in messages[2]["content"]
+        assert messages[3]["role"] == "assistant"
+
     events = (await second.fetch_history()).events
     start = events[0].workflow_execution_started_event_attributes.input.payloads[0].data
     assert json.loads(start)["fork"]["job"] == "tearoom.brew-coder-1"
