@@ -111,6 +111,8 @@ def compose(
                     closed=bool(result),
                 )
             ),
+            _told(patterns.unretrieved(traces)),
+            _told(patterns.generic(traces)),
         ],
         remarks=_remarks(seen, held, whole=whole, traces=len(traces)),
     )

@@ -41,6 +41,7 @@ def stored_traces(job_id: str) -> list[dict[str, Any]]:
             "guard": row.guard,
             "phase": row.phase,
             "step": row.step,
+            "retrieved": row.retrieved,
             "event": {
                 "what_happened": row.what_happened,
                 "what_was_correct": row.what_was_correct,

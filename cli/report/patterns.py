@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from cli.report.data import Pattern, PhaseLine, RefusalLine
 from protocol.state import one_line
@@ -142,4 +143,40 @@ def premature(open_ones: Sequence[str], refused: int | None) -> Pattern:
             "a reason as unresolved, should have kept it from ending."
         ),
         details=list(open_ones[:MOST_DETAILS]),
+    )
+
+
+def unretrieved(traces: Sequence[Mapping[str, Any]]) -> Pattern:
+    """Traces that no agent was ever shown again."""
+    never = sum(not trace.get("retrieved") for trace in traces)
+    share = f"; {1 - never / len(traces):.0%} retrieved" if traces else ""
+    return Pattern(
+        name="unretrieved_traces",
+        title="Traces that nobody was shown",
+        figure=f"{never} of {len(traces)}{share}",
+        found=bool(never),
+        meaning=(
+            "A trace teaches only whom it reaches. For a job that has just ended this is usual; of "
+            "old ones it means that no later situation is like theirs, or is described otherwise."
+        ),
+    )
+
+
+def generic(traces: Sequence[Mapping[str, Any]]) -> Pattern:
+    """Reflections that name no file, tool or step, although they were asked for again."""
+    all_of_them = [trace for trace in traces if str(trace.get("guard")).endswith("reflection")]
+    empty = [trace for trace in all_of_them if trace.get("guard") == "generic reflection"]
+    return Pattern(
+        name="generic_reflections",
+        title="Reflections that name nothing",
+        figure=f"{len(empty)} of {len(all_of_them)}",
+        found=bool(empty),
+        meaning=(
+            "A reflection without a file, tool or step cannot be acted on: the model may be too "
+            "weak for it, or the record of the attempt too thin."
+        ),
+        details=[
+            f"phase {trace.get('phase')}, step {trace.get('step')}"
+            for trace in empty[:MOST_DETAILS]
+        ],
     )

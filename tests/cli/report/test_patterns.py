@@ -79,3 +79,17 @@ def test_a_completion_with_something_open_was_let_through() -> None:
     assert patterns.premature([], 3).figure == "0 let through; 3 refused"
     found = patterns.premature(["item S1 is open: water"], None)
     assert (found.found, found.figure) == (True, "1 let through")
+
+
+def test_traces_and_reflections_that_help_nobody() -> None:
+    traces = [
+        {"guard": "logs", "retrieved": 2},
+        {"guard": "reflection", "retrieved": 0},
+        {"guard": "generic reflection", "retrieved": 0, "phase": 3, "step": 9},
+    ]
+    never = patterns.unretrieved(traces)
+    assert (never.found, never.figure) == (True, "2 of 3; 33% retrieved")
+    assert not patterns.unretrieved(traces[:1]).found
+    empty = patterns.generic(traces)
+    assert (empty.figure, empty.details) == ("1 of 2", ["phase 3, step 9"])
+    assert not patterns.generic(traces[:2]).found
