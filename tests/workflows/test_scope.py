@@ -31,7 +31,10 @@ async def test_items_of_the_start_are_completed_by_the_todos_that_name_them(
     todos = hand_over({"items": ["S2"]}, {"items": ["S1", "S2"]}, {"items": ["S3"]})
     model = Short({"Hand": [todos, DONE], "Close": [close("output/none.md"), close()]})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(job(items=["black tea", "green tea", "cups"]))
+        # A heading in the instructions is no scope where items were given.
+        text = "# Tea\n\n## Scope\n\n- saucers\n"
+        items = ["black tea", "green tea", "cups"]
+        handle = await jobs.start(job(items=items, instructions=text))
         await jobs.until(handle, phase=lambda phase: phase and phase["number"] == 2)
         result = await jobs.result(handle)
         assert result["status"] == "completed"
