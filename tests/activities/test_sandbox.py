@@ -151,7 +151,8 @@ def test_it_ends_with_the_worker(folder: Path) -> None:
         "sandbox.run('while :; do date > alive; sleep 0.05; done', Path(sys.argv[1]),"
         " ShellConfig(), 60)"
     )
-    worker = subprocess.Popen([sys.executable, "-c", code, str(folder)])
+    here = Path(__file__).parents[2]
+    worker = subprocess.Popen([sys.executable, "-c", code, str(folder)], cwd=here)
     until = time.monotonic() + 60
     while not (folder / "alive").exists() and time.monotonic() < until:
         time.sleep(0.05)

@@ -57,7 +57,7 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(tmp_path: Path) ->
     assert 'agent="generalist"' in counted
     assert 'model="rehearsal"' in counted
     assert float(counted.split()[-1]) > 10
-    assert "temporal_workflow_completed" in shown
+    assert "temporal_workflow_task" in shown
     lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     assert len(lines) > 10
     assert any({"job", "phase", "step", "activity"} <= set(line) for line in lines)
