@@ -73,7 +73,7 @@ async def job(
         files: Fills the workspace's folder before the phase, while the job is paused.
         watched: Measure the disk within the phase, at the expense of the step times.
     """
-    async with _serving(temporal, root, ZeroCost(steps=count)) as (queue, prefixes):
+    async with serving(temporal, root, ZeroCost(steps=count)) as (queue, prefixes):
         start = {
             "agent": "generalist",
             "instructions": "Keep a log.",
@@ -116,7 +116,7 @@ async def job(
 
 
 @asynccontextmanager
-async def _serving(
+async def serving(
     temporal: Client, root: Root, model: ZeroCost
 ) -> AsyncIterator[tuple[str, Prefixes]]:
     queue = f"job-{uuid.uuid4().hex[:8]}"
