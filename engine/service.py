@@ -24,6 +24,10 @@ SLOTS = 1000
 """Regular activities of one worker at a time: nearly all of them wait for a model. One that does
 not wait holds a thread, of which there are no more than are needed."""
 
+TASKS = 20
+"""Workflow tasks at a time. They share one interpreter: more of them would only each take longer,
+and those of many jobs that start at once longer than the server waits."""
+
 LOCAL_SLOTS = 64
 """File tools at a time; they are over in milliseconds."""
 
@@ -62,6 +66,7 @@ def build_worker(
         workflows=job_workflows() if workflows is None else workflows,
         activities=activities,
         activity_executor=ThreadPoolExecutor(slots + LOCAL_SLOTS, thread_name_prefix="step"),
+        max_concurrent_workflow_tasks=TASKS,
         max_concurrent_activities=slots,
         max_concurrent_local_activities=LOCAL_SLOTS,
         workflow_runner=runner(),
