@@ -19,6 +19,7 @@ from temporalio.client import (
 from temporalio.exceptions import CancelledError, FailureError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.forgotten import forgotten
 from cli.output import Mistake
 from protocol.payloads import Sealed, check_unsealed
 
@@ -87,7 +88,8 @@ async def describe(client: Client, job_id: str) -> WorkflowExecutionDescription:
         found = await client.get_workflow_handle(job_id).describe()
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message:
-            raise Mistake(f"there is no job {job_id!r}; `starter.py list` shows them") from None
+            unknown = f"there is no job {job_id!r}; `starter.py list` shows them"
+            raise Mistake(forgotten(job_id) or unknown) from None
         if error.status == RPCStatusCode.INVALID_ARGUMENT:
             raise Mistake(f"{job_id!r} cannot be the id of a job: {error.message}") from None
         raise
