@@ -26,6 +26,7 @@ from protocol.payloads import Sealed, check_unsealed
 JOB = "Job"
 PROJECT = "Project"
 QUERY_SECONDS = 5.0
+PAGE = 200
 
 _CLOSED = {
     WorkflowExecutionStatus.COMPLETED: "completed",
@@ -242,9 +243,10 @@ async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple
 async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
     """The newest jobs as Temporal's visibility has them; no worker is needed."""
     jobs = []
-    async for found in client.list_workflows(
-        f"WorkflowType IN ('{JOB}', '{PROJECT}')", limit=limit
-    ):
+    # Of a job that continued as new, the run at hand: the others are not jobs of their own.
+    query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus != 'ContinuedAsNew'"
+    # A page is one message, and a memo may have some thousand characters.
+    async for found in client.list_workflows(query, limit=limit, page_size=PAGE):
         try:
             memo = await readable_memo(found)
         except Sealed as error:
