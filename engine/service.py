@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from engine.connection import task_queue as default_task_queue
 from engine.sandbox import runner
@@ -34,6 +34,7 @@ def build_worker(
     max_cached_workflows: int = 1000,
     threads: int = THREADS,
     grace: timedelta = GRACE,
+    deployment: WorkerDeploymentConfig | None = None,
 ) -> Worker:
     """A worker that serves jobs. Run it with `async with` or `await worker.run()`.
 
@@ -47,6 +48,7 @@ def build_worker(
             replayed at its next step, which costs 7 to 9 times as much.
         threads: How many steps run at a time.
         grace: How long running steps may take to end once a shutdown began.
+        deployment: Which version of the code this is, for worker versioning; None: none.
     """
     if activities is None:
         if root is None:
@@ -69,6 +71,7 @@ def build_worker(
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         default_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=grace,
+        deployment_config=deployment,
     )
 
 
