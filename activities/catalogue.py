@@ -9,6 +9,7 @@ from activities.checkpoints import Root
 from activities.closing import Closing
 from activities.context.compaction import Compacting
 from activities.facts import facts_activity
+from activities.forgetting.activity import Forgetting
 from activities.guards.endings import endings_activity
 from activities.judge import Judging
 from activities.learning.activity import learn_activity
@@ -48,6 +49,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         Closing(root).close_job,
         traces_activity(root),
         learn_activity(root),
+        Forgetting(root).forget,
         *recovery_activities(root),
         *project_activities(root, connect),
     ]

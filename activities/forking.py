@@ -21,6 +21,7 @@ from activities.checkpoints import (
     copy_into,
     open_checkpoints,
 )
+from activities.forgetting.records import forgotten
 from activities.inputs import Document
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under, parse_plan
@@ -55,6 +56,8 @@ class Origin:
 
 async def no_such_job(client: Client, root: Root, job: str) -> Problem:
     """Why there is nothing to fork, with what there is."""
+    if record := forgotten(root, job):
+        return Problem(f"fork: {record.told}")
     try:
         known = await client.get_workflow_handle(job).describe()
     except RPCError:

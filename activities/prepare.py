@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 
 from temporalio import activity
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
@@ -23,6 +21,7 @@ from activities.checkpoints import (
     Root,
     open_checkpoints,
 )
+from activities.claiming import check_free, claim
 from activities.failures import failure, may_pass, typed
 from activities.folder import settle
 from activities.forking import begin, copied, no_such_job, origin, with_items
@@ -146,7 +145,7 @@ class Preparation:
             raise Problem(
                 f"agent {config.name} works on documents: name at least one in `documents`"
             )
-        checkpoints = self._own(request)
+        checkpoints = self._own(request, config)
         snapshot = Snapshot.start(
             checkpoints, config, _first_state(config, instructions, request.items)
         )
@@ -188,7 +187,7 @@ class Preparation:
             self._kept(request),
         )
 
-        snapshot = copied(found, fork, self._own(request))
+        snapshot = copied(found, fork, self._own(request, config))
         before = snapshot.files
         with _problems(config):
             asked = self._instructions(request)
@@ -219,33 +218,18 @@ class Preparation:
             return request.instructions
         return told(self._root, request.project, again=request.fork is not None)
 
-    def _own(self, request: PrepareRequest) -> Checkpoints:
+    def _own(self, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
         """The job's own repository, made if need be and claimed."""
+        check_free(self._root)
         checkpoints = open_checkpoints(self._root, job_id(), create=True)
-        claim(checkpoints.path, request.chain)
+        claim(
+            self._root,
+            checkpoints.path,
+            request.chain,
+            project=request.project.id if request.project else "",
+            keep_days=config.keep_days,
+        )
         return checkpoints
-
-
-def claim(repository: Path, chain: str) -> None:
-    """A repository belongs to one workflow; another of the same id would write into its history.
-
-    Raises:
-        Problem: it has an owner, and that is another one.
-    """
-    mark = repository / "job.json"
-    # A draft and a link, so that a mark is there whole or not at all, and only one is made.
-    draft = repository / f"job.json.{attempt_key()}"
-    draft.write_text(json.dumps({"chain": chain}))
-    try:
-        mark.hardlink_to(draft)
-    except FileExistsError:
-        if json.loads(mark.read_text())["chain"] != chain:
-            raise Problem(
-                f"a job with the id {job_id()} has already run on this workspaces root; "
-                "start this one under another id"
-            ) from None
-    finally:
-        draft.unlink()
 
 
 def _add_learned(root: Root, config: AgentConfig, project: str) -> None:

@@ -22,6 +22,7 @@ from activities.checkpoints import CheckpointMissing, Files, Root, folder_io, fo
 from activities.checkpoints.bringing import NOT_OURS, Bringing
 from activities.checkpoints.locks import locked
 from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.removing import unlock
 from activities.checkpoints.taking import Known, Limits, Taking, look
 
 MOST = 64
@@ -73,7 +74,7 @@ def private_folder(
         OSError: it cannot be made (disk full, permissions).
         CheckpointMissing: the tree is not in the store.
     """
-    pool = root.path / ".longhaul" / "private" / folder_name(job)
+    pool = private_place(root, job)
     pool.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         place = _free_place(pool, stack)
@@ -101,9 +102,14 @@ def private_folder(
             draft.rename(record)
 
 
+def private_place(root: Root, job: str) -> Path:
+    """Where a job's folders are."""
+    return root.path / ".longhaul" / "private" / folder_name(job)
+
+
 def forget_private(root: Root, job: str) -> None:
     """Throw a closed job's folders away."""
-    _throw_away(root.path / ".longhaul" / "private" / folder_name(job))
+    _throw_away(private_place(root, job))
 
 
 def _free_place(pool: Path, stack: ExitStack) -> Path:
@@ -147,10 +153,7 @@ def _bring(files: Files, place: Path, folder: Path, held: str | None) -> None:
 
 def _throw_away(folder: Path) -> None:
     """Remove what commands left, whatever the modes they gave it."""
-    for at, names, _ in os.walk(folder):
-        for path in (Path(at) / name for name in names):
-            if not path.is_symlink():
-                path.chmod(0o700)
+    unlock(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
 

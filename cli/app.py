@@ -10,7 +10,14 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import Abort, TyperException
 
-from cli import commands_inspect, commands_learn, commands_report, commands_run, commands_steer
+from cli import (
+    commands_forget,
+    commands_inspect,
+    commands_learn,
+    commands_report,
+    commands_run,
+    commands_steer,
+)
 from cli.output import FAILED, MISTAKE, OK, Mistake, note
 from engine.connection import Unreachable
 from engine.process import INTERRUPTED
@@ -38,6 +45,7 @@ for module in (
     commands_inspect,
     commands_report,
     commands_learn,
+    commands_forget,
 ):
     module.add_to(app)
 

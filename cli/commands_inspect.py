@@ -11,6 +11,7 @@ import typer
 
 from cli import doctor as checks
 from cli import view
+from cli.forgotten import forgotten
 from cli.jobs import Seen, listed, look
 from cli.options import Job, Json
 from cli.output import FAILED, OK, dump, note, run, say
@@ -54,10 +55,13 @@ def show(job: Job, json: Json = False) -> int:
         return await look(await connect(), job)
 
     seen = run(fetch())
+    gone = forgotten(job) if seen.closed else None
     if not seen.live:
         note("no worker answers; this is the last state on record")
+    if gone:
+        note(gone)
     if json:
-        dump({**seen.status, "live": seen.live})
+        dump({**seen.status, "live": seen.live, **({"forgotten": gone} if gone else {})})
     else:
         lines = view.sheet(seen.status, seen.waiting)
         for line in [*lines, *(view.outcome(seen.status) if seen.closed else [])]:

@@ -9,8 +9,9 @@ import typer
 
 from cli.options import Json
 from cli.output import OK, Mistake, dump, note, run, say
+from cli.scheduling import every, interval
 from config.schema import Problem
-from engine.connection import connect, task_queue, workspaces_root
+from engine.connection import workspaces_root
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
@@ -88,7 +89,7 @@ def guards(
     from activities.learning.passing import Lessons  # noqa: PLC0415 - loads the activities
 
     if schedule:
-        run(_schedule(schedule))
+        run(every(SCHEDULE, "Learning", interval(schedule)))
         say(f"{SCHEDULE}: every {schedule}")
         return OK
     if action in ("show", "promote", "retire") and not name:
@@ -117,35 +118,6 @@ def guards(
     elif not done and not standing:
         note("no guards were learned yet; `starter.py guards propose` looks for patterns")
     return OK
-
-
-async def _schedule(every: str) -> None:
-    """Start, or change, the schedule of the learning workflow."""
-    from datetime import timedelta  # noqa: PLC0415
-
-    from temporalio.client import (  # noqa: PLC0415
-        Schedule,
-        ScheduleActionStartWorkflow,
-        ScheduleAlreadyRunningError,
-        ScheduleIntervalSpec,
-        ScheduleSpec,
-        ScheduleUpdate,
-    )
-
-    units = {"m": 60, "h": 3600, "d": 86_400}
-    if not every[:-1].isdecimal() or every[-1] not in units or int(every[:-1]) < 1:
-        raise Mistake(f"--schedule: found {every!r}, expected such as 30m, 6h or 1d")
-    interval = ScheduleIntervalSpec(every=timedelta(seconds=int(every[:-1]) * units[every[-1]]))
-    made = Schedule(
-        action=ScheduleActionStartWorkflow("Learning", id="learning", task_queue=task_queue()),
-        spec=ScheduleSpec(intervals=[interval]),
-    )
-    client = await connect()
-    try:
-        await client.create_schedule(SCHEDULE, made)
-    except ScheduleAlreadyRunningError:
-        handle = client.get_schedule_handle(SCHEDULE)
-        await handle.update(lambda _: ScheduleUpdate(schedule=made))
 
 
 def _with_root(work: Callable[[Root], T]) -> T:

@@ -11,9 +11,10 @@ import typer
 
 from cli import view
 from cli.demo import demo as run_demo
+from cli.forgotten import forgotten
 from cli.jobs import JOB, PROJECT, Seen
 from cli.options import Job, Json
-from cli.output import FAILED, OK, console, dump, err_console, run, say
+from cli.output import FAILED, OK, Mistake, console, dump, err_console, run, say
 from cli.projects import project_input
 from cli.starting import check_id, job_input, new_id, read_text
 from cli.starting import start as start_job
@@ -152,6 +153,8 @@ async def _fork(
 ) -> int:
     from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
 
+    if gone := forgotten(job):
+        raise Mistake(gone)
     found = await inspecting.places(await connect(), job)
     # Elsewhere than where the checkpoints are, the worker finds out.
     with suppress(inspecting.StoreMissing):

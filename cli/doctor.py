@@ -10,20 +10,15 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
-from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.enums.v1 import TaskQueueType, WorkerVersioningMode
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import (
-    DescribeNamespaceRequest,
-    DescribeTaskQueueRequest,
-    GetWorkflowExecutionHistoryReverseRequest,
-)
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from cli.jobs import JOB, told
 from cli.output import refused
+from cli.stuck import MOST_JOBS, failing
 from config.loader import agent_names, load_agent
 from config.schema import Problem
 from engine.connection import (
@@ -39,10 +34,9 @@ from engine.root import RootUnusable, open_root
 from protocol.search_attributes import NAMES
 
 LIMIT = timedelta(seconds=5)
+VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
 RECENT_SECONDS = 90
 """A poller renews its entry with each poll, at least once a minute."""
-MOST_JOBS = 500
-"""Running jobs looked at one by one."""
 
 
 @dataclass(frozen=True)
@@ -240,12 +234,23 @@ async def _worker(client: Client) -> Check:
     )
     found = await client.workflow_service.describe_task_queue(request, timeout=LIMIT)
     recent = [
-        poller.identity
+        poller
         for poller in found.pollers
         if time.time() - poller.last_access_time.seconds < RECENT_SECONDS
     ]
+    versions = [poller.deployment_options for poller in recent]
+    current = found.versioning_info.current_deployment_version.build_id
+    if recent and not current and all(v.worker_versioning_mode == VERSIONED for v in versions):
+        # New jobs are for workers without a version then.
+        one = versions[0]
+        return Check(
+            "worker", False, f"version {one.build_id} of {one.deployment_name} is not current",
+            "temporal worker deployment set-current-version --deployment-name "
+            f"{one.deployment_name} --build-id {one.build_id}",
+        )  # fmt: skip
     if recent:
-        return Check("worker", True, f"{', '.join(sorted(recent))} on task queue {task_queue()}")
+        names = ", ".join(sorted(poller.identity for poller in recent))
+        return Check("worker", True, f"{names} on task queue {task_queue()}")
     return Check(
         "worker", False, f"none polls the task queue {task_queue()}", "run `python worker.py`"
     )
@@ -253,45 +258,11 @@ async def _worker(client: Client) -> Check:
 
 async def _stuck(client: Client) -> Check:
     """Jobs whose workflow task fails again and again: a programming error or a bad deployment."""
-    name = "workflow tasks"
-    jobs: list[str] = []
-    query = f"WorkflowType = '{JOB}' AND ExecutionStatus = 'Running'"
-    async for job in client.list_workflows(query, limit=MOST_JOBS):
-        jobs.append(job.id)  # noqa: PERF401 - an async comprehension hides that this is paged
-    several = asyncio.Semaphore(20)
-
-    async def failing(job_id: str) -> str | None:
-        async with several:
-            try:
-                found = await client.get_workflow_handle(job_id).describe()
-            except RPCError:
-                return None
-        attempt = found.raw_description.pending_workflow_task.attempt
-        return (
-            f"{job_id} (attempt {attempt}: {await _why(client, job_id)})" if attempt > 1 else None
-        )
-
-    stuck = [text for text in await asyncio.gather(*map(failing, jobs)) if text]
+    name, (stuck, looked_at) = "workflow tasks", await failing(client)
     if stuck:
         return Check(
             name, False, f"failing in {'; '.join(stuck)}",
             "correct the code and restart the workers: the jobs go on by themselves",
         )  # fmt: skip
-    more = f", the newest {MOST_JOBS}" if len(jobs) == MOST_JOBS else ""
-    return Check(name, True, f"none fails ({len(jobs)} running jobs{more})")
-
-
-async def _why(client: Client, job_id: str) -> str:
-    page = await client.workflow_service.get_workflow_execution_history_reverse(
-        GetWorkflowExecutionHistoryReverseRequest(
-            namespace=client.namespace,
-            execution=ExecutionId(workflow_id=job_id),
-            maximum_page_size=20,
-        )
-    )
-    for event in page.history.events:
-        if event.HasField("workflow_task_failed_event_attributes"):
-            failure = event.workflow_task_failed_event_attributes.failure
-            why = told(await client.data_converter.decode_failure(failure))
-            return " ".join(why.split())[:200]
-    return "it timed out"
+    more = f", the newest {MOST_JOBS}" if looked_at == MOST_JOBS else ""
+    return Check(name, True, f"none fails ({looked_at} running jobs{more})")

@@ -22,6 +22,7 @@ from activities.checkpoints import (
     open_checkpoints,
 )
 from activities.snapshot import Snapshot
+from cli.forgotten import forgotten
 from cli.jobs import look
 from cli.output import Mistake
 from engine.connection import workspaces_root
@@ -99,6 +100,8 @@ def repository(job_id: str) -> Checkpoints:
     except RootError as error:
         raise StoreMissing(str(error)) from None
     except CheckpointMissing:
+        if gone := forgotten(job_id):
+            raise StoreMissing(gone) from None
         raise StoreMissing(
             f"job {job_id} has no checkpoints under {workspaces_root()}; if it lives elsewhere, "
             "set LONGHAUL_WORKSPACES"

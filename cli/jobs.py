@@ -19,12 +19,14 @@ from temporalio.client import (
 from temporalio.exceptions import CancelledError, FailureError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.forgotten import forgotten
 from cli.output import Mistake
 from protocol.payloads import Sealed, check_unsealed
 
 JOB = "Job"
 PROJECT = "Project"
 QUERY_SECONDS = 5.0
+PAGE = 200
 
 _CLOSED = {
     WorkflowExecutionStatus.COMPLETED: "completed",
@@ -87,7 +89,8 @@ async def describe(client: Client, job_id: str) -> WorkflowExecutionDescription:
         found = await client.get_workflow_handle(job_id).describe()
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message:
-            raise Mistake(f"there is no job {job_id!r}; `starter.py list` shows them") from None
+            unknown = f"there is no job {job_id!r}; `starter.py list` shows them"
+            raise Mistake(forgotten(job_id) or unknown) from None
         if error.status == RPCStatusCode.INVALID_ARGUMENT:
             raise Mistake(f"{job_id!r} cannot be the id of a job: {error.message}") from None
         raise
@@ -240,9 +243,10 @@ async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple
 async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
     """The newest jobs as Temporal's visibility has them; no worker is needed."""
     jobs = []
-    async for found in client.list_workflows(
-        f"WorkflowType IN ('{JOB}', '{PROJECT}')", limit=limit
-    ):
+    # Of a job that continued as new, the run at hand: the others are not jobs of their own.
+    query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus != 'ContinuedAsNew'"
+    # A page is one message, and a memo may have some thousand characters.
+    async for found in client.list_workflows(query, limit=limit, page_size=PAGE):
         try:
             memo = await readable_memo(found)
         except Sealed as error:

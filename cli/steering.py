@@ -10,6 +10,7 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.forgotten import forgotten
 from cli.jobs import Seen, look
 from cli.output import Mistake
 
@@ -36,7 +37,8 @@ async def steer(
     """
     before = await look(client, job_id)
     if before.closed:
-        raise Mistake(f"job {job_id} is closed ({before.word}); it takes no signals")
+        closed = f"job {job_id} is closed ({before.word}); it takes no signals"
+        raise Mistake(forgotten(job_id) or closed)
     try:
         await client.get_workflow_handle(job_id).signal(signal, payload)
     except RPCError as error:

@@ -283,6 +283,12 @@ class AgentFile(Section):
         description="Tools and tool groups that need a person's approval before each call.",
     )
     folders: list[str] = Field(description="Folders made in every workspace of the agent.")
+    keep_days: float | None = Field(
+        None,
+        gt=0,
+        description="Days after which the schedule of `starter.py forget` forgets a closed job; "
+        "null: never.",
+    )
     needs_documents: bool = Field(False, description="Whether a job must bring documents.")
     limits: Limits
     prices: dict[str, Price] = Field(

@@ -18,6 +18,7 @@ from engine.connection import (
     task_queue,
     workspaces_root,
 )
+from engine.deployment import BadDeployment, deployment, named
 from engine.root import RootUnusable, check_writable, open_root
 from engine.service import build_worker
 
@@ -47,7 +48,7 @@ def main() -> NoReturn:
     logs.set_up()
     try:
         asyncio.run(serve())
-    except (Unreachable, RootUnusable) as error:
+    except (Unreachable, RootUnusable, BadDeployment) as error:
         print(f"error: {error}", file=sys.stderr)
         leave(CANNOT_START)
     except KeyboardInterrupt:  # before there was anything to drain
@@ -64,18 +65,21 @@ async def serve() -> None:
     Raises:
         Unreachable: no Temporal server, or an address to serve at cannot be used.
         RootUnusable: the workspaces root cannot be written.
+        BadDeployment: the version it is to have cannot be used.
     """
+    version = deployment()
     check_writable(workspaces_root())
     client = await connect(runtime=telemetry.runtime())
     # Late: it loads all activities, which takes seconds that a missing server need not cost.
     root = open_root(workspaces_root())
-    worker = build_worker(client, root=root)
+    worker = build_worker(client, root=root, deployment=version)
     stop = asyncio.Event()
     _listen(stop)
     ready = partial(health.lacking, worker, client, workspaces_root(), stop)
     async with health.served(ready), worker:
         print(
-            f"worker ready: task queue {task_queue()}, workspaces {workspaces_root()}, "
+            f"worker ready: task queue {task_queue()}, {named(version)}"
+            f"workspaces {workspaces_root()}, "
             f"model endpoint {describe_endpoint()}",
             flush=True,
         )

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from engine.connection import task_queue as default_task_queue
 from engine.sandbox import runner
@@ -42,6 +42,7 @@ def build_worker(
     max_cached_workflows: int = 1000,
     slots: int = SLOTS,
     grace: timedelta = GRACE,
+    deployment: WorkerDeploymentConfig | None = None,
 ) -> Worker:
     """A worker that serves jobs. Run it with `async with` or `await worker.run()`.
 
@@ -49,12 +50,13 @@ def build_worker(
         client: With the data converter of `engine.converter`.
         root: The workspaces root; needed unless `activities` are given.
         task_queue: None takes LONGHAUL_TASK_QUEUE.
-        workflows: None takes jobs, projects and learning.
+        workflows: None takes jobs, projects, learning and forgetting.
         activities: None takes all of ours.
         max_cached_workflows: Should exceed the jobs in flight on this worker: an evicted job is
             replayed at its next step, which costs 7 to 9 times as much.
         slots: How many regular activities run at a time.
         grace: How long running steps may take to end once a shutdown began.
+        deployment: Which version of the code this is, for worker versioning; None: none.
     """
     if activities is None:
         if root is None:
@@ -78,6 +80,7 @@ def build_worker(
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         default_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=grace,
+        deployment_config=deployment,
     )
 
 
@@ -88,6 +91,7 @@ def job_workflows() -> list[type]:
         importlib.import_module("workflows.job").Job,
         importlib.import_module("workflows.project").Project,
         importlib.import_module("workflows.learning").Learning,
+        importlib.import_module("workflows.forgetting").Forgetting,
     ]
 
 

@@ -10,18 +10,19 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root, folder_name
+from activities.claiming import check_free, claim
 from activities.done_when import checked
 from activities.failures import typed
 from activities.heartbeats import heartbeats, heartbeats_from_thread
 from activities.model.endpoint import Connect
 from activities.opening import check_root, job_id, scheduled_at
 from activities.plan import listed_under
-from activities.prepare import choose_models, claim, registered_attributes, title
+from activities.prepare import choose_models, registered_attributes, title
 from activities.projects.repository import MAIN, Repository, repository_path
 from activities.projects.taking import Taking
 from activities.tools.ownership import refusal
 from config.loader import load_agent
-from config.schema import Problem
+from config.schema import AgentConfig, Problem
 from protocol.project import BRIEF, ROLES, STATE_FILES, ProjectStart
 from protocol.project_requests import (
     Merged,
@@ -89,7 +90,8 @@ class Beginning:
         start = request.start
         if len(job_id()) > MOST_ID:
             raise Problem(f"the id of a project has at most {MOST_ID} characters: its jobs' follow")
-        check_agents(start)
+        check_free(self._root)
+        agents = checked_agents(start)
         if why := refusal(start.product, "tactical"):
             raise Problem(f"product: {why}")
         for condition in _conditions(start):
@@ -107,7 +109,7 @@ class Beginning:
             raise Problem(f"the scope has {len(items):,} items; a project takes {MAX_ITEMS:,}")
         path = repository_path(self._root, job_id())
         repository = Repository.create(path)
-        claim(path, request.chain)
+        claim(self._root, path, request.chain, keep_days=kept_days(agents))
         name = start.title or title(start.instructions) or job_id()
         brief = f"# {name}\n\n{start.instructions.strip()}\n"
         tree = repository.with_files(
@@ -125,13 +127,22 @@ class Beginning:
         )
 
 
-def check_agents(start: ProjectStart) -> None:
-    """Refuse a project whose jobs could not begin. Raises Problem."""
+def checked_agents(start: ProjectStart) -> list[AgentConfig]:
+    """The agents of a project whose jobs can begin. Raises Problem."""
     limits = {f"limits.job.{k}": v for k, v in start.limits.model_dump().items() if v is not None}
     wanted = [(start.agent(role), start.set) for role in ROLES[start.form]]
     wanted += [(stage.agent, {**start.set, **stage.set}) for stage in start.stages]
-    for agent, settings in wanted:
-        choose_models(load_agent(agent, {**settings, **limits}))
+    agents = [load_agent(agent, {**settings, **limits}) for agent, settings in wanted]
+    for config in agents:
+        choose_models(config)
+    return agents
+
+
+def kept_days(agents: list[AgentConfig]) -> float | None:
+    """How long a project is kept: as long as the agent that keeps longest wants it."""
+    wanted = [config.keep_days for config in agents]
+    days = [one for one in wanted if one is not None]
+    return max(days) if days and len(days) == len(wanted) else None
 
 
 def _conditions(start: ProjectStart) -> list[DoneWhen]:

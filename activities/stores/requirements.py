@@ -222,6 +222,12 @@ def release(connection: Connection, call: Call) -> None:
         connection.execute(update(REQUIREMENTS).where(undecided).values(_FREE))
 
 
+def forget(connection: Connection, job: str) -> None:
+    """Remove a job's requirements, with what was decided on them; late writes stay out."""
+    connection.execute(delete(CITATIONS).where(CITATIONS.c.job == job))
+    connection.execute(delete(REQUIREMENTS).where(R.job == job))
+
+
 def find(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any] | None:
     """The row of that `ref`, also when it is withdrawn."""
     job, _, id = ref.rpartition("/")

@@ -98,4 +98,5 @@ TRACES = Table(
     Column("embedding", LargeBinary),  # half-precision floats
     Column("embedded_by", Text),  # the model's name
     Index("traces_of_job", "job"),
+    sqlite_autoincrement=True,  # the number of one that was removed is never given again
 )

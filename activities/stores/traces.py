@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, or_, select, update
+from sqlalchemy import Connection, Row, delete, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from activities.stores.schema import TRACES
@@ -82,6 +82,16 @@ def shares(connection: Connection, job: str = "") -> tuple[int, int]:
         wanted = wanted.where(T.job == job)
     every, shown = connection.execute(wanted.select_from(TRACES)).one()
     return every, shown
+
+
+def forget(connection: Connection, job: str) -> None:
+    """Remove a job's traces."""
+    connection.execute(delete(TRACES).where(T.job == job))
+
+
+def count(connection: Connection) -> int:
+    """How many traces there are."""
+    return int(connection.execute(select(func.count()).select_from(TRACES)).scalar_one())
 
 
 def without_vector(connection: Connection, model: str, limit: int) -> Sequence[Row[Any]]:

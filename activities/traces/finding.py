@@ -54,16 +54,21 @@ class Reader:
 class Index:
     """The words of a store's traces; one for each store in a process."""
 
-    rows: dict[int, Row[Any]] = field(default_factory=dict)
-    newest: int = 0
-    model: str = ""
-    vectors: dict[int, Matrix] = field(default_factory=dict)
+    rows: dict[int, Row[Any]] = field(init=False)
+    newest: int = field(init=False)
+    model: str = field(init=False)
+    vectors: dict[int, Matrix] = field(init=False)
+    base: sqlite3.Connection = field(init=False)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    base: sqlite3.Connection = field(
-        default_factory=lambda: sqlite3.connect(":memory:", check_same_thread=False)
-    )
 
     def __post_init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin from nothing."""
+        self.rows, self.newest = {}, 0
+        self.model, self.vectors = "", {}
+        self.base = sqlite3.connect(":memory:", check_same_thread=False)
         self.base.execute(
             "CREATE VIRTUAL TABLE words USING fts5"
             "(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
@@ -136,13 +141,24 @@ def find(
     with _making:
         index = _indices.setdefault(store.address, Index())
     with index.lock:
-        index.take(store.run(lambda c: rows.newer(c, index.newest), seconds=seconds))
+        _bring_up(store, index, seconds)
         rankings = [index.by_words(query, reader)]
         if embeddings is not None:
             rankings.append(_meant(store, index, reader, query, embeddings))
         best = [index.rows[id] for id in _fused(rankings)]
     fitting = [row for row in best if not (others_only and row.job == reader.job)]
     return fitting[:limit]
+
+
+def _bring_up(store: Store, index: Index, seconds: float) -> None:
+    """Take in what came since; all anew once traces were removed."""
+    found, count = store.run(
+        lambda c: (rows.newer(c, index.newest), rows.count(c)), seconds=seconds
+    )
+    index.take(found)
+    if len(index.rows) > count:
+        index.clear()
+        index.take(store.run(lambda c: rows.newer(c, 0), seconds=seconds))
 
 
 def _meant(

@@ -55,7 +55,8 @@ def test_a_mistake_is_one_line(offline, arguments, told):
 @pytest.mark.parametrize(
     "command",
     ["list", "show x", "watch x", "files x", "log x", "pause x", "cancel x", "rewind x --issue y",
-     "diff x 1 2", "fork x --phase 1", "limit x cost=2", "start generalist --instructions x"],
+     "diff x 1 2", "fork x --phase 1", "limit x cost=2", "forget x",
+     "start generalist --instructions x"],
 )  # fmt: skip
 def test_no_server_is_one_line_that_says_what_to_do(offline, command):
     error = offline(*command.split()).error

@@ -11,18 +11,19 @@ from pathlib import Path
 import pytest
 
 from engine.development import server
+from tests.workflows.deploying import make_current
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-def environment(address: str, root: Path) -> dict[str, str]:
+def environment(address: str, root: Path, **more: str) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "LONGHAUL_"))}
-    return {**kept, "TEMPORAL_ADDRESS": address, "LONGHAUL_WORKSPACES": str(root)}
+    return {**kept, "TEMPORAL_ADDRESS": address, "LONGHAUL_WORKSPACES": str(root), **more}
 
 
-def run(address: str, root: Path) -> subprocess.CompletedProcess[str]:
+def run(address: str, root: Path, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "worker.py"], cwd=REPOSITORY, env=environment(address, root),
+        [sys.executable, "worker.py"], cwd=REPOSITORY, env=environment(address, root, **more),
         capture_output=True, text=True, timeout=20, check=False,
     )  # fmt: skip
 
@@ -40,6 +41,37 @@ def test_with_a_root_that_cannot_be_written_one_line_and_code_2(tmp_path):
     assert ended.returncode == 2
     assert str(tmp_path / "file" / "root") in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"LONGHAUL_BUILD_ID": "7"}, "LONGHAUL_BUILD_ID is set and LONGHAUL_DEPLOYMENT is not"),
+        ({"LONGHAUL_DEPLOYMENT": "a.b", "LONGHAUL_BUILD_ID": "7"}, "found 'a.b', expected letters"),
+    ],
+)
+def test_with_a_version_that_cannot_be_used_one_line_and_code_2(tmp_path, given, told):
+    ended = run("localhost:1", tmp_path, **given)
+    assert ended.returncode == 2
+    assert told in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+async def test_a_worker_with_a_version_is_known_by_it(tmp_path):
+    version = {"LONGHAUL_DEPLOYMENT": "tea", "LONGHAUL_BUILD_ID": "2026.7"}
+    async with server(ui=False) as running:
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "worker.py", cwd=REPOSITORY,
+            env=environment(running.address, tmp_path, **version), stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            assert worker.stdout
+            ready = (await asyncio.wait_for(worker.stdout.readline(), 20)).decode()
+            assert ready.startswith("worker ready: task queue longhaul, version tea.2026.7, ")
+            await make_current(running.client, "tea", "2026.7")
+        finally:
+            worker.kill()
+            await worker.wait()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -18,6 +18,8 @@ from activities.traces.storing import traces_of
 from config.guarding import Guard, Match
 from config.learned import Learned, LearnedGuards
 from config.schema import Problem
+from tests.activities.traces.noting import store, trace
+from tests.workflows.scheduled import fired
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, job
 
@@ -168,3 +170,17 @@ async def test_learning_runs_as_a_workflow(temporal: Client, root: Root) -> None
     async with serving(temporal, root, Short()) as jobs:
         handle = await jobs.start(kind="Learning")
         assert await jobs.result(handle) == {"lines": []}
+
+
+async def test_a_schedule_learns_from_what_was_refused(temporal: Client, root: Root) -> None:
+    said = {"source": "person", "guard": "approve", "tool": "write_file", "type": "correction"}
+    said |= {"what_was_correct": "Write under output/ only.", "why": ""}
+    for number in range(6):
+        noted = trace(number, path=f"scratch/{number}.md", **said)
+        store(root, noted, job=f"job-{number % 2}")
+    async with serving(temporal, root, Short()) as jobs:
+        _, result = await fired(jobs, "Learning", lambda done: bool(done["lines"]))
+    [line] = result["lines"]
+    assert line.startswith(f"{NAME}: proposed (experiment)")
+    [learned] = LearnedGuards(root.path).newest()
+    assert (learned.name, learned.stage) == (NAME, "experiment")

@@ -46,6 +46,23 @@ def test_what_came_since_the_last_search_is_found(root: Root) -> None:
     assert found(root, "coffee") == ["run.2"]
 
 
+def test_what_was_removed_is_not_found_and_its_number_never_comes_again(
+    root: Root,
+) -> None:
+    store(root, trace(1, "tea"), job="first")
+    store(root, trace(2, "coffee"), job="last")
+    assert found(root, "coffee") == ["run.2"]
+    Store(root).run(lambda connection: rows.forget(connection, "last"))
+    assert found(root, "coffee") == []
+    store(root, trace(3, "milk"), job="next")
+    assert found(root, "milk") == ["run.3"]
+    Store(root).run(lambda connection: rows.forget(connection, "next"))
+    store(root, trace(4, "juice"), job="next")
+    assert found(root, "milk") == []
+    assert found(root, "juice") == ["run.4"]
+    assert found(root, "tea") == ["run.1"]
+
+
 def test_without_a_project_an_agent_finds_what_its_own_jobs_left(root: Root) -> None:
     store(root, trace(1, "tea"))
     store(root, trace(2, "tea"), agent="coder")

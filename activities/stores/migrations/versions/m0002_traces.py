@@ -28,6 +28,7 @@ def upgrade() -> None:
         sa.Column("retrieved", sa.Integer, nullable=False),
         sa.Column("embedding", sa.LargeBinary),
         sa.Column("embedded_by", sa.Text),
+        sqlite_autoincrement=True,
     )
     op.create_index("traces_of_job", "traces", ["job"])
 

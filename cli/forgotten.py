@@ -1,0 +1,19 @@
+"""Whether a job was forgotten, as the workspaces root of this environment has it."""
+
+from __future__ import annotations
+
+from engine.connection import workspaces_root
+
+
+def forgotten(job_id: str) -> str | None:
+    """A line that says so; None when it was not, or the root is not here."""
+    # Late: it loads libgit2, and is asked only of jobs that are closed or not there.
+    from activities.checkpoints import Root  # noqa: PLC0415
+    from activities.checkpoints.errors import RootError  # noqa: PLC0415
+    from activities.forgetting import records  # noqa: PLC0415
+
+    try:
+        record = records.forgotten(Root.open(workspaces_root(), create=False), job_id)
+    except RootError:
+        return None
+    return record.told if record else None

@@ -1,0 +1,45 @@
+"""Schedules of Temporal's that start our own workflows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleIntervalSpec,
+    ScheduleSpec,
+    ScheduleUpdate,
+)
+
+from cli.output import Mistake
+from engine.connection import connect, task_queue
+
+UNITS = {"m": 60, "h": 3600, "d": 86_400}
+
+
+def interval(text: str) -> timedelta:
+    """How often, as a person says it. Raises Mistake."""
+    if not (text[:-1].isdecimal() and text[-1] in UNITS and int(text[:-1]) > 0):
+        raise Mistake(f"--schedule: found {text!r}, expected such as 30m, 6h or 1d")
+    return timedelta(seconds=int(text[:-1]) * UNITS[text[-1]])
+
+
+async def every(name: str, workflow: str, often: timedelta) -> None:
+    """Have the workflow started so often, on the task queue of this environment."""
+    await schedule(await connect(), name, workflow, often, task_queue())
+
+
+async def schedule(client: Client, name: str, workflow: str, often: timedelta, queue: str) -> None:
+    """Make the schedule, or change it. A run that is still under way is not started again."""
+    made = Schedule(
+        action=ScheduleActionStartWorkflow(workflow, id=name, task_queue=queue),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=often)]),
+    )
+    try:
+        await client.create_schedule(name, made)
+    except ScheduleAlreadyRunningError:
+        handle = client.get_schedule_handle(name)
+        await handle.update(lambda _: ScheduleUpdate(schedule=made))

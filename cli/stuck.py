@@ -1,0 +1,54 @@
+"""Jobs whose workflow task fails again and again, and why."""
+
+from __future__ import annotations
+
+import asyncio
+
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from cli.jobs import JOB, PROJECT, told
+
+MOST_JOBS = 500
+"""Running jobs looked at one by one."""
+
+
+async def failing(client: Client) -> tuple[list[str], int]:
+    """A text for each such job, and how many running jobs were looked at."""
+    query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus = 'Running'"
+    jobs: list[str] = []
+    async for job in client.list_workflows(query, limit=MOST_JOBS):
+        jobs.append(job.id)  # noqa: PERF401 - an async comprehension hides that this is paged
+    several = asyncio.Semaphore(20)
+
+    async def failing_one(job_id: str) -> str | None:
+        async with several:
+            try:
+                found = await client.get_workflow_handle(job_id).describe()
+            except RPCError:
+                return None
+        attempt = found.raw_description.pending_workflow_task.attempt
+        return (
+            f"{job_id} (attempt {attempt}: {await _why(client, job_id)})" if attempt > 1 else None
+        )
+
+    texts = await asyncio.gather(*map(failing_one, jobs))
+    return [text for text in texts if text], len(jobs)
+
+
+async def _why(client: Client, job_id: str) -> str:
+    page = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=ExecutionId(workflow_id=job_id),
+            maximum_page_size=20,
+        )
+    )
+    for event in page.history.events:
+        if event.HasField("workflow_task_failed_event_attributes"):
+            failure = event.workflow_task_failed_event_attributes.failure
+            why = told(await client.data_converter.decode_failure(failure))
+            return " ".join(why.split())[:200]
+    return "it timed out"

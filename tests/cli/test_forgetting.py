@@ -1,0 +1,88 @@
+"""`forget`, and what the other commands say of a job that was forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from activities.checkpoints import Checkpoints, Root
+from activities.forgetting.activity import Forgetting
+from engine.service import build_worker
+from tests.cli.stand_in import StandIn
+from workflows.forgetting import Forgetting as Workflow
+
+
+@pytest.fixture
+def served(engine, workspaces, monkeypatch):
+    """A worker of this test's workspaces root, on a task queue of its own."""
+    queue = f"queue-{workspaces.parent.name}"
+    root = Root.open(workspaces, create=True)
+    ready, stop = threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with build_worker(
+            engine.client,
+            task_queue=queue,
+            workflows=[StandIn, Workflow],
+            activities=[Forgetting(root).forget],
+        ):
+            ready.set()
+            await stop.wait()
+
+    serving = asyncio.run_coroutine_threadsafe(serve(), engine.loop)
+    assert ready.wait(10)
+    monkeypatch.setenv("LONGHAUL_TASK_QUEUE", queue)
+    yield queue
+    engine.loop.call_soon_threadsafe(stop.set)
+    serving.result(30)
+
+
+def test_a_forgotten_job_is_said_to_be_that_by_every_command(
+    engine: Any, starter: Any, workspaces: Any, served: str
+) -> None:
+    job = engine.job(f"old-{served}", queue=served)
+    Checkpoints.create(Root.open(workspaces, create=False), job)
+    assert "is running; only a closed one" in starter("forget", job).error
+    engine.signal(job, "finish")
+    engine.do(engine.client.get_workflow_handle(job).result())
+
+    assert starter("forget", job).out == f"{job} forgotten\n"
+    told = f"job {job} was forgotten on "
+    for command in (
+        ["files", job], ["log", job], ["diff", job, "1", "now"], ["report", job],
+        ["fork", job, "--phase", "1"], ["rewind", job, "--issue", "x"], ["pause", job],
+    ):  # fmt: skip
+        assert starter(*command).error.startswith(told), command
+    shown = starter("show", job)
+    assert "completed" in shown.out
+    assert told in shown.err
+    assert json.loads(starter("show", job, "--json").out)["forgotten"].startswith(told)
+    again = json.loads(starter("forget", job, "--json").out)
+    assert (again["jobs"], again["count"]) == ([], 0)
+    assert again["notes"][0].startswith(told)
+
+
+def test_what_temporal_no_longer_knows_is_forgotten_all_the_same(
+    starter: Any, workspaces: Any, served: str
+) -> None:
+    Checkpoints.create(Root.open(workspaces, create=False), "ancient")
+    assert json.loads(starter("forget", "ancient", "--json").out)["jobs"] == ["ancient"]
+    assert starter("show", "ancient").error.startswith("job ancient was forgotten on")
+    assert starter("files", "ancient").error.startswith("job ancient was forgotten on")
+    assert "there is no job 'nobody'" in starter("forget", "nobody").error
+
+
+def test_one_is_forgotten_or_a_schedule_made(engine: Any, starter: Any) -> None:
+    assert "--schedule 1d" in starter("forget").error
+    assert "--schedule 1d" in starter("forget", "x", "--schedule", "1d").error
+    assert "expected such as 30m" in starter("forget", "--schedule", "soon").error
+    assert starter("forget", "--schedule", "1d").out == "longhaul-forgetting: every 1d\n"
+    assert starter("guards", "--schedule", "6h").out == "longhaul-learning: every 6h\n"
+    for name in ("longhaul-forgetting", "longhaul-learning"):
+        made = engine.do(engine.client.get_schedule_handle(name).describe())
+        assert made.schedule.action.workflow in ("Forget", "Learning")
+        engine.do(engine.client.get_schedule_handle(name).delete())

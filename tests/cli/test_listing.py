@@ -1,0 +1,92 @@
+"""`list` with a thousand jobs, on a server of its own: what it costs, and each job once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import tracemalloc
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from temporalio import workflow
+from temporalio.client import Client
+
+from engine.development import server
+from engine.service import build_worker
+
+JOBS = 1000
+MEMO = {
+    "title": "Write a guide on tea",
+    "agent": "generalist",
+    "status": "waiting: storage",
+    "phase": "4 tactical",
+    "state": "The disk is full. " * 50,
+}
+
+
+@workflow.defn(name="Job")
+class Continuing:
+    """A job of several runs."""
+
+    @workflow.run
+    async def run(self, left: int) -> None:
+        workflow.upsert_memo({"title": f"{left} left", "agent": "generalist"})
+        if left:
+            workflow.continue_as_new(left - 1)
+
+
+async def fill(client: Client) -> None:
+    """A thousand jobs, which the server itself closes after a second, and one of four runs."""
+    several = asyncio.Semaphore(50)
+
+    async def begin(number: int) -> None:
+        async with several:
+            await client.start_workflow(
+                "Job", {}, id=f"job-{number}", task_queue="nobody-polls", memo=MEMO,
+                execution_timeout=timedelta(seconds=1),
+            )  # fmt: skip
+
+    await asyncio.gather(*(begin(number) for number in range(JOBS)))
+    async with build_worker(client, task_queue="continuing", workflows=[Continuing], activities=[]):
+        await client.execute_workflow("Job", 3, id="continued", task_queue="continuing")
+    query = "ExecutionStatus != 'Running' AND ExecutionStatus != 'ContinuedAsNew'"
+    async with asyncio.timeout(60):
+        while True:
+            if (await client.count_workflows(query)).count > JOBS:
+                return
+            await asyncio.sleep(0.2)
+
+
+def test_a_thousand_jobs_are_listed_within_a_second_and_some_megabytes(
+    offline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ran(*arguments: str) -> Any:
+        return offline("list", *arguments)
+
+    async def measured() -> None:
+        async with server(ui=False) as running:
+            await fill(running.client)
+            monkeypatch.setenv("TEMPORAL_ADDRESS", running.address)
+            await asyncio.to_thread(ran, "--limit", "1")
+            began = time.process_time()
+            table = (await asyncio.to_thread(ran, "--limit", "2000")).out.splitlines()
+            seconds = time.process_time() - began
+            tracemalloc.start()
+            listed = json.loads((await asyncio.to_thread(ran, "--limit", "2000", "--json")).out)
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            newest = json.loads((await asyncio.to_thread(ran, "--json")).out)
+        print(f"{JOBS} jobs: {seconds:.2f} s of CPU, {most / 1e6:.1f} MB")
+        assert sorted(job["job_id"] for job in listed) == sorted(
+            [*(f"job-{number}" for number in range(JOBS)), "continued"]
+        )
+        assert {job["status"] for job in listed} == {"failed", "completed"}
+        assert listed[0]["title"] == "0 left"
+        assert len(table) == JOBS + 2
+        assert newest == listed[:50]
+        assert seconds < 1
+        assert most < 20e6
+
+    asyncio.run(measured())

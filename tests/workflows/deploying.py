@@ -1,0 +1,24 @@
+"""Worker versioning, as whoever deploys has it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+
+async def make_current(client: Client, name: str, build: str) -> None:
+    """New jobs are for these workers, as soon as one has been seen."""
+    request = SetWorkerDeploymentCurrentVersionRequest(
+        namespace=client.namespace, deployment_name=name, build_id=build
+    )
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await client.workflow_service.set_worker_deployment_current_version(request)
+            except RPCError:
+                await asyncio.sleep(0.2)
+            else:
+                return

@@ -1,0 +1,35 @@
+"""A schedule that fires every second, on the real server, until it did what a test waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from cli.scheduling import schedule
+from tests.workflows.serving import Jobs
+
+
+async def fired(
+    jobs: Jobs, workflow: str, wanted: Callable[[dict[str, Any]], bool]
+) -> tuple[datetime, dict[str, Any]]:
+    """When the first run with such a result began, and the result."""
+    name = f"{workflow}-{jobs.queue}"
+    # Made and then changed, as by a person who changes his mind.
+    await schedule(jobs.client, name, workflow, timedelta(days=1), jobs.queue)
+    await schedule(jobs.client, name, workflow, timedelta(seconds=1), jobs.queue)
+    handle = jobs.client.get_schedule_handle(name)
+    try:
+        async with asyncio.timeout(60):
+            while True:
+                for action in (await handle.describe()).info.recent_actions:
+                    begun: Any = action.action
+                    run = jobs.client.get_workflow_handle(
+                        begun.workflow_id, run_id=begun.first_execution_run_id, result_type=dict
+                    )
+                    if wanted(result := await run.result()):
+                        return action.started_at, result
+                await asyncio.sleep(0.2)
+    finally:
+        await handle.delete()

@@ -1,0 +1,198 @@
+"""Forgetting: what a closed job left goes, and nothing that anybody still works on."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+
+from activities.checkpoints import Checkpoints, Root, open_checkpoints
+from activities.claiming import MARK, Mark
+from activities.forgetting.places import is_there, places
+from activities.forgetting.records import Record, forgotten, keep
+from activities.requirements.model import Citation, Requirement
+from activities.stores.engine import Store
+from activities.stores.requirements import Call as StoreCall
+from activities.stores.requirements import fill, of_job
+from activities.traces.storing import traces_of
+from tests.activities.traces.noting import store, trace
+from tests.workflows.scheduled import fired
+from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import DONE, Short, job
+from tests.workflows.team import FORK, Team, project, write
+
+ASKS = Short({"Work": [("request_clarification", {"question": "Black?", "default": "Yes."}), DONE]})
+
+
+@pytest.fixture(autouse=True)
+def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+
+
+async def done(jobs: Jobs, **details: Any) -> WorkflowHandle[Any, dict[str, Any]]:
+    handle = await jobs.start(job(**details))
+    assert (await jobs.result(handle))["status"] == "completed"
+    return handle
+
+
+async def forget(jobs: Jobs, name: str = "", **asked: Any) -> dict[str, Any]:
+    given = {"job": name, **asked} if name else asked
+    return await jobs.result(await jobs.start(*([given] if given else []), kind="Forget"))
+
+
+async def refused(jobs: Jobs, *given: Any) -> str:
+    with pytest.raises(WorkflowFailureError) as failed:
+        await jobs.result(await jobs.start(*given, kind="Forget"))
+    error: Any = failed.value
+    while error.__cause__:
+        error = error.__cause__
+    return str(error.message)
+
+
+async def test_a_closed_job_goes_and_its_fork_goes_on(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        first = await done(jobs, set=FORK)
+        fork = await jobs.start({"fork": {"job": first.id, "phase": 2}, "instructions": "Again."})
+        await jobs.until(fork, phase=lambda phase: phase and phase["number"] >= 3)
+        base = (await fork.query("status"))["checkpoints"][0]["id"]
+        assert await forget(jobs, first.id) == {"jobs": [first.id], "count": 1, "notes": []}
+        assert not is_there(root, first.id)
+        assert (await jobs.result(fork))["status"] == "completed"
+        assert open_checkpoints(root, fork.id).is_whole(base)
+
+        # Again it changes nothing; nobody can go on from it, or take its name.
+        record = forgotten(root, first.id)
+        assert record
+        again = await forget(jobs, first.id)
+        assert again == {"jobs": [], "count": 0, "notes": [record.told]}
+        with pytest.raises(WorkflowFailureError) as failed:
+            await jobs.result(await jobs.start({"fork": {"job": first.id, "phase": 2}}))
+        assert record.told in str(failed.value.cause)
+        with pytest.raises(WorkflowFailureError) as failed:
+            await jobs.result(await jobs.start(job(), job_id=first.id))
+        assert record.told in str(failed.value.cause)
+        assert not is_there(root, first.id)
+
+
+async def test_only_what_is_over_is_forgotten(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, ASKS) as jobs:
+        running = await jobs.start(job())
+        await jobs.until(running, status="waiting")
+        told = await refused(jobs, {"job": running.id})
+        assert told.startswith(f"job {running.id} is running")
+        assert f"starter.py cancel {running.id}" in told
+        assert "there is no job 'nobody'" in await refused(jobs, {"job": "nobody"})
+        assert "there is no job '../nobody'" in await refused(jobs, {"job": "../nobody"})
+        other = await jobs.start(kind="Learning")
+        await jobs.result(other)
+        assert "a workflow of type Learning" in await refused(jobs, {"job": other.id})
+        assert "its keys are: job, traces, requirements" in await refused(jobs, {"name": "x"})
+        assert is_there(root, running.id)
+        await running.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(running)
+        assert (await forget(jobs, running.id))["jobs"] == [running.id]
+
+
+async def test_the_store_keeps_what_a_job_left_unless_asked(jobs: Jobs) -> None:
+    root, handle = jobs.root, await jobs.start(job(agent="nobody"))
+    with pytest.raises(WorkflowFailureError):
+        await jobs.result(handle)
+    store(root, trace(1, "tea"), job=handle.id)
+    store(root, trace(2, "tea"), job="another")
+    cited = Citation(id="CIT-0001", document="documents/a.md", page=1, quote="tea")
+    for name in (handle.id, "another"):
+        made = Requirement(
+            id="REQ-001", job=name, text="Tea.", type="data", source=cited.document,
+            citations=[cited], reasoning="It says so.", confidence=0.9,
+        )  # fmt: skip
+        call = StoreCall(name, f"{name}.1", 1)
+        Store(root).run(lambda c, n=call, m=made: fill(c, n, {m.id: "b"}, [(m, "b")]))  # type: ignore[misc]
+
+    def kept() -> list[int]:
+        return [
+            size
+            for name in (handle.id, "another")
+            for size in (
+                len(traces_of(root, name)),
+                len(Store(root).run(lambda c, n=name: of_job(c, n))),  # type: ignore[misc]
+            )
+        ]
+
+    # It failed before it had anything on the disk.
+    assert "nothing of" in (await forget(jobs, handle.id))["notes"][0]
+    assert kept() == [1, 1, 1, 1]
+    await forget(jobs, handle.id, traces=True)
+    assert kept() == [0, 1, 1, 1]
+    await forget(jobs, handle.id, requirements=True)
+    assert kept() == [0, 0, 1, 1]
+
+
+async def test_with_a_project_go_its_jobs_and_never_before_it(temporal: Client, root: Root) -> None:
+    stage = {"id": "draft", "agent": "generalist", "task": "Draft the menu."}
+    stage["delivers"] = [{"file_exists": "repo/menu.md"}]  # type: ignore[assignment]
+    asks = [("request_clarification", {"question": "Black?", "default": "Yes."})]
+    team = Team({"Draft the menu": lambda told: [*asks, write("repo/menu.md", "tea\n")]})
+    async with serving(temporal, root, team) as jobs:
+        whole = await jobs.start(project("pipeline", stages=[stage]), kind="Project")
+        status = await jobs.until(whole, waiting_for="clarification")
+        child = status["running"][0]["job"]
+        assert f"job {whole.id} is running" in await refused(jobs, {"job": whole.id})
+        await jobs.client.get_workflow_handle(child).terminate()
+        await jobs.until(whole, running=lambda found: found and found[0]["job"] != child)
+        told = await refused(jobs, {"job": child})
+        assert f"works for project {whole.id}, which is running" in told
+        await whole.signal("cancel", {})
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(whole)
+        names = sorted(path.name for path in root.path.glob("[!.]*"))
+        gone = await forget(jobs, whole.id)
+        assert gone["count"] == 3
+        assert gone["jobs"][-1] == whole.id
+        assert child in gone["jobs"]
+        assert [name for name in names if (root.path / name).exists()] == []
+        assert [place for place in places(root, whole.id) if place.exists()] == []
+
+
+async def test_a_schedule_forgets_what_was_closed_longer_ago_than_it_is_kept(
+    temporal: Client, root: Root
+) -> None:
+    second = 1 / 86_400
+    async with serving(temporal, root, Short()) as jobs:
+        older = await done(jobs, set={"keep_days": 3 * second})
+        younger = await done(jobs, set={"keep_days": 1})
+        kept = await done(jobs)
+        async with serving(temporal, root, ASKS) as others:
+            running = await others.start(job(set={"keep_days": second}))
+            await others.until(running, status="waiting")
+            # Forgotten to its half, by one that was killed.
+            keep(root, Record(job="half", at=1))
+            half = root.workspace("half")
+            half.mkdir()
+            started, result = await fired(jobs, "Forget", lambda done: older.id in done["jobs"])
+            assert result["jobs"][-1] == older.id
+            ended = (await older.describe()).close_time
+            assert ended
+            assert (started - ended).total_seconds() >= 3
+            assert not half.exists()
+            assert [is_there(root, one.id) for one in (younger, kept, running)] == [True] * 3
+            await running.terminate()
+
+
+async def test_of_jobs_that_temporal_no_longer_knows_the_repository_tells_the_age(
+    jobs: Jobs,
+) -> None:
+    for name, namespace in (("old", "default"), ("new", "default"), ("elsewhere", "other")):
+        store = Checkpoints.create(jobs.root, name)
+        mark = Mark(chain="x", job=name, namespace=namespace, keep_days=2)
+        (store.path / MARK).write_text(mark.model_dump_json())
+        if name != "new":
+            for path in [store.path, *store.path.rglob("*")]:
+                os.utime(path, (1_700_000_000, 1_700_000_000))
+    assert (await forget(jobs))["jobs"] == ["old"]
+    assert [is_there(jobs.root, name) for name in ("old", "new", "elsewhere")] == [
+        False, True, True,
+    ]  # fmt: skip
+    assert "ran in the namespace other" in await refused(jobs, {"job": "elsewhere"})

@@ -1,0 +1,44 @@
+"""The next version of a job: it counts its turns in the memo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from temporalio import workflow
+
+from workflows.job import Job
+
+
+class Counting(Job):
+    _turns = 0
+
+    def _count(self) -> None:
+        self._turns += 1
+        workflow.upsert_memo({"turns": self._turns})
+
+
+@workflow.defn(name="Job")
+class Guarded(Counting):
+    """Jobs that were begun without go on without."""
+
+    @workflow.run
+    async def run(self, *start: Any) -> dict[str, Any]:
+        return await super().run(*start)
+
+    async def _advance(self) -> None:
+        if workflow.patched("turns"):
+            self._count()
+        await super()._advance()
+
+
+@workflow.defn(name="Job")
+class Unguarded(Counting):
+    """Jobs that were begun without cannot be replayed."""
+
+    @workflow.run
+    async def run(self, *start: Any) -> dict[str, Any]:
+        return await super().run(*start)
+
+    async def _advance(self) -> None:
+        self._count()
+        await super()._advance()
