@@ -34,7 +34,7 @@ def replay(
 
     Args:
         root: Whose jobs.
-        guard: It is asked of each call as its reply found the files, and of what a call changed
+        guard: It is asked of each call as the one before left the files, and of what a call changed
             only if that was carried out.
         agent: Whose calls.
         rows: All traces, for what people approved.
@@ -91,14 +91,9 @@ def _asked(
     guard: Guard, store: Checkpoints, reply: Snapshot, later: Sequence[str]
 ) -> Iterator[Situation]:
     """What the guard would have seen of each call of a reply."""
-    match, calls = guard.match, list(calls_of(reply))
-    if match.changes is None and not match.not_ran:
-        # It sees no more than the reply found.
-        for tool, arguments in calls:
-            yield Situation.of(reply, guard.point, tool, arguments)
-        return
+    calls, changes = list(calls_of(reply)), guard.match.changes is not None
     standing = {0: reply}
-    for commit in later:
+    for commit in later if changes or len(calls) > 1 else ():
         try:
             snapshot = Snapshot.load(store, commit)
         except CheckpointMissing:
@@ -108,6 +103,6 @@ def _asked(
         standing.setdefault(answered(snapshot.conversation), snapshot)
     for place, (tool, arguments) in enumerate(calls):
         if before := standing.get(place):
-            after = standing.get(place + 1) if match.changes else None
+            after = standing.get(place + 1) if changes else None
             files = after.files if after else None
             yield Situation.of(before, guard.point, tool, arguments, "", files)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from activities.traces.storing import traces_of
 from config.guarding import Guard, Match
 from config.learned import Learned, LearnedGuards
 from config.schema import Problem
-from tests.workflows.serving import Jobs, serving
+from tests.workflows.habits import done, kept_by
+from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, job
 
 NAME = "generalist.write_file.scratch"
@@ -54,17 +54,7 @@ class Habit:
 
 def hook(path: Path) -> dict[str, Any]:
     """A person's own rule, kept by a script."""
-    path.write_text(
-        '#!/bin/sh\ngrep -q \'"scratch/\' && { echo "Write under output/." >&2; exit 2; }\nexit 0\n'
-    )
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return {"hooks": {"PreToolUse": [{"matcher": "Write", "command": str(path)}]}}
-
-
-async def done(jobs: Jobs, **details: Any) -> str:
-    handle = await jobs.start(job(**details))
-    assert (await jobs.result(handle))["status"] == "completed"
-    return handle.id
+    return kept_by(path, "Write", "grep -q '\"scratch/' || exit 0", "Write under output/.")
 
 
 async def test_a_habit_is_blocked_at_the_first_try_once_its_guard_is_promoted(
