@@ -182,6 +182,32 @@ async def test_a_job_ends_once_the_store_has_its_traces(
     assert len(traces_of(root, handle.id)) == 2
 
 
+async def test_traces_are_stored_once_by_a_job_that_continues_as_new_between_them(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    def work(view: View) -> Sequence[Call]:
+        if len(view.made) == 6:
+            return [TEA, DONE]
+        return [("write_file", {"path": f"scratch/{len(view.made)}.md", "content": "a"})]
+
+    rule = hook(tmp_path / "rule.sh")
+    async with serving(temporal, root, Short({"Work": work})) as jobs:
+        whole = await done(jobs, set=rule)
+        cut = await done(jobs, set={**rule, "limits.history_events": 100})
+
+    def of(job_id: str) -> list[tuple[str, str, int, int, str]]:
+        rows = [row for row in traces_of(root, job_id) if row.source == "hook"]
+        return [(row.type, row.path, row.phase, row.step, row.todo) for row in rows]
+
+    assert [path for _, path, *_ in of(whole)] == [f"scratch/{n}.md" for n in range(6)]
+    assert of(cut) == of(whole)
+    # They were noted in several runs of the workflow, within one phase.
+    keys = [row.key for row in traces_of(root, cut)]
+    assert len({key.rpartition(".")[0] for key in keys}) > 1
+    assert len({key.rpartition(".")[0] for key in (r.key for r in traces_of(root, whole))}) == 1
+    assert len({phase for _, _, phase, *_ in of(cut)}) == 1
+
+
 async def test_a_job_that_is_cancelled_leaves_its_traces(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
