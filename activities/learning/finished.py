@@ -19,6 +19,9 @@ class Finished:
 
     at: int
     """When, epoch seconds."""
+    agent: str
+    project: str
+    """That it worked for, or nothing."""
     delivered: frozenset[str]
     rules: tuple[Guard, ...]
     """The guards it had."""
@@ -28,9 +31,13 @@ class Finished:
         return any(rule.model_copy(update={"stage": guard.stage}) == guard for rule in self.rules)
 
 
-def finished(root: Root) -> dict[str, Finished]:
-    """The completed jobs whose repositories are here, by the job's folder."""
-    found = ((path.stem, finished_job(path)) for path in repositories(root))
+def finished(root: Root, most: int | None = None) -> dict[str, Finished]:
+    """The completed jobs among those whose repositories are here, by the job's folder.
+
+    Args:
+        most: Jobs that are looked at, those changed last; None: all.
+    """
+    found = ((path.stem, finished_job(path)) for path in repositories(root)[:most])
     return {name: job for name, job in found if job}
 
 
@@ -49,7 +56,9 @@ def finished_job(repository: Path) -> Finished | None:
     except (CheckpointMissing, ValueError):
         return None
     delivered = frozenset(path.strip("/") for path in result.deliverables)
-    return Finished(entry.at, delivered, tuple(snapshot.config.rules))
+    project = snapshot.link.id if snapshot.link else ""
+    rules = tuple(snapshot.config.rules)
+    return Finished(entry.at, snapshot.config.name, project, delivered, rules)
 
 
 def repositories(root: Root) -> list[Path]:

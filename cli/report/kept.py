@@ -55,6 +55,8 @@ class Kept:
     state: JobState
     model: str
     agent: str
+    project: str
+    """That it works for, or nothing."""
     began: list[Began]
     """The newest phases, oldest first."""
     left_out: int
@@ -90,6 +92,7 @@ def read(store: Checkpoints, commit: str) -> Kept:
         state=newest.state,
         model=newest.config.model.name,
         agent=newest.config.name,
+        project=newest.link.id if newest.link else "",
         began=[_began(store, entry, known) for entry in begun[-MOST_PHASES:]],
         left_out=max(0, len(begun) - MOST_PHASES),
         first_at=log[0].at,
