@@ -91,11 +91,12 @@ def concerns(guard: Guard, now: Situation) -> dict[str, str] | None:
         return None
     if match.reads_lines is not None and not _reads(match.reads_lines, now):
         return None
-    if match.not_ran and any(_one_of(match.not_ran, tool) for tool in now.ran):
-        return None
     if match.changes and (
         now.after is None or not changed_field(now.files, now.after, match.changes)
     ):
+        return None
+    # Last, since it reads the conversation.
+    if match.not_ran and any(_one_of(match.not_ran, tool) for tool in now.ran):
         return None
     return groups
 

@@ -12,6 +12,7 @@ from config.guarding import Stage
 from config.learned import Learned
 from config.schema import Learning
 
+BY_ITSELF = "retired by itself"
 WRITTEN = ("write_file", "append_file", "edit_file", "move_file")
 
 
@@ -106,7 +107,7 @@ def next_stage(stage: Stage, found: Figures, settings: Learning) -> tuple[Stage,
     if stage == "active" and found.share > settings.back_share:
         return "experiment", f"went back by itself: {found.told}"
     if stage in ("active", "experiment") and found.silent_jobs >= settings.silent_jobs:
-        return "retired", f"retired by itself: it spoke in none of {found.silent_jobs} jobs"
+        return "retired", f"{BY_ITSELF}: it spoke in none of {found.silent_jobs} jobs"
     if stage == "experiment" and settings.promote and is_ready(found, settings):
         return "active", f"promoted by itself: {found.told}"
     return None

@@ -11,7 +11,7 @@ from sqlalchemy import Row
 
 from activities.checkpoints import Root
 from activities.learning.covering import covers
-from activities.learning.figures import Figures, figures, is_ready, next_stage
+from activities.learning.figures import BY_ITSELF, Figures, figures, is_ready, next_stage
 from activities.learning.finished import finished
 from activities.learning.moments import moments
 from activities.learning.moving import move, own_guards, settings_of, step_back
@@ -87,7 +87,7 @@ class Lessons:
                 continue
             moved = next_stage(learned.stage, now.figures, settings_of(learned.agent))
             if not moved and (other := self._covering(learned)):
-                moved = "retired", f"retired by itself: {other} refuses all that it is about"
+                moved = "retired", f"{BY_ITSELF}: {other} refuses all that it is about"
             if moved:
                 done.append(move(self._guards, learned, *moved))
         return done
@@ -142,7 +142,7 @@ class Lessons:
         made = propose_stricter(pattern, at, seen, begun, own)
         if made is None or (made.replaces and made.name in newest):
             made = propose(pattern, at, seen)
-            return None if made.name in newest else made
+            return None if _is_answered(pattern, newest.get(made.name)) else made
         if made.name in newest:
             # What acts goes on acting while the stricter version is on trial.
             acts = self._guards.acting(newest[made.name])
@@ -191,3 +191,11 @@ class Lessons:
         found = figures(learned, self.traces, self._accepted, jobs)
         on_trial = learned.guard is not None and learned.stage == "experiment"
         return Standing(learned, found, on_trial and is_ready(found, settings_of(learned.agent)))
+
+
+def _is_answered(pattern: Pattern, known: Learned | None) -> bool:
+    """Whether a proposal of that name stands; not if it was of no use and people refuse again."""
+    if known is None or known.stage != "retired" or not known.why.startswith(BY_ITSELF):
+        return known is not None
+    again = [row for row in pattern.traces if row.at > known.at]
+    return len(again) < settings_of(pattern.agent).traces

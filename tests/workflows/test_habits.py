@@ -17,6 +17,7 @@ from activities.checkpoints import Root
 from activities.learning.passing import Lessons
 from activities.rehearsal.seen import View, failed
 from activities.traces.storing import traces_of
+from cli.report.gather import stored_habits
 from config.learned import LearnedGuards
 from tests.workflows.habits import done, kept_by
 from tests.workflows.serving import serving
@@ -58,7 +59,7 @@ class Claims:
 
 
 async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
-    temporal: Client, root: Root, tmp_path: Path
+    temporal: Client, root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = 'cup=$(grep -o "cup [0-9]*") && ! grep -qs "$cup" commands/log.jsonl || exit 0'
     rule = kept_by(tmp_path / "rule.sh", "todo_complete", ran, "Run the test before you say so.")
@@ -85,10 +86,18 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
         Lessons(root).promote(name)
 
-        await done(jobs, set=SHELL)
+        last = await done(jobs, set=SHELL)
         # Each at its first try, the last of the phase among them; with a run they pass.
         assert len(model.refused) == 7
     assert "Run the test before you say so." in model.refused[0]
+
+    # In a report that is one mistake: refused, seen on trial, and refused by its guard.
+    monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
+    [habit] = stored_habits("", "generalist", last)
+    assert [(one.refused, one.tried, one.here) for one in habit.jobs] == [
+        *((3, 0, False), (3, 0, False), (0, 7, False), (0, 7, False), (7, 0, True))
+    ]
+    assert habit.guards == [f"{name} (active)"]
 
 
 @dataclass

@@ -68,6 +68,31 @@ def test_a_guard_that_spoke_in_none_of_many_jobs_is_retired(tmp_path: Path, stag
     assert Lessons(root).learn() == []
 
 
+@pytest.mark.parametrize(
+    ("why", "after", "stages"),
+    [
+        ("retired by itself: it spoke in none of 20 jobs", 5, ["retired", "experiment"]),
+        ("retired by itself: it spoke in none of 20 jobs", 4, ["retired"]),
+        ("retired by a person", 5, ["retired"]),
+    ],
+)
+def test_a_retired_guard_is_proposed_again_when_its_mistake_comes_back(
+    tmp_path: Path, why: str, after: int, stages: list[str]
+) -> None:
+    root = completed(tmp_path)
+    guards = LearnedGuards(root.path)
+    name = "generalist.write_file.scratch"
+    retired = AT + 10
+    guards.put(learned(guard(name), "retired", why=why, at=retired))
+    given = {"source": "hook", "guard": "rule.sh", "tool": "write_file", "why": "Not there."}
+    for n in range(3 + after):
+        at = AT + n if n < 3 else retired + n
+        one = trace(n, "refused", path=f"scratch/{n}.md", at=at, **given)
+        store(root, one, job=f"job-{n % 2}")
+    Lessons(root).learn()
+    assert [one.stage for one in guards.revisions(name)] == stages
+
+
 def test_one_that_spoke_once_or_was_in_fewer_jobs_stays(tmp_path: Path) -> None:
     root = completed(tmp_path, *[guard()] * 19)
     guards = LearnedGuards(root.path)
