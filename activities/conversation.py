@@ -210,3 +210,29 @@ def call_id(step: int, index: int) -> str:
 def tool_result(step: int, index: int, content: str) -> dict[str, Any]:
     """The message that answers a tool call."""
     return {"role": "tool", "tool_call_id": call_id(step, index), "content": content}
+
+
+def carried_out(conversation: Conversation) -> frozenset[str]:
+    """The tools that were carried out since the last todo was completed, refused ones not."""
+    fine: set[str] = set()
+    found: set[str] = set()
+    for number in reversed(range(len(conversation))):
+        message = conversation.message(number)
+        if message["role"] == "tool" and not str(message["content"]).startswith("Error: "):
+            fine.add(message["tool_call_id"])
+        names = [c["function"]["name"] for c in message.get("tool_calls", []) if c["id"] in fine]
+        if "todo_complete" in names:
+            return frozenset(found.union(names[names.index("todo_complete") + 1 :]))
+        found.update(names)
+    return frozenset(found)
+
+
+def answered(conversation: Conversation) -> int:
+    """How many calls of the newest reply have their result."""
+    found = 0
+    for number in reversed(range(len(conversation))):
+        role = conversation.message(number)["role"]
+        if role == "assistant":
+            break
+        found += role == "tool"
+    return found

@@ -234,9 +234,7 @@ class Preparation:
 
 def _add_learned(root: Root, config: AgentConfig, project: str) -> None:
     """Add the guards that jobs before this one led to; they are pinned like all the others."""
-    taken = {guard.name for guard in config.rules}
-    learned = LearnedGuards(root.path).rules(config.name, project, taken)
-    config.rules = [*config.rules, *learned]
+    config.rules = LearnedGuards(root.path).rules(config.name, project, config.rules)
 
 
 def _declare(config: AgentConfig) -> list[str]:

@@ -128,6 +128,12 @@ class Match(Data):
     changes: FieldMatch | None = Field(
         None, description="The call would change this field of this file, whatever tool it is."
     )
+    todo: Pattern | None = Field(None, description="A pattern that is in the current todo's text.")
+    not_ran: list[str] = Field(
+        default_factory=list,
+        description="Shell patterns of tools, none of which was carried out since the current todo "
+        "began.",
+    )
     phase: PhaseKind | None = Field(None, description="Kind of the running phase.")
     agent: list[str] = Field(default_factory=list, description="Shell patterns of the agent.")
     not_agent: list[str] = Field(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -49,6 +50,10 @@ class Learned(Section):
     """None: nothing but a change to a prompt helps, which a person makes."""
     prompt: str = ""
     """What to change in a prompt."""
+    stricter_than: int = 0
+    """The revision of this guard that acts while this one is on trial; 0: none."""
+    replaces: str = ""
+    """The agent's own guard of which this one is a stricter version, once it is active."""
 
 
 class LearnedGuards:
@@ -93,22 +98,38 @@ class LearnedGuards:
         finally:
             draft.unlink()
 
-    def rules(self, agent: str, project: str, taken: set[str]) -> list[Guard]:
-        """Those that a job of the agent starts with: active ones, and those on trial.
+    def rules(self, agent: str, project: str, own: Sequence[Guard]) -> list[Guard]:
+        """All that a job of the agent starts with: its own, and those active or on trial.
 
         Args:
             agent: The agent's name.
             project: The project that the job works for, or nothing.
-            taken: Names of the agent's own guards, which go first.
+            own: The agent's own guards; a learned one of the same name does not count.
         """
-        return [
-            one.guard.model_copy(update={"stage": one.stage})
-            for one in self.newest()
-            if one.guard
-            and one.stage in ("experiment", "active")
-            and (one.agent, one.project) == (agent, project)
-            and one.guard.name not in taken
-        ]
+        taken = {guard.name for guard in own}
+        found: list[Guard] = []
+        replaced: set[str] = set()
+        for one in self.newest():
+            if (one.agent, one.project) != (agent, project) or one.guard is None:
+                continue
+            if one.guard.name in taken or one.stage not in ("experiment", "active"):
+                continue
+            acting = self.acting(one)
+            if acting and acting.guard:
+                found.append(acting.guard.model_copy(update={"stage": "active"}))
+            if one.stage == "experiment":
+                found.append(one.guard.model_copy(update={"stage": one.stage}))
+            elif one.replaces:
+                replaced.add(one.replaces)
+        return [*(guard for guard in own if guard.name not in replaced), *found]
+
+    def acting(self, newest: Learned) -> Learned | None:
+        """The revision of a guard that acts: the newest, or the one that it is to replace."""
+        if newest.stage == "active":
+            return newest
+        if newest.stage == "experiment" and newest.stricter_than:
+            return self.revisions(newest.name)[newest.stricter_than - 1]
+        return None
 
 
 def _read(path: Path) -> Learned:

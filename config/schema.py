@@ -217,6 +217,9 @@ class Learning(Section):
     back_share: float = Field(
         0.1, ge=0, le=1, description="Share above which an active guard goes back to its trial."
     )
+    silent_jobs: int = Field(
+        20, ge=1, description="Jobs with a guard that spoke in none of them; it is retired then."
+    )
     promote: bool = Field(
         False, description="Whether a guard that is ready becomes active without a person."
     )

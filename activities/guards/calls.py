@@ -173,9 +173,7 @@ class Guards:
         text: str,
         after: Files | None = None,
     ) -> Situation:
-        held = self.snapshot
-        kind = held.state.phase.kind
-        return Situation(point, held.config.name, kind, held.files, tool, arguments, text, after)
+        return Situation.of(self.snapshot, point, tool, arguments, text, after)
 
     @property
     def _hooks(self) -> Hooks:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.checkpoints import Files, FilesError, PathRefused
+from activities.conversation import Conversation, carried_out
 from activities.guards.fields import changed_field
 from activities.guards.secrets import found_in
+from activities.snapshot import Snapshot
 from config.guarding import Guard, Match, Point, compiled
 from protocol.state import PhaseKind
 
@@ -31,6 +33,40 @@ class Situation:
     """A reply's, or a tool's result."""
     after: Files | None = None
     """The files as the call would leave them, once that is known."""
+    todo: str = ""
+    """The current todo's text."""
+    conversation: Conversation | None = None
+    """Of the phase, up to the call."""
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        point: Point,
+        tool: str = "",
+        arguments: dict[str, Any] | None = None,
+        text: str = "",
+        after: Files | None = None,
+    ) -> Situation:
+        """What a guard sees at a checkpoint."""
+        phase = snapshot.state.phase
+        return cls(
+            point,
+            snapshot.config.name,
+            phase.kind,
+            snapshot.files,
+            tool,
+            arguments or {},
+            text,
+            after,
+            phase.current.content if phase.current else "",
+            snapshot.conversation,
+        )
+
+    @property
+    def ran(self) -> frozenset[str]:
+        """The tools that were carried out since the current todo began."""
+        return carried_out(self.conversation) if self.conversation else frozenset()
 
 
 def concerns(guard: Guard, now: Situation) -> dict[str, str] | None:
@@ -51,13 +87,25 @@ def concerns(guard: Guard, now: Situation) -> dict[str, str] | None:
     groups = _arguments(match, now)
     if groups is None or not (_path(match, now) and _content(match, now)):
         return None
+    if match.todo is not None and not compiled(match.todo).search(now.todo):
+        return None
     if match.reads_lines is not None and not _reads(match.reads_lines, now):
         return None
     if match.changes and (
         now.after is None or not changed_field(now.files, now.after, match.changes)
     ):
         return None
+    # Last, since it reads the conversation.
+    if match.not_ran and any(_one_of(match.not_ran, tool) for tool in now.ran):
+        return None
     return groups
+
+
+def would_concern(guard: Guard, now: Situation) -> bool:
+    """Whether a guard of any point would be asked of this call, and is concerned."""
+    if guard.point not in ("before_tool", now.tool):
+        return False
+    return concerns(guard, replace(now, point=guard.point)) is not None
 
 
 def _one_of(patterns: list[str], name: str) -> bool:
@@ -99,11 +147,19 @@ def _spellings(files: Files, path: str) -> Iterator[str]:
 def _content(match: Match, now: Situation) -> bool:
     if not match.content and match.longer is None:
         return True
-    looked_at = {k: v for k, v in now.arguments.items() if k not in match.ignoring}
-    texts = [now.text] if now.point in ("reply", "after_tool") else list(_texts(looked_at))
-    if match.longer is not None and sum(map(len, texts)) <= match.longer:
+    if match.longer is not None and characters(match, now) <= match.longer:
         return False
-    return not match.content or any(found_in(text, match) for text in texts)
+    return not match.content or any(found_in(text, match) for text in _looked_at(match, now))
+
+
+def characters(match: Match, now: Situation) -> int:
+    """How long the content is."""
+    return sum(map(len, _looked_at(match, now)))
+
+
+def _looked_at(match: Match, now: Situation) -> list[str]:
+    given = {k: v for k, v in now.arguments.items() if k not in match.ignoring}
+    return [now.text] if now.point in ("reply", "after_tool") else list(_texts(given))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -119,16 +175,20 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _reads(lines: int, now: Situation) -> bool:
+    read = lines_read(now)
+    return read is not None and read > lines
+
+
+def lines_read(now: Situation) -> int | None:
+    """How many lines a read asks for of how many there are; None if nothing can be read."""
     try:
-        there = now.files.read(str(now.arguments.get("path", "")))
+        there = len(now.files.read(str(now.arguments.get("path", ""))).splitlines())
     except (PathRefused, FilesError):
-        return False
-    if len(there.splitlines()) <= lines:
-        return False
+        return None
     if "offset" not in now.arguments and "limit" not in now.arguments:
-        return True
+        return there
     limit = now.arguments.get("limit")
-    return isinstance(limit, int) and limit > lines
+    return min(there, limit) if isinstance(limit, int) else None
 
 
 def _text(value: Any) -> str:

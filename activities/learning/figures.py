@@ -12,6 +12,7 @@ from config.guarding import Stage
 from config.learned import Learned
 from config.schema import Learning
 
+BY_ITSELF = "retired by itself"
 WRITTEN = ("write_file", "append_file", "edit_file", "move_file")
 
 
@@ -23,21 +24,32 @@ class Figures:
     """How often it refused, or would have."""
     wrong: int
     """How many of these were later approved, bypassed, or part of an accepted result."""
+    silent_jobs: int = 0
+    """Jobs that had it and have completed, if it spoke in none at all."""
 
     @property
     def share(self) -> float:
         return self.wrong / self.evaluations if self.evaluations else 0.0
 
     def data(self) -> dict[str, float]:
-        return {"evaluations": self.evaluations, "wrong": self.wrong, "share": self.share}
+        return {
+            "evaluations": self.evaluations,
+            "wrong": self.wrong,
+            "share": self.share,
+            "silent_jobs": self.silent_jobs,
+        }
 
     @property
     def told(self) -> str:
-        return f"{self.evaluations} evaluations, {self.wrong} wrong ({self.share:.0%})"
+        silent = f", silent in {self.silent_jobs} jobs" if self.silent_jobs else ""
+        return f"{self.evaluations} evaluations, {self.wrong} wrong ({self.share:.0%}){silent}"
 
 
 def figures(
-    learned: Learned, rows: Sequence[Row[Any]], accepted: Mapping[str, set[str]]
+    learned: Learned,
+    rows: Sequence[Row[Any]],
+    accepted: Mapping[str, frozenset[str]],
+    jobs: int = 0,
 ) -> Figures:
     """What the traces and the replay say of a guard.
 
@@ -45,6 +57,7 @@ def figures(
         learned: Its newest revision.
         rows: All traces.
         accepted: The deliverables of each completed job.
+        jobs: How many completed jobs had it.
     """
     since = [row for row in rows if row.at >= learned.since]
     approved = approvals(since)
@@ -61,7 +74,8 @@ def figures(
         elif row.type == "approval":
             # A person let its refusal pass.
             wrong += 1
-    return Figures(learned.replayed.hits + hits, learned.replayed.wrong + wrong)
+    silent = 0 if hits else jobs
+    return Figures(learned.replayed.hits + hits, learned.replayed.wrong + wrong, silent)
 
 
 def approvals(rows: Sequence[Row[Any]]) -> set[tuple[str, int, str]]:
@@ -75,10 +89,10 @@ def was_wrong(
     tool: str,
     path: str,
     approved: set[tuple[str, int, str]],
-    accepted: Mapping[str, set[str]],
+    accepted: Mapping[str, frozenset[str]],
 ) -> bool:
     """Whether refusing that call would have been a mistake."""
-    in_result = tool in WRITTEN and path in accepted.get(job, set())
+    in_result = tool in WRITTEN and path in accepted.get(job, frozenset())
     return in_result or (job, step, tool) in approved
 
 
@@ -92,6 +106,8 @@ def next_stage(stage: Stage, found: Figures, settings: Learning) -> tuple[Stage,
     """
     if stage == "active" and found.share > settings.back_share:
         return "experiment", f"went back by itself: {found.told}"
+    if stage in ("active", "experiment") and found.silent_jobs >= settings.silent_jobs:
+        return "retired", f"{BY_ITSELF}: it spoke in none of {found.silent_jobs} jobs"
     if stage == "experiment" and settings.promote and is_ready(found, settings):
         return "active", f"promoted by itself: {found.told}"
     return None

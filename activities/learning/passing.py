@@ -10,15 +10,19 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import Root
-from activities.learning.figures import Figures, figures, is_ready, next_stage
+from activities.learning.covering import covers
+from activities.learning.figures import BY_ITSELF, Figures, figures, is_ready, next_stage
+from activities.learning.finished import finished
+from activities.learning.moments import moments
+from activities.learning.moving import move, own_guards, settings_of, step_back
 from activities.learning.patterns import Pattern, extract_patterns
-from activities.learning.proposing import propose
-from activities.learning.replaying import accepted, replay
+from activities.learning.proposing import propose, propose_stricter
+from activities.learning.replaying import replay
+from activities.learning.stricter import refuses
 from activities.stores import traces as rows
 from activities.stores.engine import Store
 from config.learned import Learned, LearnedGuards
-from config.loader import agent_names, load_agent
-from config.schema import Learning, Problem
+from config.schema import Problem
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Standing:
     def line(self) -> str:
         """For people."""
         told = self.figures.told if self.learned.guard else self.learned.prompt
+        if self.learned.stage == "retired":
+            told += f"; {self.learned.why}"
         stage = f"{self.learned.stage}{', ready' if self.ready else ''}"
         return f"{self.learned.name}  {stage}  {told}"
 
@@ -48,10 +54,10 @@ class Lessons:
         self._root = root
         self._guards = LearnedGuards(root.path)
         self.traces: Sequence[Row[Any]] = Store(root).run(rows.some)
-        folders = accepted(root)
-        jobs = {row.job for row in self.traces}
-        self._accepted = {job: folders.get(root.repository(job).stem, set()) for job in jobs}
-        self._folders = folders
+        self._finished = finished(root)
+        folders = {row.job: root.repository(row.job).stem for row in self.traces}
+        jobs = {job: self._finished.get(folder) for job, folder in folders.items()}
+        self._accepted = {name: job.delivered for name, job in jobs.items() if job}
 
     @property
     def patterns(self) -> list[Pattern]:
@@ -68,29 +74,80 @@ class Lessons:
         Returns:
             A line for each thing that was done.
         """
+        return [*self._moved(), *self._proposed(beat)]
+
+    def _moved(self) -> list[str]:
         done = []
         for now in self.standing():
             learned = now.learned
-            moved = next_stage(learned.stage, now.figures, _settings(learned.agent))
-            if learned.guard and moved:
-                done.append(self._move(learned, *moved))
-        known = {learned.name for learned in self._guards.newest()}
+            if not learned.guard:
+                continue
+            if line := step_back(self._guards, learned, self.traces, self._accepted):
+                done.append(line)
+                continue
+            moved = next_stage(learned.stage, now.figures, settings_of(learned.agent))
+            if not moved and (other := self._covering(learned)):
+                moved = "retired", f"{BY_ITSELF}: {other} refuses all that it is about"
+            if moved:
+                done.append(move(self._guards, learned, *moved))
+        return done
+
+    def _covering(self, learned: Learned) -> str | None:
+        """Another active guard of the same jobs that leaves this one nothing to do."""
+        if learned.guard is None or learned.stage not in ("experiment", "active"):
+            return None
+        begun = self._guards.rules(learned.agent, learned.project, own_guards(learned.agent))
+        return next(
+            (
+                one.name
+                for one in begun
+                if one.stage == "active" and one.name != learned.name and covers(one, learned.guard)
+            ),
+            None,
+        )
+
+    def _proposed(self, beat: Callable[[], None]) -> list[str]:
+        done = []
         for pattern in self.patterns:
             beat()
-            settings = _settings(pattern.agent)
+            settings = settings_of(pattern.agent)
             if len(pattern.traces) < settings.traces or pattern.jobs < settings.jobs:
                 continue
-            made = propose(pattern, int(time.time()))
-            if made.name in known:
+            made = self._proposal(pattern)
+            if made is None:
                 continue
             if made.guard:
+                delivered = {name: job.delivered for name, job in self._finished.items()}
                 made.replayed = replay(
-                    self._root, made.guard, made.agent, self.traces, self._folders, beat
+                    self._root, made.guard, made.agent, self.traces, delivered, beat
                 )
-            known.add(made.name)
             self._guards.put(made)
-            done.append(f"{made.name}: proposed ({made.stage}). {made.evidence[0]}")
+            done.append(f"{made.name}: proposed ({made.stage}), {made.why}. {made.evidence[0]}")
         return done
+
+    def _proposal(self, pattern: Pattern) -> Learned | None:
+        """What is proposed for a pattern; None if there is an answer to it already."""
+        newest = {learned.name: learned for learned in self._guards.newest()}
+        begun = [
+            learned
+            for learned in newest.values()
+            if (learned.agent, learned.project) == (pattern.agent, pattern.project)
+            and learned.stage in ("experiment", "active")
+        ]
+        seen = moments(self._root, pattern.traces)
+        calls = [moment.now for moment in seen]
+        if calls and any(learned.guard and refuses(learned.guard, calls) for learned in begun):
+            return None
+        own, at = own_guards(pattern.agent), int(time.time())
+        made = propose_stricter(pattern, at, seen, begun, own)
+        if made is None or (made.replaces and made.name in newest):
+            made = propose(pattern, at, seen)
+            return None if _is_answered(pattern, newest.get(made.name)) else made
+        if made.name in newest:
+            # What acts goes on acting while the stricter version is on trial.
+            acts = self._guards.acting(newest[made.name])
+            made.stricter_than = self._guards.revisions(made.name).index(acts) + 1 if acts else 0
+        return made
 
     def promote(self, name: str) -> str:
         """Make a guard that is ready active; a line that says so. Raises Problem."""
@@ -100,16 +157,18 @@ class Lessons:
         if now.learned.stage != "experiment":
             raise Problem(f"{name} is {now.learned.stage}; only one in experiment is promoted")
         if not now.ready:
-            settings = _settings(now.learned.agent)
+            settings = settings_of(now.learned.agent)
             raise Problem(
                 f"{name} is not ready: {now.figures.told}; it takes {settings.evaluations} "
                 f"evaluations with at most {settings.ready_share:.0%} wrong"
             )
-        return self._move(now.learned, "active", f"promoted by a person: {now.figures.told}")
+        return move(
+            self._guards, now.learned, "active", f"promoted by a person: {now.figures.told}"
+        )
 
     def retire(self, name: str) -> str:
         """Take a guard out of use; a line that says so. Raises Problem."""
-        return self._move(self._named(name).learned, "retired", "retired by a person")
+        return move(self._guards, self._named(name).learned, "retired", "retired by a person")
 
     def shown(self, name: str) -> dict[str, Any]:
         """The file that counts, and what went before it. Raises Problem."""
@@ -125,17 +184,18 @@ class Lessons:
         return standing[name]
 
     def _standing(self, learned: Learned) -> Standing:
-        found = figures(learned, self.traces, self._accepted)
+        jobs = 0
+        if guard := learned.guard:
+            begun = (job for job in self._finished.values() if job.at >= learned.since)
+            jobs = sum(job.had(guard) for job in begun)
+        found = figures(learned, self.traces, self._accepted, jobs)
         on_trial = learned.guard is not None and learned.stage == "experiment"
-        return Standing(learned, found, on_trial and is_ready(found, _settings(learned.agent)))
-
-    def _move(self, learned: Learned, stage: Any, why: str) -> str:
-        update = {"stage": stage, "why": why, "at": int(time.time())}
-        self._guards.put(learned.model_copy(update=update))
-        return f"{learned.name}: {learned.stage} -> {stage}, {why}"
+        return Standing(learned, found, on_trial and is_ready(found, settings_of(learned.agent)))
 
 
-def _settings(agent: str) -> Learning:
-    """The agent's, or the defaults for one that is no longer there."""
-    known = agent_names()
-    return load_agent(agent if agent in known else "generalist").learning
+def _is_answered(pattern: Pattern, known: Learned | None) -> bool:
+    """Whether a proposal of that name stands; not if it was of no use and people refuse again."""
+    if known is None or known.stage != "retired" or not known.why.startswith(BY_ITSELF):
+        return known is not None
+    again = [row for row in pattern.traces if row.at > known.at]
+    return len(again) < settings_of(pattern.agent).traces

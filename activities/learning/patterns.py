@@ -42,7 +42,8 @@ class Pattern:
     def lesson(self) -> str:
         """What was said most often of what is right."""
         said = Counter[str](row.what_was_correct or row.why for row in self.traces)
-        return max(sorted(said), key=lambda text: (bool(text), said[text]))
+        most = max(sorted(said), key=lambda text: (bool(text), said[text]))
+        return most.removeprefix(f"Refused by {self.guard}: ")
 
     @property
     def told(self) -> str:

@@ -1,38 +1,33 @@
-"""A guard for a pattern, by templates; a change to a prompt where none fits. Pure."""
+"""A proposal for a pattern: a guard by a template, a stricter one, or words for a prompt. Pure."""
 
 from __future__ import annotations
 
-import re
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+from collections.abc import Sequence
 
+from activities.learning.moments import Moment
 from activities.learning.patterns import Pattern
-from config.guarding import Guard, Match
+from activities.learning.stricter import stricter
+from activities.learning.templates import guard_for, slug
+from config.guarding import Guard
 from config.learned import Learned
 
-WRITES = ("write_file", "append_file", "edit_file", "delete_file", "make_folder")
-LOGS = ("*.log", "*.log.*", "*[-_.]log.txt", "logs/*", "*/logs/*")
-LOG_LINES = 1000
-NAMED = 3
-"""So many single files are named by a guard; of more it takes a folder or an ending."""
 OF_PEOPLE = ("person", "hook")
 """Who refuses from outside: what they say can become a guard. What a guard or gate refuses is
 refused already, and only a prompt keeps the agent from trying."""
 SHOWN = 10
 
 
-def propose(pattern: Pattern, at: int) -> Learned:
+def propose(pattern: Pattern, at: int, moments: Sequence[Moment] = ()) -> Learned:
     """One proposal for a pattern, with its evidence.
 
     Args:
         pattern: Past its threshold.
         at: Now, epoch seconds.
+        moments: Of the pattern's traces, those that are still known.
     """
-    guard = _guard(pattern) if pattern.source in OF_PEOPLE else None
-    by = guard.name if guard else _slug(f"{pattern.guard or pattern.source}.prompt")
-    name = _slug(f"{pattern.project}.{pattern.agent}.{by}".strip("."))
-    numbers = [f"T{row.id}" for row in pattern.traces]
-    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
+    guard = guard_for(pattern, moments) if pattern.source in OF_PEOPLE else None
+    by = guard.name if guard else slug(f"{pattern.guard or pattern.source}.prompt")
+    name = name_for(pattern.agent, pattern.project, by)
     return Learned(
         name=name,
         stage="experiment" if guard else "draft",
@@ -41,52 +36,79 @@ def propose(pattern: Pattern, at: int) -> Learned:
         why="proposed from a pattern",
         agent=pattern.agent,
         project=pattern.project,
-        evidence=[pattern.told, f"traces {', '.join(numbers[:SHOWN])}{more}"],
+        evidence=_evidence(pattern),
         guard=guard.model_copy(update={"name": name}) if guard else None,
         prompt="" if guard else _prompt(pattern),
     )
 
 
-def _guard(pattern: Pattern) -> Guard | None:
-    paths = pattern.paths
-    if not paths or len(paths) < len({row.path for row in pattern.traces}):
+def propose_stricter(
+    pattern: Pattern,
+    at: int,
+    moments: Sequence[Moment],
+    learned: Sequence[Learned],
+    own: Sequence[Guard],
+) -> Learned | None:
+    """A stricter version of a guard that knows such calls and lets them pass.
+
+    Args:
+        learned: The newest revisions of the guards of the same agent and project.
+        own: The agent's own guards.
+
+    Returns:
+        A further revision of the learned guard, or the first of one that takes the place of the
+        agent's own; None: no guard is like that.
+    """  # fmt: skip
+    if pattern.source not in OF_PEOPLE:
         return None
-    lesson = pattern.lesson or "People have refused this again and again."
-    if pattern.tool == "read_file" and all(_is_log(path) for path in paths):
-        return Guard(
-            name="read_file.logs",
-            point="before_tool",
-            match=Match(tool=["read_file"], path=list(LOGS), reads_lines=LOG_LINES),
-            decision="deny",
-            message=lesson,
-        )
-    patterns = _common(paths)
-    if pattern.tool in WRITES and patterns:
-        return Guard(
-            name=_slug(f"{pattern.tool}.{patterns[0]}"),
-            point="before_tool",
-            match=Match(tool=[pattern.tool], path=patterns),
-            decision="deny",
-            message=lesson,
-        )
+    given = {"stage": "experiment", "at": at, "since": at, "evidence": _evidence(pattern)}
+    for one in learned:
+        if one.guard and (made := _worded(stricter(one.guard, moments), pattern)):
+            why = f"stricter than before, {_change(one.guard, made)}"
+            return one.model_copy(update={**given, "guard": made, "why": why})
+    for guard in own:
+        if guard.stage == "active" and (made := _worded(stricter(guard, moments), pattern)):
+            name = name_for(pattern.agent, pattern.project, guard.name)
+            return Learned.model_validate(
+                {
+                    **given,
+                    "name": name,
+                    "why": f"stricter than the agent's own {guard.name}, {_change(guard, made)}",
+                    "agent": pattern.agent,
+                    "project": pattern.project,
+                    "guard": made.model_copy(update={"name": name}),
+                    "replaces": guard.name,
+                }
+            )
     return None
 
 
-def _is_log(path: str) -> bool:
-    return any(fnmatchcase(path.lower(), pattern) for pattern in LOGS)
+def name_for(agent: str, project: str, by: str) -> str:
+    """The name of a guard that jobs of an agent, or of a project's agent, led to."""
+    return slug(f"{project}.{agent}.{by}".strip("."))
 
 
-def _common(paths: list[str]) -> list[str]:
-    """Shell patterns that these paths have in common; empty: nothing."""
-    if len(paths) <= NAMED and len({PurePosixPath(path).parts[0] for path in paths}) > 1:
-        return paths
-    folders = {path.partition("/")[0] for path in paths if "/" in path}
-    if len(folders) == 1 and all("/" in path for path in paths):
-        return [f"{folders.pop()}/*"]
-    endings = {PurePosixPath(path).suffix for path in paths}
-    if len(endings) == 1 and (ending := endings.pop()):
-        return [f"*{ending}"]
-    return paths if len(paths) <= NAMED else []
+def _worded(guard: Guard | None, pattern: Pattern) -> Guard | None:
+    """With what was said of these calls: the message may name the old limit."""
+    if guard is None or not pattern.lesson:
+        return guard
+    return guard.model_copy(update={"message": pattern.lesson})
+
+
+def _change(before: Guard, after: Guard) -> str:
+    """`reads_lines 1000 -> 500`, `decision ask -> deny`."""
+    pairs = [("decision", before.decision, after.decision)]
+    pairs += [
+        (name, getattr(before.match, name), getattr(after.match, name))
+        for name in ("reads_lines", "longer")
+    ]
+    return ", ".join(f"{name} {old} -> {new}" for name, old, new in pairs if old != new)
+
+
+def _evidence(pattern: Pattern) -> list[str]:
+    numbers = [f"T{row.id}" for row in pattern.traces]
+    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
+    return [pattern.told, f"traces {', '.join(numbers[:SHOWN])}{more}"]
 
 
 def _prompt(pattern: Pattern) -> str:
@@ -96,8 +118,3 @@ def _prompt(pattern: Pattern) -> str:
         f"{f' with {pattern.tool}' if pattern.tool else ''}. No guard helps, since it is refused "
         f"already or fits no template: say in the agent's prompt or todos what to do. {said}"
     )
-
-
-def _slug(text: str) -> str:
-    plain = re.sub(r"[^a-z0-9_.-]+", "-", text.lower().replace("/*", "")).strip("-.")
-    return plain[:64].rstrip("-.") or "guard"

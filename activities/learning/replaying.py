@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
-from activities.guards.matching import Situation, concerns
+from activities.conversation import answered
+from activities.guards.matching import Situation, would_concern
 from activities.learning.figures import approvals, was_wrong
+from activities.learning.finished import repositories
+from activities.learning.moments import calls_of
 from activities.snapshot import Snapshot
 from config.guarding import Guard
 from config.learned import Replayed
-from protocol.endings import JobResult
 
 MOST_JOBS = 50
 MOST_CHECKPOINTS = 3000
 """Of each job, the newest."""
-RESULT = "output/completion.json"
-
-
-def accepted(root: Root) -> dict[str, set[str]]:
-    """The deliverables of each completed job whose repository is here, by the job's folder."""
-    found = {}
-    for path in _repositories(root):
-        store = Checkpoints(path)
-        if commit := store.tags().get("completed"):
-            try:
-                text = Snapshot.load(store, commit).text(RESULT)
-                result = JobResult.model_validate_json(text)
-            except (CheckpointMissing, ValueError):
-                continue
-            found[path.stem] = {deliverable.strip("/") for deliverable in result.deliverables}
-    return found
 
 
 def replay(
@@ -42,45 +27,43 @@ def replay(
     guard: Guard,
     agent: str,
     rows: Sequence[Row[Any]],
-    results: Mapping[str, set[str]],
+    results: Mapping[str, frozenset[str]],
     beat: Callable[[], None],
 ) -> Replayed:
     """What the guard would have refused in the jobs of the agent, and how much of that wrongly.
 
     Args:
         root: Whose jobs.
-        guard: Of the point before_tool; it is asked of each call as its reply found the files.
+        guard: It is asked of each call as the one before left the files, and of what a call changed
+            only if that was carried out.
         agent: Whose calls.
         rows: All traces, for what people approved.
-        results: As `accepted` gives them.
+        results: The deliverables of each completed job, by the job's folder.
         beat: Called often.
     """
     folders = {row.job: root.repository(row.job).stem for row in rows}
     approved = {(folders[job], step, tool) for job, step, tool in approvals(rows)}
     made = Replayed()
-    for path in _repositories(root)[:MOST_JOBS]:
-        for snapshot in _replies(Checkpoints(path), agent, beat):
-            for tool, arguments in _calls(snapshot):
-                kind = snapshot.state.phase.kind
-                now = Situation(guard.point, agent, kind, snapshot.files, tool, arguments)
-                if concerns(guard, now) is None:
+    for path in repositories(root)[:MOST_JOBS]:
+        store = Checkpoints(path)
+        for reply, later in _replies(store, agent, beat):
+            for now in _asked(guard, store, reply, later):
+                if not would_concern(guard, now):
                     continue
                 made.hits += 1
-                named = str(arguments.get("path", "")).strip("/")
-                step = snapshot.state.step
-                made.wrong += was_wrong(path.stem, step, tool, named, approved, results)
+                named = str(now.arguments.get("path", "")).strip("/")
+                step = reply.state.step
+                made.wrong += was_wrong(path.stem, step, now.tool, named, approved, results)
     return made
 
 
-def _repositories(root: Root) -> list[Any]:
-    """The repositories of jobs, those changed last first."""
-    folder = root.path / ".longhaul" / "checkpoints"
-    found = [path for path in folder.glob("*.git") if (path / "refs").is_dir()]
-    return sorted(found, key=lambda path: (path / "refs" / "tags").stat().st_mtime, reverse=True)
+def _replies(
+    store: Checkpoints, agent: str, beat: Callable[[], None]
+) -> Iterator[tuple[Snapshot, list[str]]]:
+    """The checkpoints at which the agent had just made calls, newest first.
 
-
-def _replies(store: Checkpoints, agent: str, beat: Callable[[], None]) -> Iterator[Snapshot]:
-    """The checkpoints at which the agent had just made calls, newest first."""
+    With each the ids of those that came after, up to the next reply, oldest first.
+    """
     tags = store.tags()
     newest = tags.get("completed") or tags.get("cancelled")
     newest = newest or next(
@@ -88,9 +71,11 @@ def _replies(store: Checkpoints, agent: str, beat: Callable[[], None]) -> Iterat
     )
     if not newest:
         return
+    later: list[str] = []
     for entry in store.log(newest, MOST_CHECKPOINTS):
         beat()
         if "reply: " not in entry.message:
+            later.append(entry.id)
             continue
         try:
             snapshot = Snapshot.load(store, entry.id)
@@ -98,15 +83,26 @@ def _replies(store: Checkpoints, agent: str, beat: Callable[[], None]) -> Iterat
             return
         if snapshot.config.name != agent:
             return
-        yield snapshot
+        yield snapshot, later[::-1]
+        later.clear()
 
 
-def _calls(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
-    for call in snapshot.conversation.calls(snapshot.state.step):
-        function = call["function"]
+def _asked(
+    guard: Guard, store: Checkpoints, reply: Snapshot, later: Sequence[str]
+) -> Iterator[Situation]:
+    """What the guard would have seen of each call of a reply."""
+    calls, changes = list(calls_of(reply)), guard.match.changes is not None
+    standing = {0: reply}
+    for commit in later if changes or len(calls) > 1 else ():
         try:
-            arguments = json.loads(function["arguments"] or "{}")
-        except ValueError:
-            continue
-        if isinstance(arguments, dict):
-            yield function["name"], arguments
+            snapshot = Snapshot.load(store, commit)
+        except CheckpointMissing:
+            return
+        if snapshot.state.phase.number != reply.state.phase.number:
+            break
+        standing.setdefault(answered(snapshot.conversation), snapshot)
+    for place, (tool, arguments) in enumerate(calls):
+        if before := standing.get(place):
+            after = standing.get(place + 1) if changes else None
+            files = after.files if after else None
+            yield Situation.of(before, guard.point, tool, arguments, "", files)

@@ -12,10 +12,12 @@ from activities.checkpoints import Root
 from activities.failures import failure, typed
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
+from activities.learning.moving import roll_back
 from activities.opening import check_root, job_id
 from activities.stores import traces as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store
+from config.schema import Problem
 from protocol.traces import Stored, StoreTraces, Trace
 
 TOLD = ("task", "todo", "what_happened", "what_was_correct", "why", "path", "tool")
@@ -32,12 +34,27 @@ def traces_activity(root: Root) -> Callable[[StoreTraces], Stored]:
             check_root(root, request.root)
             made = [row_of(job_id(), request, trace) for trace in request.traces]
             try:
-                return Stored(count=Store(root).run(lambda c: rows.keep(c, made)))
+                count = Store(root).run(lambda c: rows.keep(c, made))
             except StoreAway as away:
                 # It was tried twice; the job keeps them and comes again.
                 raise failure("Dependency", str(away)) from away
+            _heed(root, request.traces)
+            return Stored(count=count)
 
     return store_traces
+
+
+def _heed(root: Root, traces: Sequence[Trace]) -> None:
+    """Where a person let something pass, see whether its guard is still right often enough."""
+    names = {trace.guard for trace in traces if trace.type == "approval" and trace.guard}
+    if not names:
+        return
+    try:
+        for line in roll_back(root, names):
+            activity.logger.warning("%s", line)
+    except (StoreAway, Problem, OSError) as error:
+        # The traces are kept, and the next pass of learning looks again.
+        activity.logger.warning("guards stay as they are: %s", error)
 
 
 def row_of(job: str, request: StoreTraces, trace: Trace) -> dict[str, Any]:

@@ -108,6 +108,7 @@ def compose(
                     head.confidence,
                     len(unresolved),
                     figures.completions_refused or 0,
+                    held.failing,
                     closed=bool(result),
                 )
             ),

@@ -18,6 +18,10 @@ MOST_PHASES = 500
 MOST_LISTED = 200
 MOST_JOBS = 50
 """Of a project, those that began last."""
+MOST_HABITS = 8
+"""Patterns of mistakes, the most frequent."""
+MOST_COMPARED = 60
+"""Jobs over which a pattern is told, the newest."""
 BARS = 160
 """Most bars of a chart over steps; a longer job has several steps to a bar."""
 
@@ -183,6 +187,43 @@ class Pattern(Data):
     details: list[str] = Field(default_factory=list)
 
 
+class Repeats(Data):
+    """How often a job met with a pattern of mistakes."""
+
+    job: str
+    refused: int = 0
+    """Refused or corrected."""
+    tried: int = 0
+    """Seen by a guard on trial, which lets pass."""
+    here: bool = False
+    """Whether this is the job of the report."""
+
+
+class Habit(Data):
+    """A pattern of mistakes, over the jobs of its agent in the order of time."""
+
+    agent: str
+    tool: str = ""
+    by: str
+    """Who refused: a guard, a hook, a gate, a person."""
+    lesson: str = ""
+    """What was said of what is right."""
+    trend: Literal["growing", "steady", "falling"]
+    guards: list[str] = Field(default_factory=list)
+    """Learned guards that it led to, each with its stage."""
+    jobs: list[Repeats] = Field(default_factory=list)
+
+    @property
+    def times(self) -> int:
+        """How often it was refused or seen."""
+        return sum(job.refused + job.tried for job in self.jobs)
+
+    @property
+    def met(self) -> int:
+        """In how many jobs."""
+        return sum(bool(job.refused + job.tried) for job in self.jobs)
+
+
 class Report(Data):
     """A job's report."""
 
@@ -199,6 +240,8 @@ class Report(Data):
     notices: list[str] = Field(default_factory=list)
     traces: list[dict[str, Any]] = Field(default_factory=list)
     patterns: list[Pattern] = Field(default_factory=list)
+    habits: list[Habit] = Field(default_factory=list)
+    """Of its agent, over all jobs; in a project's report they are told once, for all its jobs."""
     remarks: list[str] = Field(default_factory=list)
     """What could not be read, and what is left out."""
 
@@ -211,5 +254,6 @@ class ProjectReport(Data):
     title: str = ""
     status: str
     jobs: list[Report]
+    habits: list[Habit] = Field(default_factory=list)
     remarks: list[str] = Field(default_factory=list)
     """As of a report; whose jobs are not here."""

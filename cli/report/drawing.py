@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from cli.report.data import Bar, PhaseLine, Wait
+from cli.report.data import Bar, Habit, PhaseLine, Repeats, Wait
 
 WIDTH = 960
 LEFT, RIGHT, TOP = 64, 8, 8
 HEIGHT = 150
 """Of the part of a chart over steps in which its bars stand."""
+STRIP = 56
+"""The same of a chart over jobs."""
 LANE, GAP = 26, 8
 LABEL_WIDTH = 16
 """A bar of a phase that is at least so wide bears its number."""
@@ -23,6 +25,10 @@ _STEPS = (
     *(3600 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 96, 240)),
 )
 """Seconds that are round to people."""
+
+
+Layers = list[tuple[str, Sequence[float]]]
+"""Looks and values of what stands on top of each other."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +54,13 @@ class Tick:
 class Column:
     """What stands for one bar of the report."""
 
-    bar: Bar
+    bar: Bar | Repeats
     boxes: list[Box]
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Bars over steps."""
+    """Bars over steps, or over jobs."""
 
     columns: list[Column]
     across: list[Tick]
@@ -118,7 +124,34 @@ def prompts(bars: Sequence[Bar]) -> Chart:
     return _chart(bars, [("fresh", [bar.largest_prompt for bar in bars])])
 
 
-def _chart(bars: Sequence[Bar], layers: list[tuple[str, Sequence[float]]]) -> Chart:
+def repeats(habit: Habit) -> Chart:
+    """How often each job met with a mistake: what was refused, and above it what was only seen."""
+    jobs = habit.jobs
+    layers: Layers = [
+        ("fresh", [job.refused for job in jobs]),
+        ("cached", [job.tried for job in jobs]),
+    ]
+    columns, across, middles = _stacked(jobs, layers, STRIP)
+    marked = [
+        Tick(middle, "this job" if job.here else f"{place:,}")
+        for place, (job, middle) in enumerate(zip(jobs, middles, strict=True), 1)
+        if job.here or (place == 1 and len(jobs) > 1 and not jobs[0].here)
+    ]
+    last = Tick(middles[-1], f"{len(jobs):,}") if jobs and not any(j.here for j in jobs) else None
+    below = [*marked, last] if last and len(jobs) > 1 else marked
+    return Chart(columns, [across[0], across[-1]], below, TOP + STRIP + 20, TOP + STRIP)
+
+
+def _chart(bars: Sequence[Bar], layers: Layers) -> Chart:
+    columns, across, middles = _stacked(bars, layers, HEIGHT)
+    below = [Tick(middles[place], f"{number:,}") for number, place in _numbered(bars)]
+    return Chart(columns, across, below)
+
+
+def _stacked(
+    bars: Sequence[Bar | Repeats], layers: Layers, tall: int
+) -> tuple[list[Column], list[Tick], list[float]]:
+    """The columns, the values across, and where the middle of each column is."""
     highest = max((sum(values) for values in zip(*(v for _, v in layers), strict=True)), default=0)
     ticks = scale(highest)
     top = ticks[-1] or 1
@@ -127,21 +160,16 @@ def _chart(bars: Sequence[Bar], layers: list[tuple[str, Sequence[float]]]) -> Ch
     width = min(24.0, step * 0.86)
     columns = []
     for place, bar in enumerate(bars):
-        floor, boxes = float(TOP + HEIGHT), []
+        floor, boxes = float(TOP + tall), []
         for look, values in layers:
-            height = max(0.0, values[place]) / top * HEIGHT
+            height = max(0.0, values[place]) / top * tall
             floor -= height
             if height:
                 boxes.append(_box(LEFT + place * step, floor, width, height, look))
         columns.append(Column(bar, boxes))
-    return Chart(
-        columns,
-        [Tick(round(TOP + HEIGHT * (1 - value / top), 1), short(value)) for value in ticks],
-        [
-            Tick(round(LEFT + place * step + width / 2, 1), f"{number:,}")
-            for number, place in _numbered(bars)
-        ],
-    )
+    across = [Tick(round(TOP + tall * (1 - value / top), 1), short(value)) for value in ticks]
+    middles = [round(LEFT + place * step + width / 2, 1) for place in range(len(bars))]
+    return columns, across, middles
 
 
 def timeline(phases: Sequence[PhaseLine], waits: Sequence[Wait], until: datetime) -> Timeline:

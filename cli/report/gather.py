@@ -10,27 +10,35 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import CheckpointMissing, Root, RootError
+from activities.learning.finished import finished
+from activities.stores import traces as rows
 from activities.stores.away import StoreAway
+from activities.stores.engine import Store
 from activities.traces import storing
 from cli import inspecting
 from cli.jobs import Seen, look
 from cli.output import Mistake
 from cli.report import kept
 from cli.report.compose import compose
-from cli.report.data import MOST_JOBS, ProjectReport, Report
+from cli.report.data import MOST_JOBS, Habit, ProjectReport, Report
 from cli.report.history import chain, happened
 from cli.report.kept import Kept
+from cli.report.repeating import habits
 from cli.report.tally import Tally
 from cli.report.words import line
+from config.learned import LearnedGuards
+from config.schema import Problem
 from engine.connection import ui_link, workspaces_root
 
 Traces = Callable[[str], list[dict[str, Any]]]
+MOST_ENDED = 200
+"""Completed jobs that are looked up to be compared."""
 
 
 def stored_traces(job_id: str) -> list[dict[str, Any]]:
     """A job's traces from the store of this environment; none where it does not answer."""
     try:
-        rows = storing.traces_of(Root.open(workspaces_root(), create=False), job_id)
+        found = storing.traces_of(Root.open(workspaces_root(), create=False), job_id)
     except (StoreAway, RootError):
         return []
     return [
@@ -48,8 +56,37 @@ def stored_traces(job_id: str) -> list[dict[str, Any]]:
                 "why": row.why,
             },
         }
-        for row in rows
+        for row in found
     ]
+
+
+def stored_habits(project: str, agent: str = "", job_id: str = "") -> list[Habit]:
+    """Mistakes that come again, from the store of this environment; none where it is away.
+
+    Args:
+        project: Whose jobs are compared; empty: those that work for none.
+        agent: Of which agent; empty: of each.
+        job_id: Whose report it is, if it is a job's.
+    """
+
+    def alike(one: Any) -> bool:
+        return one.project == project and agent in ("", one.agent)
+
+    try:
+        root = Root.open(workspaces_root(), create=False)
+        found = [row for row in Store(root).run(rows.some) if alike(row)]
+        learned = [one for one in LearnedGuards(root.path).newest() if alike(one)]
+    except (StoreAway, RootError, Problem):
+        return []
+    if not found:
+        return []
+    names = {root.repository(row.job).stem: row.job for row in found}
+    ended = {
+        names.get(folder, folder): one.at
+        for folder, one in finished(root, MOST_ENDED).items()
+        if alike(one)
+    }
+    return habits(found, learned, ended, job=job_id)
 
 
 async def gather(client: Client, job_id: str, traces_of: Traces) -> Report | ProjectReport:
@@ -69,7 +106,8 @@ async def gather(client: Client, job_id: str, traces_of: Traces) -> Report | Pro
             held = _kept(job_id, None)
         except Mistake:
             raise unknown from None
-        return compose(job_id, None, None, held, traces_of(job_id), now=datetime.now(UTC))
+        found = compose(job_id, None, None, held, traces_of(job_id), now=datetime.now(UTC))
+        return _compared(found, held)
     if seen.status.get("project"):
         return await _project(client, seen, traces_of)
     if not seen.live and str(seen.status.get("agent")).startswith("project ("):
@@ -77,11 +115,17 @@ async def gather(client: Client, job_id: str, traces_of: Traces) -> Report | Pro
             f"{job_id} is a project, and only a worker can name its jobs; start one, or report "
             "the jobs one by one"
         )
-    return await _job(client, seen, traces_of)
-
-
-async def _job(client: Client, seen: Seen, traces_of: Traces) -> Report:
     held = _kept(seen.id, seen)
+    return _compared(await _job(client, seen, held, traces_of), held)
+
+
+def _compared(report: Report, held: Kept) -> Report:
+    """With its mistakes over all jobs of its agent."""
+    report.habits = stored_habits(held.project, held.agent, report.job.id)
+    return report
+
+
+async def _job(client: Client, seen: Seen, held: Kept, traces_of: Traces) -> Report:
     tally, whole = await _tallied(client, seen)
     link = ui_link(seen.id, client.namespace)
     now, traces = datetime.now(UTC), traces_of(seen.id)
@@ -97,7 +141,9 @@ async def _project(client: Client, seen: Seen, traces_of: Traces) -> ProjectRepo
         remarks.append(f"{len(ids) - MOST_JOBS:,} earlier jobs are not listed.")
     for job_id in ids[-MOST_JOBS:]:
         try:
-            reports.append(await _job(client, await look(client, job_id), traces_of))
+            begun_job = await look(client, job_id)
+            held = _kept(begun_job.id, begun_job)
+            reports.append(await _job(client, begun_job, held, traces_of))
         except Mistake as missing:
             remarks.append(line(missing))
     return ProjectReport(
@@ -105,6 +151,7 @@ async def _project(client: Client, seen: Seen, traces_of: Traces) -> ProjectRepo
         title=line(seen.status.get("title")),
         status=line(seen.word, 40),
         jobs=reports,
+        habits=stored_habits(seen.id),
         remarks=remarks,
     )
 

@@ -14,8 +14,10 @@ from activities.facts import explained
 from activities.guards.secrets import redact
 from activities.plan import parse_plan
 from activities.snapshot import Snapshot
+from activities.tools.shell import LOG
 from cli.inspecting import story
 from cli.report.data import MOST_LISTED, MOST_PHASES, Deliverable
+from cli.report.runs import failing
 from protocol.endings import JobResult
 from protocol.state import JobState, Phase, one_line
 
@@ -55,6 +57,8 @@ class Kept:
     state: JobState
     model: str
     agent: str
+    project: str
+    """That it works for, or nothing."""
     began: list[Began]
     """The newest phases, oldest first."""
     left_out: int
@@ -69,6 +73,8 @@ class Kept:
     files: Files
     plan: frozenset[str] = frozenset()
     """Of the newest checkpoint."""
+    failing: list[str] = field(default_factory=list)
+    """Commands that failed when they were last run."""
     open_in_plan: list[tuple[str, str]] = field(default_factory=list)
     """Open phases of the plan: `Phase 2` and its name."""
 
@@ -90,6 +96,7 @@ def read(store: Checkpoints, commit: str) -> Kept:
         state=newest.state,
         model=newest.config.model.name,
         agent=newest.config.name,
+        project=newest.link.id if newest.link else "",
         began=[_began(store, entry, known) for entry in begun[-MOST_PHASES:]],
         left_out=max(0, len(begun) - MOST_PHASES),
         first_at=log[0].at,
@@ -98,6 +105,7 @@ def read(store: Checkpoints, commit: str) -> Kept:
         pages=_pages(newest.files),
         result=_result(newest),
         files=newest.files,
+        failing=failing(newest.text(LOG)),
         plan=_lines(newest.text("plan.md")),
         open_in_plan=[(f"Phase {each.number}", each.name) for each in plan if each.open],
     )

@@ -11,7 +11,7 @@ from base64 import b64encode
 from datetime import UTC, datetime
 from importlib.resources import files
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from cli.report import drawing
@@ -34,7 +34,11 @@ def _page(
     style = _HERE.joinpath("page.css").read_text("utf-8")
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(lambda name: _HERE.joinpath(name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters |= {
         "when": _when,
@@ -44,8 +48,7 @@ def _page(
         "money": _money,
         "share": _share,
     }
-    template = environment.from_string(_HERE.joinpath("page.html.j2").read_text("utf-8"))
-    return template.render(
+    return environment.get_template("page.html.j2").render(
         title=f"{title} · {name}",
         project=project,
         reports=reports,

@@ -102,9 +102,18 @@ def _named(row: RefusalLine) -> str:
 
 
 def self_assessment(
-    confidence: float | None, unresolved: int, refused: int, *, closed: bool
+    confidence: float | None,
+    unresolved: int,
+    refused: int,
+    failing: Sequence[str] = (),
+    *,
+    closed: bool,
 ) -> Pattern:
-    """How sure the agent is, beside what it leaves unresolved and was refused."""
+    """How sure the agent is, beside what it leaves unresolved, was refused, and saw fail.
+
+    Args:
+        failing: Commands that failed when they were last run.
+    """
     told = "none given" if confidence is None else f"{confidence:.2f}"
     over = confidence is not None and confidence >= SURE and unresolved > 0
     under = confidence is not None and confidence < UNSURE and not unresolved
@@ -115,18 +124,21 @@ def self_assessment(
         details.append("unsure, and nothing is listed as unresolved")
     if confidence is not None and confidence >= SURE and refused:
         details.append(f"completion was refused {refused} times before it was accepted")
+    if confidence is not None and confidence >= SURE:
+        details += [f"sure, though this failed when it was last run: {ran}" for ran in failing]
     return Pattern(
         name="self_assessment",
         title="Self-assessment",
-        figure=f"confidence {told}; {unresolved} unresolved; {refused} completions refused"
+        figure=f"confidence {told}; {unresolved} unresolved; {refused} completions refused; "
+        f"{len(failing)} commands failed when last run"
         if closed
         else "the job has not ended",
         found=bool(details),
         meaning=(
-            "Confidence that does not fit what is unresolved, or what the gates found, cannot be "
-            "relied on: look at the deliverables rather than at the summary."
+            "Confidence that does not fit what is unresolved, what the gates found or how tests "
+            "ended cannot be relied on: look at the deliverables rather than at the summary."
         ),
-        details=details,
+        details=details[:MOST_DETAILS],
     )
 
 

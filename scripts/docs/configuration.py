@@ -102,7 +102,7 @@ def _takes(field: FieldInfo) -> str:
 def _annotations(kind: Any) -> list[Any]:
     """What a type is annotated with, or the types of a union."""
     if get_origin(kind) is Annotated:
-        return [one for held in get_args(kind)[1:] for one in held.metadata]
+        return [one for held in get_args(kind)[1:] for one in getattr(held, "metadata", ())]
     if get_origin(kind) in (Union, UnionType):
         return [one for part in get_args(kind) for one in _annotations(part)]
     return []

@@ -47,8 +47,9 @@ def test_a_job_starts_with_what_is_active_or_on_trial_for_its_agent(
 ) -> None:
     guards = LearnedGuards(tmp_path)
     guards.put(learned(**details))
-    assert [rule.stage for rule in guards.rules("generalist", "", set())] == stages
-    assert guards.rules("generalist", "", {"no-scratch"}) == []
+    assert [rule.stage for rule in guards.rules("generalist", "", [])] == stages
+    own = Guard(name="no-scratch", point="before_tool", decision="deny", message="Mine.")
+    assert guards.rules("generalist", "", [own]) == [own]
 
 
 def test_a_file_that_was_broken_is_named(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,10 @@ from config.guarding import Guard, Match
 from config.learned import Learned, LearnedGuards
 from config.schema import Problem
 from tests.activities.traces.noting import store, trace
+from tests.workflows.habits import done, kept_by
 from tests.workflows.scheduled import fired
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import DONE, Call, Short, job
+from tests.workflows.short import DONE, Call, Short, close, job
 
 NAME = "generalist.write_file.scratch"
 TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
@@ -37,6 +37,7 @@ class Habit:
 
     def __init__(self, files: int) -> None:
         self.files = files
+        self.delivered: list[str] = []
         self.refused = 0
         self.first_message = ""
 
@@ -44,7 +45,8 @@ class Habit:
         first = str(request["messages"][1]["content"])
         if "The job begins" in first:
             self.first_message = first
-        return Short({"Work": self.work})(request)
+        closing = [close("output/tea.md", *self.delivered)]
+        return Short({"Work": self.work, "Close": closing})(request)
 
     def work(self, view: View) -> Sequence[Call]:
         if view.made:
@@ -56,17 +58,7 @@ class Habit:
 
 def hook(path: Path) -> dict[str, Any]:
     """A person's own rule, kept by a script."""
-    path.write_text(
-        '#!/bin/sh\ngrep -q \'"scratch/\' && { echo "Write under output/." >&2; exit 2; }\nexit 0\n'
-    )
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return {"hooks": {"PreToolUse": [{"matcher": "Write", "command": str(path)}]}}
-
-
-async def done(jobs: Jobs, **details: Any) -> str:
-    handle = await jobs.start(job(**details))
-    assert (await jobs.result(handle))["status"] == "completed"
-    return handle.id
+    return kept_by(path, "Write", "grep -q '\"scratch/' || exit 0", "Write under output/.")
 
 
 async def test_a_habit_is_blocked_at_the_first_try_once_its_guard_is_promoted(
@@ -105,28 +97,77 @@ async def test_a_habit_is_blocked_at_the_first_try_once_its_guard_is_promoted(
 
 
 async def test_a_guard_that_would_block_good_work_is_never_promoted(
-    temporal: Client, root: Root
+    temporal: Client, root: Root, tmp_path: Path
 ) -> None:
-    guard = Guard(
-        name="bad", point="before_tool", match=Match(tool=["write_file"], path=["output/*"]),
-        decision="deny", message="No.",
-    )  # fmt: skip
-    bad = Learned(
-        name="bad", stage="experiment", at=0, since=0, why="by mistake", agent="generalist",
-        guard=guard,
-    )  # fmt: skip
-    LearnedGuards(root.path).put(bad)
-    async with serving(temporal, root, Short()) as jobs:
+    model = Habit(3)
+    async with serving(temporal, root, model) as jobs:
+        for _ in range(2):
+            await done(jobs, set=hook(tmp_path / "rule.sh"))
+        [line] = Lessons(root).learn()
+        assert line.startswith(f"{NAME}: proposed")
+        # What it would refuse is what these jobs are accepted for.
+        model.files, model.delivered = 7, [f"scratch/{n}.md" for n in range(7)]
         for _ in range(2):
             await done(jobs)
     [now] = Lessons(root).standing()
-    assert (now.figures.evaluations, now.figures.wrong) == (2, 2)
-    with pytest.raises(Problem, match=r"not ready: 2 evaluations, 2 wrong \(100%\)"):
-        Lessons(root).promote("bad")
+    assert (now.figures.evaluations, now.figures.wrong) == (20, 14)
+    assert Lessons(root).learn() == []
+    with pytest.raises(Problem, match=r"not ready: 20 evaluations, 14 wrong \(70%\)"):
+        Lessons(root).promote(NAME)
     # Made active by hand, it comes back by itself.
-    LearnedGuards(root.path).put(bad.model_copy(update={"stage": "active"}))
+    LearnedGuards(root.path).put(now.learned.model_copy(update={"stage": "active"}))
     [line] = Lessons(root).learn()
-    assert line.startswith("bad: active -> experiment, went back by itself")
+    assert line.startswith(f"{NAME}: active -> experiment, went back by itself")
+
+
+class Insisting:
+    """A model that asks a person when its write is refused, and tries again."""
+
+    def __call__(self, request: Any) -> Any:
+        return Short({"Work": self.work})(request)
+
+    def work(self, view: View) -> Sequence[Call]:
+        if not view.made or view.made[-1].tool == "request_clarification":
+            return [TEA]
+        if failed(view.made[-1].result):
+            return [("request_clarification", {"question": "May I?", "default": "No."})]
+        return [DONE]
+
+
+async def test_a_guard_goes_back_as_soon_as_people_let_its_refusals_pass(
+    temporal: Client, root: Root
+) -> None:
+    guard = Guard(
+        name="no-tea", point="before_tool", match=Match(path=["output/*"]), decision="deny",
+        message="No.",
+    )  # fmt: skip
+    given: dict[str, Any] = {"stage": "active", "why": "by mistake", "agent": "generalist"}
+    LearnedGuards(root.path).put(Learned(name="no-tea", at=0, since=0, guard=guard, **given))
+
+    async with serving(temporal, root, Insisting()) as jobs:
+
+        async def let_through(handle: Any) -> None:
+            await handle.signal("bypass", {"guard": "no-tea", "reason": "It is tea."})
+            await handle.signal("answer", {"text": "Yes."})
+            assert (await jobs.result(handle))["status"] == "completed"
+
+        settings = {"limits.clarifications": 2}
+        one, other = [await jobs.start(job(set=settings)) for _ in range(2)]
+        for handle in (one, other):
+            await jobs.until(handle, status="waiting")
+        await let_through(one)
+        # Nobody ran a pass of learning.
+        [learned] = LearnedGuards(root.path).newest()
+        assert learned.stage == "experiment"
+        assert learned.why.startswith("went back by itself: ")
+        assert " 1 wrong" in learned.why
+        # What a job began with it keeps; those that start now are not kept from anything.
+        await other.signal("answer", {"text": "Try."})
+        await jobs.until(other, guards=lambda told: told["refused"] == {"no-tea": 2})
+        await jobs.until(other, status="waiting")
+        await let_through(other)
+        assert {row.stage for row in traces_of(root, await done(jobs))} == {"experiment"}
+    assert len(LearnedGuards(root.path).revisions("no-tea")) == 2
 
 
 async def test_a_job_ends_once_the_store_has_its_traces(
@@ -141,6 +182,32 @@ async def test_a_job_ends_once_the_store_has_its_traces(
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
     assert len(traces_of(root, handle.id)) == 2
+
+
+async def test_traces_are_stored_once_by_a_job_that_continues_as_new_between_them(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    def work(view: View) -> Sequence[Call]:
+        if len(view.made) == 6:
+            return [TEA, DONE]
+        return [("write_file", {"path": f"scratch/{len(view.made)}.md", "content": "a"})]
+
+    rule = hook(tmp_path / "rule.sh")
+    async with serving(temporal, root, Short({"Work": work})) as jobs:
+        whole = await done(jobs, set=rule)
+        cut = await done(jobs, set={**rule, "limits.history_events": 100})
+
+    def of(job_id: str) -> list[tuple[str, str, int, int, str]]:
+        rows = [row for row in traces_of(root, job_id) if row.source == "hook"]
+        return [(row.type, row.path, row.phase, row.step, row.todo) for row in rows]
+
+    assert [path for _, path, *_ in of(whole)] == [f"scratch/{n}.md" for n in range(6)]
+    assert of(cut) == of(whole)
+    # They were noted in several runs of the workflow, within one phase.
+    keys = [row.key for row in traces_of(root, cut)]
+    assert len({key.rpartition(".")[0] for key in keys}) > 1
+    assert len({key.rpartition(".")[0] for key in (r.key for r in traces_of(root, whole))}) == 1
+    assert len({phase for _, _, phase, *_ in of(cut)}) == 1
 
 
 async def test_a_job_that_is_cancelled_leaves_its_traces(

@@ -101,7 +101,7 @@ def hit(id: int, **details: Any) -> Any:
 
 
 def test_a_hit_is_wrong_when_its_file_is_part_of_an_accepted_result() -> None:
-    results = {"job-1": {"scratch/1.md"}}
+    results = {"job-1": frozenset(["scratch/1.md"])}
     found = figures(learned(), [hit(n) for n in range(10)], results)
     assert (found.evaluations, found.wrong) == (10, 1)
 
@@ -115,7 +115,9 @@ def test_a_hit_is_wrong_when_a_person_approved_that_call() -> None:
 def test_a_refusal_is_wrong_when_a_person_bypassed_it() -> None:
     refused = [hit(n, stage="") for n in range(10)]
     bypassed = [row(20, type="approval", guard="generalist.write_file.scratch")]
-    found = figures(learned(stage="active"), [*refused, *bypassed], {"job-1": {"scratch/1.md"}})
+    found = figures(
+        learned(stage="active"), [*refused, *bypassed], {"job-1": frozenset(["scratch/1.md"])}
+    )
     assert (found.evaluations, found.wrong) == (10, 1)
 
 

@@ -9,11 +9,13 @@ from cli.report.data import (
     Bar,
     Deliverable,
     Figures,
+    Habit,
     Head,
     Item,
     Pattern,
     PhaseLine,
     RefusalLine,
+    Repeats,
     Report,
     Scope,
     Wait,
@@ -44,6 +46,23 @@ def phase(number: int, kind: str = "tactical", **more: Any) -> PhaseLine:
 def bar(step: int, **more: Any) -> Bar:
     given = {"prompt_tokens": 1000 + step, "largest_prompt": 1000 + step, "completion_tokens": 50}
     return Bar.model_validate({"first": step, "last": step, "model_calls": 1} | given | more)
+
+
+def habit(*refused: int, tried: int = 1) -> Habit:
+    """One that was refused so often in each job and seen once more; the last is the report's."""
+    jobs = [
+        Repeats(job=f"tea-{n}", refused=count, tried=tried, here=n == len(refused))
+        for n, count in enumerate(refused, 1)
+    ]
+    return Habit(
+        agent="generalist",
+        tool="write_file",
+        by="hook rule.sh",
+        lesson="Write under output/.",
+        trend="falling",
+        guards=["generalist.write_file.scratch (active)"],
+        jobs=jobs,
+    )
 
 
 def report(**more: Any) -> Report:
@@ -122,6 +141,7 @@ def report(**more: Any) -> Report:
                 details=["gone, back: brew"],
             )
         ],
+        "habits": [habit(3, 5, 0)],
         "remarks": ["Something is left out."],
     }
     return Report.model_validate(given | more)

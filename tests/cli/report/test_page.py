@@ -47,7 +47,7 @@ class Seen(HTMLParser):
 def poisoned(value: Any) -> Any:
     """Every text in plain data made hostile, but for those with a form of their own."""
     if isinstance(value, dict):
-        fixed = ("kind", "started", "ended", "read", "link")
+        fixed = ("kind", "started", "ended", "read", "link", "trend")
         return {k: v if k in fixed else poisoned(v) for k, v in value.items()}
     if isinstance(value, list):
         return [poisoned(one) for one in value]

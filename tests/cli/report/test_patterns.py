@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from cli.report import patterns
 from cli.report.data import RefusalLine
+from cli.report.runs import failing
 from tests.cli.report.samples import phase
 
 
@@ -71,6 +74,22 @@ def test_self_assessment_beside_what_was_found() -> None:
     assert judged(0.9, 2, 0) == ["sure, with 2 unresolved"]
     assert judged(0.3, 0, 0) == ["unsure, and nothing is listed as unresolved"]
     assert judged(1.0, 0, 3) == ["completion was refused 3 times before it was accepted"]
+    log = [("make test", 1), ("ls gone", 2), ("pytest -q", 1), ("pytest -q", 0), ("make", None)]
+    failed = failing(
+        "\n".join(
+            json.dumps(
+                {"command": ran, "exit_code": code, "trouble": "" if code is not None else "?"}
+            )
+            for ran, code in log
+        )
+        + "\nno json"
+    )
+    assert failed == ["make test: exit code 1", "make: ?"]
+    far = patterns.self_assessment(0.9, 0, 0, failed, closed=True)
+    assert far.details[0] == (
+        "sure, though this failed when it was last run: make test: exit code 1"
+    )
+    assert not patterns.self_assessment(0.6, 0, 0, failed, closed=True).found
     running = patterns.self_assessment(None, 0, 5, closed=False)
     assert (running.figure, running.found) == ("the job has not ended", False)
 

@@ -1,0 +1,240 @@
+"""Guards that are of no use, and what acts while a stricter version is on trial: real files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.checkpoints import Root
+from activities.learning.covering import covers
+from activities.learning.moving import roll_back
+from activities.learning.passing import Lessons
+from config.guarding import Guard, Match
+from config.learned import Learned, LearnedGuards
+from tests.activities.standing import AT, Standing
+from tests.activities.traces.noting import store, trace
+
+
+@pytest.fixture(autouse=True)
+def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+
+
+def guard(name: str = "no-scratch", **match: Any) -> Guard:
+    given = {"tool": ["write_file"], "path": ["scratch/*"], **match}
+    return Guard(
+        name=name,
+        point="before_tool",
+        match=Match.model_validate(given),
+        decision="deny",
+        message="No.",
+    )
+
+
+def learned(of: Guard, stage: Any = "active", **details: Any) -> Learned:
+    given: dict[str, Any] = {"at": 1, "since": 1, "why": "proposed", "agent": "generalist"}
+    return Learned(name=of.name, stage=stage, guard=of, **given | details)
+
+
+def completed(path: Path, *jobs: Guard) -> Root:
+    """A workspaces root with jobs that each had such a guard and have completed."""
+    root = Root.open(path / "root", create=True)
+    for number, rule in enumerate(jobs):
+        job = Standing.begin(path / f"{number}")
+        job.pin(job.open().config.model_copy(update={"rules": [rule]}))
+        job.write("output/completion.json", json.dumps({"status": "completed"}))
+        job.open().checkpoints.tag("completed", job.commit)
+        place = root.repository(f"job-{number}")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        job.open().checkpoints.path.rename(place)
+    return root
+
+
+@pytest.mark.parametrize("stage", ["active", "experiment"])
+def test_a_guard_that_spoke_in_none_of_many_jobs_is_retired(tmp_path: Path, stage: Any) -> None:
+    root = completed(tmp_path, *[guard()] * 20, guard(path=["other/*"]))
+    guards = LearnedGuards(root.path)
+    guards.put(learned(guard(), stage))
+    store(root, trace(1))
+    [line] = Lessons(root).learn()
+    assert line == f"no-scratch: {stage} -> retired, retired by itself: it spoke in none of 20 jobs"
+    assert [one.stage for one in guards.revisions("no-scratch")] == [stage, "retired"]
+    [now] = Lessons(root).standing()
+    assert "spoke in none of 20 jobs" in now.line
+    assert guards.rules("generalist", "", []) == []
+    assert Lessons(root).learn() == []
+
+
+@pytest.mark.parametrize(
+    ("why", "after", "stages"),
+    [
+        ("retired by itself: it spoke in none of 20 jobs", 5, ["retired", "experiment"]),
+        ("retired by itself: it spoke in none of 20 jobs", 4, ["retired"]),
+        ("retired by a person", 5, ["retired"]),
+    ],
+)
+def test_a_retired_guard_is_proposed_again_when_its_mistake_comes_back(
+    tmp_path: Path, why: str, after: int, stages: list[str]
+) -> None:
+    root = completed(tmp_path)
+    guards = LearnedGuards(root.path)
+    name = "generalist.write_file.scratch"
+    retired = AT + 10
+    guards.put(learned(guard(name), "retired", why=why, at=retired))
+    given = {"source": "hook", "guard": "rule.sh", "tool": "write_file", "why": "Not there."}
+    for n in range(3 + after):
+        at = AT + n if n < 3 else retired + n
+        one = trace(n, "refused", path=f"scratch/{n}.md", at=at, **given)
+        store(root, one, job=f"job-{n % 2}")
+    Lessons(root).learn()
+    assert [one.stage for one in guards.revisions(name)] == stages
+
+
+def test_one_that_spoke_once_or_was_in_fewer_jobs_stays(tmp_path: Path) -> None:
+    root = completed(tmp_path, *[guard()] * 19)
+    guards = LearnedGuards(root.path)
+    guards.put(learned(guard()))
+    assert Lessons(root).learn() == []
+    assert Lessons(root).standing()[0].figures.silent_jobs == 19
+    # Those that completed before it was as it is now do not count.
+    guards.put(learned(guard(), since=AT + 1))
+    assert Lessons(root).standing()[0].figures.silent_jobs == 0
+    guards.put(learned(guard()))
+    store(root, trace(1, guard="no-scratch"))
+    assert Lessons(root).standing()[0].figures.silent_jobs == 0
+
+
+def test_a_guard_that_another_one_leaves_nothing_to_do_is_retired(tmp_path: Path) -> None:
+    root = completed(tmp_path)
+    guards = LearnedGuards(root.path)
+    guards.put(learned(guard("narrow"), "experiment"))
+    guards.put(learned(guard("wide", tool=["*_file"], path=["scratch*"])))
+    [line] = Lessons(root).learn()
+    assert line == (
+        "narrow: experiment -> retired, retired by itself: wide refuses all that it is about"
+    )
+
+
+def test_of_two_that_are_the_same_one_stays(tmp_path: Path) -> None:
+    root = completed(tmp_path)
+    guards = LearnedGuards(root.path)
+    guards.put(learned(guard("one")))
+    guards.put(learned(guard("two")))
+    assert len(Lessons(root).learn()) == 1
+    assert [one.stage for one in guards.newest()] == ["retired", "active"]
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "does"),
+    [
+        ({}, {}, True),
+        ({"tool": []}, {}, True),
+        ({}, {"tool": []}, False),
+        ({"path": ["*"]}, {"path": ["a/*", "b?"]}, False),
+        ({"path": ["*"]}, {"path": ["a/*", "b/*"]}, True),
+        ({"path": ["a/*"]}, {"path": ["a/*", "b/*"]}, False),
+        ({"path": ["a/b*"]}, {"path": ["a/*"]}, False),
+        ({"reads_lines": 500}, {"reads_lines": 1000}, True),
+        ({"reads_lines": 1000}, {"reads_lines": 500}, False),
+        ({"reads_lines": 1000}, {}, False),
+        ({}, {"reads_lines": 1000}, True),
+        ({"phase": "tactical"}, {}, False),
+        ({}, {"phase": "tactical"}, True),
+        ({"not_ran": ["run_command"]}, {"not_ran": ["run_command"]}, True),
+        ({"not_ran": ["run_command"]}, {}, False),
+        ({"content": ["a"]}, {"content": ["b"]}, False),
+    ],
+)
+def test_whether_one_guard_covers_another(
+    wide: dict[str, Any], narrow: dict[str, Any], does: bool
+) -> None:
+    assert covers(guard(**wide), guard(**narrow)) is does
+
+
+def test_what_asks_or_stands_elsewhere_covers_nothing() -> None:
+    assert not covers(guard().model_copy(update={"decision": "ask"}), guard())
+    assert not covers(guard().model_copy(update={"point": "todo_complete"}), guard())
+
+
+def test_while_a_stricter_version_is_on_trial_the_one_before_acts(tmp_path: Path) -> None:
+    guards = LearnedGuards(tmp_path)
+    guards.put(learned(guard(reads_lines=1000)))
+    strict = learned(guard(reads_lines=500), "experiment", stricter_than=1)
+    guards.put(strict)
+
+    def begun() -> list[tuple[str, int | None]]:
+        return [(r.stage, r.match.reads_lines) for r in guards.rules("generalist", "", [])]
+
+    assert begun() == [("active", 1000), ("experiment", 500)]
+    guards.put(strict.model_copy(update={"stage": "active"}))
+    assert begun() == [("active", 500)]
+
+
+def test_a_stricter_version_that_is_retired_leaves_the_one_before(tmp_path: Path) -> None:
+    root = completed(tmp_path)
+    guards = LearnedGuards(root.path)
+    guards.put(learned(guard(reads_lines=1000)))
+    guards.put(learned(guard(reads_lines=500), "experiment", stricter_than=1))
+    assert "it acts as it did before" in Lessons(root).retire("no-scratch")
+    [rule] = guards.rules("generalist", "", [])
+    assert (rule.stage, rule.match.reads_lines) == ("active", 1000)
+    assert len(guards.revisions("no-scratch")) == 3
+
+
+def test_a_stricter_version_takes_the_place_of_the_agents_own_once_it_is_active(
+    tmp_path: Path,
+) -> None:
+    own = [guard("log-reading", reads_lines=1000), guard("secrets")]
+    guards = LearnedGuards(tmp_path)
+    strict = learned(guard("strict", reads_lines=500), "experiment", replaces="log-reading")
+    guards.put(strict)
+    names = [rule.name for rule in guards.rules("generalist", "", own)]
+    assert names == ["log-reading", "secrets", "strict"]
+    guards.put(strict.model_copy(update={"stage": "active"}))
+    assert [rule.name for rule in guards.rules("generalist", "", own)] == ["secrets", "strict"]
+
+
+def test_a_guard_goes_back_when_an_approval_of_what_it_refused_is_stored(tmp_path: Path) -> None:
+    root = completed(tmp_path)
+    guards = LearnedGuards(root.path)
+    guards.put(learned(guard()))
+    refused = [trace(n, guard="no-scratch") for n in range(1, 10)]
+    store(root, *refused, trace(10, guard="no-scratch", type="approval", source="person"))
+    # One of nine refusals passed over is more than 10 %.
+    assert [one.stage for one in guards.newest()] == ["experiment"]
+    assert len(guards.revisions("no-scratch")) == 2
+    assert roll_back(root, {"no-scratch"}) == []
+
+
+def test_a_guard_stays_while_few_of_its_refusals_were_wrong(tmp_path: Path) -> None:
+    root = completed(tmp_path)
+    guards = LearnedGuards(root.path)
+    guards.put(learned(guard()))
+    refused = [trace(n, guard="no-scratch") for n in range(1, 11)]
+    store(root, *refused, trace(11, guard="no-scratch", type="approval", source="person"))
+    assert [one.stage for one in guards.newest()] == ["active"]
+
+
+def test_what_acts_while_a_stricter_version_is_on_trial_goes_out_when_it_is_wrong(
+    tmp_path: Path,
+) -> None:
+    root = completed(tmp_path)
+    guards = LearnedGuards(root.path)
+    guards.put(learned(guard(reads_lines=1000)))
+    guards.put(learned(guard(reads_lines=500), "experiment", stricter_than=1))
+    store(
+        root,
+        trace(1, guard="no-scratch"),
+        trace(2, guard="no-scratch", type="approval", source="person"),
+    )
+    [rule] = guards.rules("generalist", "", [])
+    assert (rule.stage, rule.match.reads_lines) == ("experiment", 500)
+
+
+def test_a_broken_file_of_a_guard_keeps_no_trace_from_the_store(tmp_path: Path) -> None:
+    root = completed(tmp_path)
+    LearnedGuards(root.path).put(learned(guard())).write_text("name: no-scratch\n")
+    assert store(root, trace(1, guard="no-scratch", type="approval", source="person")) == 1

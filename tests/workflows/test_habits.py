@@ -1,0 +1,164 @@
+"""Habits that become guards, each over a series of jobs: what is refused, proposed, tried, blocked.
+
+That files are written where they do not belong is in `test_learning`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.learning.passing import Lessons
+from activities.rehearsal.seen import View, failed
+from activities.traces.storing import traces_of
+from cli.report.gather import stored_habits
+from config.learned import LearnedGuards
+from tests.workflows.habits import done, kept_by
+from tests.workflows.serving import serving
+from tests.workflows.short import DONE, Call, Does, Short, close, hand_over
+
+TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
+SHELL = {"tools": ["files", "todos", "job", "documents", "traces", "shell"]}
+
+
+@pytest.fixture(autouse=True)
+def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+
+
+@dataclass
+class Claims:
+    """A model that marks each cup as tested, and tests it only when that was refused."""
+
+    cups: int
+    refused: list[str] = field(default_factory=list)
+
+    def __call__(self, request: Any) -> Any:
+        todos = [{"content": f"Test cup {n}"} for n in range(1, self.cups + 1)]
+        verbs: dict[str, Sequence[Call] | Does] = {
+            "Hand": [hand_over({}, *todos), DONE],
+            "Test": self.test,
+            "Close": [close("output/tea.md")],
+        }
+        return Short(verbs)(request)
+
+    def test(self, view: View) -> Sequence[Call]:
+        assert view.current
+        cup = view.current.text.removeprefix("Test ")
+        claim: Call = ("todo_complete", {"notes": f"{cup} is tested"})
+        if view.refusal and not view.made:
+            self.refused.append(view.refusal)
+            return [("run_command", {"command": f"echo {cup} holds"}), claim]
+        return [claim]
+
+
+async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
+    temporal: Client, root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = 'cup=$(grep -o "cup [0-9]*") && ! grep -qs "$cup" commands/log.jsonl || exit 0'
+    rule = kept_by(tmp_path / "rule.sh", "todo_complete", ran, "Run the test before you say so.")
+    model = Claims(3)
+    async with serving(temporal, root, model) as jobs:
+        for _ in range(2):
+            blocked = await done(jobs, set={**SHELL, **rule})
+        assert len(model.refused) == 6
+        assert [row.tool for row in traces_of(root, blocked)] == ["todo_complete"] * 3
+
+        [line] = Lessons(root).learn()
+        name = "generalist.todo_complete.unproved"
+        assert line.startswith(f"{name}: proposed (experiment)")
+        [now] = Lessons(root).standing()
+        # Replayed: those that were refused, and not those that came after a run.
+        assert (now.figures.evaluations, now.figures.wrong) == (6, 0)
+
+        model.cups, model.refused = 7, []
+        for _ in range(2):
+            tried = await done(jobs, set=SHELL)
+        assert model.refused == []
+        assert {row.stage for row in traces_of(root, tried)} == {"experiment"}
+        [now] = Lessons(root).standing()
+        assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
+        Lessons(root).promote(name)
+
+        last = await done(jobs, set=SHELL)
+        # Each at its first try, the last of the phase among them; with a run they pass.
+        assert len(model.refused) == 7
+    assert "Run the test before you say so." in model.refused[0]
+
+    # In a report that is one mistake: refused, seen on trial, and refused by its guard.
+    monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
+    [habit] = stored_habits("", "generalist", last)
+    assert [(one.refused, one.tried, one.here) for one in habit.jobs] == [
+        *((3, 0, False), (3, 0, False), (0, 7, False), (0, 7, False), (7, 0, True))
+    ]
+    assert habit.guards == [f"{name} (active)"]
+
+
+@dataclass
+class Reader:
+    """A model that writes logs of so many lines and reads each whole."""
+
+    logs: int
+    lines: int = 600
+    refused: int = 0
+
+    def __call__(self, request: Any) -> Any:
+        return Short({"Work": self.work})(request)
+
+    def work(self, view: View) -> Sequence[Call]:
+        if view.made:
+            self.refused = sum(failed(made.result) for made in view.made)
+            return [TEA, DONE]
+        calls: list[Call] = []
+        for n in range(self.logs):
+            path = f"logs/{n}.log"
+            calls.append(("write_file", {"path": path, "content": f"line {n}\n" * self.lines}))
+            calls.append(("read_file", {"path": path}))
+        return calls
+
+
+async def test_a_guard_whose_limit_lets_a_habit_pass_becomes_stricter(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    rule = kept_by(tmp_path / "rule.sh", "Read", "", "Search in logs.")
+    model = Reader(3)
+    async with serving(temporal, root, model) as jobs:
+        for _ in range(2):
+            await done(jobs, set=rule)
+            assert model.refused == 3
+
+        [line] = Lessons(root).learn()
+        name = "generalist.log-reading"
+        assert line.startswith(
+            f"{name}: proposed (experiment), stricter than the agent's own log-reading, "
+            "reads_lines 1000 -> 500."
+        )
+        assert Lessons(root).learn() == []
+
+        model.logs = 7
+        for _ in range(2):
+            await done(jobs)
+            assert model.refused == 0
+        [now] = Lessons(root).standing()
+        assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
+        Lessons(root).promote(name)
+
+        last = await done(jobs)
+        assert model.refused == 7
+        # It took the place of the agent's own, whose limit says nothing more.
+        model.lines = 1200
+        await done(jobs)
+        assert model.refused == 7
+        model.lines = 400
+        await done(jobs)
+        assert model.refused == 0
+    assert {row.guard for row in traces_of(root, last)} == {name}
+    assert [one.stage for one in LearnedGuards(root.path).revisions(name)] == [
+        *("experiment", "active")
+    ]
