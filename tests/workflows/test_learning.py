@@ -20,7 +20,7 @@ from config.schema import Problem
 from tests.activities.traces.noting import store, trace
 from tests.workflows.habits import done, kept_by
 from tests.workflows.scheduled import fired
-from tests.workflows.serving import Jobs, serving
+from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, job
 
 NAME = "generalist.write_file.scratch"
