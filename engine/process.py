@@ -10,6 +10,8 @@ import sys
 from functools import partial
 from typing import NoReturn
 
+from temporalio.client import Client
+
 from engine import health, logs, telemetry
 from engine.connection import (
     Unreachable,
@@ -18,6 +20,7 @@ from engine.connection import (
     task_queue,
     workspaces_root,
 )
+from engine.otel import switch
 from engine.root import RootUnusable, check_writable, open_root
 from engine.service import build_worker
 
@@ -33,6 +36,7 @@ def leave(code: int) -> NoReturn:
     The SDK's native part can abort the interpreter while it exits (temporalio/sdk-python#300)
     and so turn success into a failure code; `os._exit` runs none of that.
     """
+    switch.flush()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -66,7 +70,11 @@ async def serve() -> None:
         RootUnusable: the workspaces root cannot be written.
     """
     check_writable(workspaces_root())
-    client = await connect(runtime=telemetry.runtime())
+    async with telemetry.runtime() as runtime:
+        await _serve(await connect(runtime=runtime))
+
+
+async def _serve(client: Client) -> None:
     # Late: it loads all activities, which takes seconds that a missing server need not cost.
     root = open_root(workspaces_root())
     worker = build_worker(client, root=root)
