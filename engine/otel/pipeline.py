@@ -59,8 +59,8 @@ class Spans:
         self._provider = TracerProvider(
             resource=_resource(), id_generator=generator, shutdown_on_exit=False
         )
-        if switch.traces():
-            self._processor = BatchSpanProcessor(OTLPSpanExporter())
+        self._processor = BatchSpanProcessor(OTLPSpanExporter()) if switch.traces() else None
+        if self._processor:
             self._provider.add_span_processor(self._processor)
         self.tracers = OnlyOurs(self._provider, generator)
         # Temporal's plugin takes no other than the process's own.
@@ -76,7 +76,7 @@ class Spans:
 
     def send(self, span: ReadableSpan) -> None:
         """Send a span that no tracer made."""
-        if switch.traces():
+        if self._processor:
             self._processor.on_end(span)
 
     def shutdown(self) -> None:
