@@ -9,14 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
     from activities.model.stream import Streamed
     from config.schema import ModelConfig
 
 Heard = Callable[["Streamed"], None]
 """To be called with the reply."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request to a model, without what is asked."""
+
+    model: str
+    host: str
+    port: int | None
+    max_tokens: int
+    temperature: float | None
+    stream: bool
 
 
 class Watcher(Protocol):
@@ -26,9 +41,7 @@ class Watcher(Protocol):
     def tool(self, name: str, call: str) -> None:
         """The activity runs this call of a tool."""
 
-    def chat(
-        self, model: ModelConfig, host: str, port: int | None
-    ) -> AbstractContextManager[Heard]:
+    def chat(self, asked: Asked) -> AbstractContextManager[Heard]:
         """Around a request to a model's endpoint."""
 
 
@@ -45,9 +58,17 @@ def tool(name: str, call: str) -> None:
         watcher.tool(name, call)
 
 
-def chat(model: ModelConfig, host: str, port: int | None) -> AbstractContextManager[Heard]:
+def chat(model: ModelConfig, client: AsyncOpenAI) -> AbstractContextManager[Heard]:
     watcher = WATCHER.get()
-    return watcher.chat(model, host, port) if watcher else nullcontext(_unheard)
+    if watcher is None:
+        return nullcontext(_unheard)
+    where = client.base_url
+    return watcher.chat(
+        Asked(
+            model.name, where.host, where.port,
+            model.max_output_tokens, model.temperature, model.stream,
+        )
+    )  # fmt: skip
 
 
 def _unheard(reply: Streamed) -> None:

@@ -119,7 +119,7 @@ async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
     """One request; whatever goes wrong is a typed failure."""
     try:
         client = connect(model)
-        with observing.chat(model, client.base_url.host, client.base_url.port) as heard:
+        with observing.chat(model, client) as heard:
             streamed = await stream_reply(client, body, model)
             heard(streamed)
             return streamed

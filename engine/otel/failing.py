@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from openai import APIStatusError
 from opentelemetry.trace import Span, StatusCode
 from temporalio.exceptions import ApplicationError
 
 
 def kind_of(error: BaseException) -> str:
     """A word for the error: the status an endpoint answered, our type, or the class."""
-    if isinstance(error, APIStatusError):
-        return str(error.status_code)
+    # The model client's errors; the client itself is much to load for whoever only starts a job.
+    if isinstance(status := getattr(error, "status_code", None), int):
+        return str(status)
     if isinstance(error, ApplicationError) and error.type:
         return error.type
     return type(error).__name__

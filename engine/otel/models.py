@@ -6,7 +6,7 @@ https://opentelemetry.io/docs/specs/semconv/gen-ai/
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from opentelemetry.metrics import Histogram
 from opentelemetry.trace import SpanKind
 
+from activities.observing import Asked, Heard
 from engine.otel.failing import kind_of, mark
 from engine.otel.pipeline import SCOPE, meters, tracer
 
 if TYPE_CHECKING:
     from activities.model.stream import Streamed
-    from config.schema import ModelConfig
 
 REHEARSAL = "rehearsal"
 PROVIDER = "openai"
@@ -31,38 +31,36 @@ LONGEST_NAME = 200
 
 
 @contextmanager
-def chat(
-    model: ModelConfig, host: str, port: int | None, place: Mapping[str, str | int]
-) -> Iterator[Callable[[Streamed], None]]:
+def chat(asked: Asked, place: Mapping[str, str | int]) -> Iterator[Heard]:
     """Around one request; what is yielded takes the reply."""
     common: dict[str, str | int] = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": REHEARSAL if model.name == REHEARSAL else PROVIDER,
-        "gen_ai.request.model": model.name,
-        "server.address": host,
+        "gen_ai.provider.name": REHEARSAL if asked.model == REHEARSAL else PROVIDER,
+        "gen_ai.request.model": asked.model,
+        "server.address": asked.host,
     }
-    if port:
-        common["server.port"] = port
-    asked: dict[str, str | int | float] = {
+    if asked.port:
+        common["server.port"] = asked.port
+    attributes: dict[str, str | int | float] = {
         **place,
         **common,
-        "gen_ai.request.max_tokens": model.max_output_tokens,
-        "gen_ai.request.stream": model.stream,
+        "gen_ai.request.max_tokens": asked.max_tokens,
+        "gen_ai.request.stream": asked.stream,
     }
-    if model.temperature is not None:
-        asked["gen_ai.request.temperature"] = model.temperature
+    if asked.temperature is not None:
+        attributes["gen_ai.request.temperature"] = asked.temperature
     began = time.perf_counter()
     with tracer().start_as_current_span(
-        f"chat {model.name}",
+        f"chat {asked.model}",
         kind=SpanKind.CLIENT,
-        attributes=asked,
+        attributes=attributes,
         record_exception=False,
         set_status_on_exception=False,
     ) as span:
 
         def heard(reply: Streamed) -> None:
             usage = reply.usage
-            common["gen_ai.response.model"] = (reply.answered_by or model.name)[:LONGEST_NAME]
+            common["gen_ai.response.model"] = (reply.answered_by or asked.model)[:LONGEST_NAME]
             span.set_attributes(
                 {
                     "gen_ai.response.model": common["gen_ai.response.model"],

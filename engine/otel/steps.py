@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opentelemetry.trace import Span
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
-from activities.observing import WATCHER
+from activities.observing import WATCHER, Asked, Heard
 from engine.otel import models
 from engine.otel.failing import kind_of, mark
 from engine.otel.pipeline import tracer
 from protocol.requests import ToolReply
-
-if TYPE_CHECKING:
-    from activities.model.stream import Streamed
-    from config.schema import ModelConfig
 
 NOT_DONE = "refused"
 FAILED = "tool_error"
@@ -71,7 +66,5 @@ class Step:
             }
         )
 
-    def chat(
-        self, model: ModelConfig, host: str, port: int | None
-    ) -> AbstractContextManager[Callable[[Streamed], None]]:
-        return models.chat(model, host, port, self._place)
+    def chat(self, asked: Asked) -> AbstractContextManager[Heard]:
+        return models.chat(asked, self._place)
