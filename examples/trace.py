@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli.jobs import JOB
 from cli.starting import job_input, new_id, start
@@ -26,7 +26,9 @@ from engine.otel import switch
 from engine.process import leave
 from engine.root import open_root
 from engine.service import build_worker
-from examples.receiver import Receiver, Span
+
+if TYPE_CHECKING:
+    from examples.receiver import Span
 
 AGENT = "generalist"
 INSTRUCTIONS = "Write a guide on tea."
@@ -87,6 +89,14 @@ def events(spans: Sequence[Span]) -> dict[str, Any]:
 
 def main() -> int:
     """The exit code."""
+    try:
+        switch.pipeline()
+    except switch.NotExportable as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    # Late, like all that the extra `otel` brings.
+    from examples.receiver import Receiver  # noqa: PLC0415
+
     with Receiver() as receiver, tempfile.TemporaryDirectory() as folder:
         os.environ[switch.ENDPOINT] = receiver.address
         try:

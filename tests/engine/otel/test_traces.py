@@ -104,7 +104,7 @@ async def test_a_job_is_one_trace_over_runs_retries_and_workers(tmp_path: Path) 
 
 async def _until_continued(site: Watched, first_run: str) -> None:
     """Until a later run is under way, and so is the sending of its spans."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while (await site.client.get_workflow_handle("tea").describe()).run_id == first_run:  # noqa: ASYNC110 - the same
             await asyncio.sleep(0.02)
         sent = len(site.receiver.spans())
@@ -190,6 +190,6 @@ async def test_an_endpoint_that_is_not_there_costs_a_job_nothing(tmp_path: Path)
         async with watched(tmp_path, Short(), **where) as site:
             await site.worker()
             await site.client.start_workflow("Job", job(), id="tea", task_queue="longhaul")
-            result = await asyncio.wait_for(site.result("tea"), 60)
-            await site.drained(seconds=15)
+            result = await site.result("tea")
+            await site.drained()
     assert result["status"] == "completed"

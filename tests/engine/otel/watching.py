@@ -37,7 +37,7 @@ class Watched:
         made = await self.run("worker.py")
         self.workers.append(made)
         assert made.stdout
-        assert b"worker ready" in await asyncio.wait_for(made.stdout.readline(), 60)
+        assert b"worker ready" in await asyncio.wait_for(made.stdout.readline(), 120)
         return made
 
     async def run(self, *command: str) -> asyncio.subprocess.Process:
@@ -46,15 +46,15 @@ class Watched:
             stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
 
-    async def drained(self, seconds: float = 30) -> None:
+    async def drained(self) -> None:
         """Stop the last worker in good order; it has sent everything then."""
         self.workers[-1].terminate()
-        await asyncio.wait_for(self.workers[-1].communicate(), seconds)
+        await asyncio.wait_for(self.workers[-1].communicate(), 60)
         assert self.workers[-1].returncode == 0
 
     async def result(self, job: str) -> dict[str, Any]:
         handle = self.client.get_workflow_handle(job, result_type=dict)
-        return await asyncio.wait_for(handle.result(), 120)
+        return await asyncio.wait_for(handle.result(), 180)
 
 
 @asynccontextmanager
