@@ -6,6 +6,7 @@ from contextvars import ContextVar
 
 from temporalio import activity
 
+from activities import observing
 from activities.checkpoints import Root, open_checkpoints
 from activities.failures import failure, may_pass
 from activities.snapshot import Snapshot
@@ -64,5 +65,7 @@ def open_snapshot(root: Root, request: At) -> Snapshot:
     """
     check_root(root, request.root)
     snapshot = Snapshot.load(open_checkpoints(root, job_id()), request.commit)
-    PLACE.set({"phase": snapshot.state.phase.number, "step": request.step})
+    phase = snapshot.state.phase.number
+    PLACE.set({"phase": phase, "step": request.step})
+    observing.at(snapshot.config.name, phase, request.step)
     return snapshot

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from temporalio import activity
 from temporalio.common import RawValue
 
-from activities import effects, fingerprints
+from activities import effects, fingerprints, observing
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
-from activities.conversation import tool_result
+from activities.conversation import call_id, tool_result
 from activities.errors import ToolError, Unreached
 from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
@@ -67,6 +67,7 @@ def _activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply]:
 
 
 def _called(root: Root, snapshot: Snapshot, entry: Tool, request: ToolRequest) -> ToolReply:
+    observing.tool(entry.name, call_id(request.step, request.call))
     guards = Guards(root, snapshot, request.approved, request.bypass)
     return run_tool(snapshot, entry, request, when(request), guards)
 

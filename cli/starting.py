@@ -19,6 +19,7 @@ from config.loader import load_agent
 from config.schema import Problem
 from config.templates import render
 from engine.connection import task_queue, workspaces_root
+from engine.otel import switch
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -101,15 +102,16 @@ async def start(client: Client, job_id: str, data: dict[str, Any], kind: str = J
         Mistake: the id is in use, or was used before.
     """
     try:
-        await client.start_workflow(
-            kind,
-            data,
-            id=job_id,
-            task_queue=task_queue(),
-            # A closed job's id stays taken: its workspace and checkpoints carry it.
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-        )
+        with switch.starting(kind, job_id):
+            await client.start_workflow(
+                kind,
+                data,
+                id=job_id,
+                task_queue=task_queue(),
+                # A closed job's id stays taken: its workspace and checkpoints carry it.
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+            )
     except WorkflowAlreadyStartedError:
         seen = await look(client, job_id, seconds=1)
         if seen.closed:

@@ -14,6 +14,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.runtime import Runtime
 
 from engine.codec import BadKeys, data_converter
+from engine.otel import switch
 
 DEFAULT_ADDRESS = "localhost:7233"
 DEFAULT_UI = "http://localhost:8233"
@@ -33,12 +34,14 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
         runtime: Where the SDK's metrics go; None takes the default.
 
     Raises:
-        Unreachable: bad configuration or keys, no server within 5 seconds, or it refused us.
+        Unreachable: bad configuration or keys, traces that cannot be exported, no server within 5
+            seconds, or it refused us.
     """
     options = client_options()
     try:
         options["data_converter"] = data_converter()
-    except BadKeys as error:
+        options["plugins"] = switch.plugins()
+    except (BadKeys, switch.NotExportable) as error:
         raise Unreachable(str(error)) from None
     if address is not None:
         options["target_host"] = address

@@ -20,6 +20,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from engine.codec import BadKeys, data_converter
 from engine.connection import Unreachable
+from engine.otel import switch
 from protocol.search_attributes import NAMES
 
 FLAGS = (
@@ -90,12 +91,13 @@ async def start_server(
         flags: Further arguments of `temporal server start-dev`.
 
     Raises:
-        Unreachable: no binary, bad keys, or the server did not come up.
+        Unreachable: no binary, bad keys, traces that cannot be exported, or the server did not
+            come up.
     """
     binary = find_binary()
     try:
-        converter = data_converter()
-    except BadKeys as error:
+        converter, plugins = data_converter(), switch.plugins()
+    except (BadKeys, switch.NotExportable) as error:
         raise Unreachable(str(error)) from None
     port = _free_port(port)
     ui_port = _free_port(ui_port, avoid=port) if ui else None
@@ -121,7 +123,7 @@ async def start_server(
     return Server(
         # The environment's own client turns an AssertionError in workflow code into a failed
         # workflow; nobody else's client does.
-        client=await Client.connect(address, data_converter=converter),
+        client=await Client.connect(address, data_converter=converter, plugins=plugins),
         address=address,
         ui=f"http://localhost:{ui_port}" if ui else None,
         environment=environment,

@@ -10,6 +10,9 @@ import sys
 from functools import partial
 from typing import NoReturn
 
+from temporalio.client import Client
+from temporalio.worker import WorkerDeploymentConfig
+
 from engine import health, logs, telemetry
 from engine.connection import (
     Unreachable,
@@ -19,6 +22,7 @@ from engine.connection import (
     workspaces_root,
 )
 from engine.deployment import BadDeployment, deployment, named
+from engine.otel import switch
 from engine.root import RootUnusable, check_writable, open_root
 from engine.service import build_worker
 
@@ -34,6 +38,7 @@ def leave(code: int) -> NoReturn:
     The SDK's native part can abort the interpreter while it exits (temporalio/sdk-python#300)
     and so turn success into a failure code; `os._exit` runs none of that.
     """
+    switch.flush()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -69,7 +74,11 @@ async def serve() -> None:
     """
     version = deployment()
     check_writable(workspaces_root())
-    client = await connect(runtime=telemetry.runtime())
+    async with telemetry.runtime() as runtime:
+        await _serve(await connect(runtime=runtime), version)
+
+
+async def _serve(client: Client, version: WorkerDeploymentConfig | None) -> None:
     # Late: it loads all activities, which takes seconds that a missing server need not cost.
     root = open_root(workspaces_root())
     worker = build_worker(client, root=root, deployment=version)

@@ -1,17 +1,39 @@
-"""Metrics of a worker for Prometheus: those of Temporal's SDK, and our counters among them."""
+"""Where the metrics of Temporal's SDK go, our counters among them: Prometheus, OpenTelemetry."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
 from engine.connection import Unreachable
+from engine.otel import switch
 
 VARIABLE = "LONGHAUL_METRICS"
 
 
-def runtime() -> Runtime | None:
+@asynccontextmanager
+async def runtime() -> AsyncIterator[Runtime | None]:
+    """The runtime of a worker; None without any metrics. The SDK has one place for them.
+
+    Raises:
+        Unreachable: LONGHAUL_METRICS cannot be used, or OpenTelemetry is not there.
+    """
+    made = _prometheus()
+    if made or not switch.metrics():
+        yield made
+        return
+    try:
+        pipeline = switch.pipeline()
+    except switch.NotExportable as error:
+        raise Unreachable(str(error)) from None
+    async with pipeline.sdk_metrics() as found:
+        yield found
+
+
+def _prometheus() -> Runtime | None:
     """The runtime that serves `/metrics` at LONGHAUL_METRICS, `host:port`; None without it.
 
     Raises:

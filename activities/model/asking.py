@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities import observing
 from activities.checkpoints import Root
 from activities.guards.known import hide
 from activities.heartbeats import still_wanted
@@ -117,7 +118,11 @@ class Asking:
 async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
     """One request; whatever goes wrong is a typed failure."""
     try:
-        return await stream_reply(connect(model), body, model)
+        client = connect(model)
+        with observing.chat(model, client) as heard:
+            streamed = await stream_reply(client, body, model)
+            heard(streamed)
+            return streamed
     except (openai.OpenAIError, *UNREADABLE) as error:
         raise explain(error, model) from error
 

@@ -23,6 +23,7 @@ MAX_TEXT = 50_000
 """Characters of a reply's text that are kept."""
 MAX_ARGUMENTS = 2_000_000
 MAX_CALLS = 32
+MAX_NAME = 200
 REASONING = ("reasoning_content", "reasoning")
 """Fields in which servers return what the model thought; no part of the protocol."""
 BROKEN = (httpx2.RequestError, EndOfStream)
@@ -51,6 +52,8 @@ class Streamed(Data):
     reasoning: str = ""
     model: str = ""
     """Name of the model that gave it."""
+    answered_by: str = ""
+    """What the endpoint calls that model; empty where it says nothing."""
     is_fallback: bool = False
 
 
@@ -134,9 +137,11 @@ class _Gathered:
     calls: dict[int, StreamedCall] = field(default_factory=dict)
     finish: str = ""
     usage: dict[str, Any] = field(default_factory=dict)
+    model: object = ""
 
     def add(self, chunk: dict[str, Any]) -> None:
         self.usage = chunk.get("usage") or self.usage
+        self.model = chunk.get("model") or self.model
         for choice in chunk.get("choices") or []:
             self.finish = choice.get("finish_reason") or self.finish
             self.piece(choice.get("delta") or {})
@@ -166,6 +171,7 @@ class _Gathered:
             finish=plain(self.finish),
             usage=_usage(self.usage, sent, sum(map(len, texts))),
             reasoning=plain("".join(self.reasoning))[:MAX_TEXT],
+            answered_by=plain(str(self.model))[:MAX_NAME],
         )
 
 
@@ -173,7 +179,7 @@ def _whole(answer: dict[str, Any], sent: int) -> Streamed:
     """A reply that came in one piece."""
     gathered = _Gathered()
     [choice, *_] = answer["choices"]
-    gathered.add({"usage": answer.get("usage"), "choices": [choice]})
+    gathered.add({**answer, "choices": [choice]})
     gathered.piece(choice["message"])
     gathered.finish = gathered.finish or "stop"
     return gathered.reply(sent)

@@ -26,7 +26,7 @@ REPOSITORY = Path(__file__).parents[2]
 CLEAN = {
     name: value
     for name, value in os.environ.items()
-    if not name.startswith(("OPENAI_", "LONGHAUL_", "TEMPORAL_"))
+    if not name.startswith(("OPENAI_", "LONGHAUL_", "TEMPORAL_", "OTEL_"))
 }
 """Our environment without what would send a worker elsewhere."""
 

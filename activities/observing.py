@@ -1,0 +1,75 @@
+"""What watches an activity at work: nothing, unless traces or metrics are exported.
+
+The worker puts a watcher here before an activity runs (`engine.otel`). It learns where the job
+stands and how model calls went; prompts, arguments and results it may not let out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from activities.model.stream import Streamed
+    from config.schema import ModelConfig
+
+Heard = Callable[["Streamed"], None]
+"""To be called with the reply."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request to a model, without what is asked."""
+
+    model: str
+    host: str
+    port: int | None
+    max_tokens: int
+    temperature: float | None
+    stream: bool
+
+
+class Watcher(Protocol):
+    def at(self, agent: str, phase: int, step: int) -> None:
+        """Whose checkpoint was opened, and where it stands."""
+
+    def tool(self, name: str, call: str) -> None:
+        """The activity runs this call of a tool."""
+
+    def chat(self, asked: Asked) -> AbstractContextManager[Heard]:
+        """Around a request to a model's endpoint."""
+
+
+WATCHER: ContextVar[Watcher | None] = ContextVar("WATCHER", default=None)
+
+
+def at(agent: str, phase: int, step: int) -> None:
+    if watcher := WATCHER.get():
+        watcher.at(agent, phase, step)
+
+
+def tool(name: str, call: str) -> None:
+    if watcher := WATCHER.get():
+        watcher.tool(name, call)
+
+
+def chat(model: ModelConfig, client: AsyncOpenAI) -> AbstractContextManager[Heard]:
+    watcher = WATCHER.get()
+    if watcher is None:
+        return nullcontext(_unheard)
+    where = client.base_url
+    return watcher.chat(
+        Asked(
+            model.name, where.host, where.port,
+            model.max_output_tokens, model.temperature, model.stream,
+        )
+    )  # fmt: skip
+
+
+def _unheard(reply: Streamed) -> None:
+    return None

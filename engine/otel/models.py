@@ -1,0 +1,114 @@
+"""Model calls by OpenTelemetry's conventions for generative AI: a span and two figures each.
+
+https://opentelemetry.io/docs/specs/semconv/gen-ai/
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+from opentelemetry.metrics import Histogram
+from opentelemetry.trace import SpanKind
+
+from activities.observing import Asked, Heard
+from engine.otel.failing import kind_of, mark
+from engine.otel.pipeline import SCOPE, meters, tracer
+
+if TYPE_CHECKING:
+    from activities.model.stream import Streamed
+
+REHEARSAL = "rehearsal"
+PROVIDER = "openai"
+"""Whose protocol it is; who answers at the address may be another."""
+TOKENS = [4**power for power in range(14)]
+"""Bounds of the figure's buckets, as the conventions have them; so are the next."""
+SECONDS = [0.01 * 2**power for power in range(14)]
+LONGEST_NAME = 200
+
+
+@contextmanager
+def chat(asked: Asked, place: Mapping[str, str | int]) -> Iterator[Heard]:
+    """Around one request; what is yielded takes the reply."""
+    common: dict[str, str | int] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": REHEARSAL if asked.model == REHEARSAL else PROVIDER,
+        "gen_ai.request.model": asked.model,
+        "server.address": asked.host,
+    }
+    if asked.port:
+        common["server.port"] = asked.port
+    attributes: dict[str, str | int | float] = {
+        **place,
+        **common,
+        "gen_ai.request.max_tokens": asked.max_tokens,
+        "gen_ai.request.stream": asked.stream,
+    }
+    if asked.temperature is not None:
+        attributes["gen_ai.request.temperature"] = asked.temperature
+    began = time.perf_counter()
+    with tracer().start_as_current_span(
+        f"chat {asked.model}",
+        kind=SpanKind.CLIENT,
+        attributes=attributes,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+
+        def heard(reply: Streamed) -> None:
+            usage = reply.usage
+            common["gen_ai.response.model"] = (reply.answered_by or asked.model)[:LONGEST_NAME]
+            span.set_attributes(
+                {
+                    "gen_ai.response.model": common["gen_ai.response.model"],
+                    "gen_ai.response.finish_reasons": (reply.finish[:40],),
+                    "gen_ai.usage.input_tokens": usage.prompt_tokens,
+                    "gen_ai.usage.output_tokens": usage.completion_tokens,
+                    "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+                }
+            )
+            for kind, tokens in (
+                ("input", usage.prompt_tokens),
+                ("output", usage.completion_tokens),
+            ):
+                _tokens().record(tokens, {**common, "gen_ai.token.type": kind})
+
+        try:
+            yield heard
+        except BaseException as error:
+            common["error.type"] = kind_of(error)
+            mark(span, kind_of(error))
+            raise
+        finally:
+            _duration().record(time.perf_counter() - began, common)
+
+
+@cache
+def _tokens() -> Histogram:
+    return (
+        meters()
+        .get_meter(SCOPE)
+        .create_histogram(
+            "gen_ai.client.token.usage",
+            unit="{token}",
+            description="Number of input and output tokens used.",
+            explicit_bucket_boundaries_advisory=TOKENS,
+        )
+    )
+
+
+@cache
+def _duration() -> Histogram:
+    return (
+        meters()
+        .get_meter(SCOPE)
+        .create_histogram(
+            "gen_ai.client.operation.duration",
+            unit="s",
+            description="GenAI operation duration.",
+            explicit_bucket_boundaries_advisory=SECONDS,
+        )
+    )

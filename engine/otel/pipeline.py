@@ -1,0 +1,156 @@
+"""Where spans and figures go: OTLP over HTTP, in the background. A step never waits for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import Sampler
+from opentelemetry.trace import NoOpTracer, SpanKind, Tracer
+from temporalio.client import Plugin
+from temporalio.contrib.opentelemetry import (
+    MetricsExporter,
+    OpenTelemetryPlugin,
+    ReplaySafeTracerProvider,
+)
+from temporalio.contrib.opentelemetry._id_generator import TemporalIdGenerator
+from temporalio.plugin import SimplePlugin
+from temporalio.runtime import MetricBuffer, Runtime, TelemetryConfig
+
+from engine.otel import switch
+
+SCOPE = "longhaul"
+UPDATES = 100_000
+"""Figures of Temporal's SDK that are held for the second until they are taken over."""
+LAST_SECONDS = 3.0
+"""How long a process that ends tries to send what is left."""
+
+
+class OnlyOurs(ReplaySafeTracerProvider):
+    """Gives a tracer to us alone.
+
+    Libraries that trace themselves (the MCP client does) put errors of other sides into their
+    spans, word for word. Without a tracer they still hand our trace on.
+    """
+
+    def get_tracer(self, instrumenting_module_name: str, *rest: Any, **more: Any) -> Tracer:
+        if instrumenting_module_name != SCOPE:
+            return NoOpTracer()
+        return super().get_tracer(instrumenting_module_name, *rest, **more)
+
+
+class Spans:
+    """The way of spans out of this process."""
+
+    def __init__(self) -> None:
+        generator = TemporalIdGenerator(RandomIdGenerator())
+        self._provider = TracerProvider(
+            resource=_resource(), id_generator=generator, shutdown_on_exit=False
+        )
+        self._processor = BatchSpanProcessor(OTLPSpanExporter()) if switch.traces() else None
+        if self._processor:
+            self._provider.add_span_processor(self._processor)
+        self.tracers = OnlyOurs(self._provider, generator)
+        # Temporal's plugin takes no other than the process's own.
+        trace.set_tracer_provider(self.tracers)
+
+    @property
+    def sampler(self) -> Sampler:
+        return self._provider.sampler
+
+    @property
+    def resource(self) -> Resource:
+        return self._provider.resource
+
+    def send(self, span: ReadableSpan) -> None:
+        """Send a span that no tracer made."""
+        if self._processor:
+            self._processor.on_end(span)
+
+    def shutdown(self) -> None:
+        self._provider.shutdown()
+
+
+@cache
+def spans() -> Spans:
+    return Spans()
+
+
+@cache
+def tracer() -> Tracer:
+    return spans().tracers.get_tracer(SCOPE)
+
+
+@cache
+def meters() -> MeterProvider:
+    """Where figures are collected; they go nowhere if metrics are not exported."""
+    readers = [PeriodicExportingMetricReader(OTLPMetricExporter())] if switch.metrics() else []
+    return MeterProvider(readers, resource=_resource(), shutdown_on_exit=False)
+
+
+def plugins() -> list[Plugin]:
+    """Temporal's plugin, which hands the trace on, and the makers of our spans.
+
+    Temporal's own spans are left out: they hold messages of failures, word for word.
+    """
+    # Late: both are made with what is here.
+    from engine.otel.interceptor import Interceptor  # noqa: PLC0415
+
+    spans()
+    return [OpenTelemetryPlugin(), SimplePlugin("longhaul", interceptors=[Interceptor()])]
+
+
+@contextmanager
+def starting(kind: str, job: str) -> Iterator[None]:
+    with tracer().start_as_current_span(
+        f"start {kind}",
+        kind=SpanKind.PRODUCER,
+        attributes={"longhaul.job": job},
+        record_exception=False,
+        set_status_on_exception=False,
+    ):
+        yield
+
+
+@asynccontextmanager
+async def sdk_metrics() -> AsyncIterator[Runtime]:
+    """A runtime whose metrics, ours among them, go where the others go."""
+    buffer = MetricBuffer(UPDATES)
+    runtime = Runtime(telemetry=TelemetryConfig(metrics=buffer))
+    async with MetricsExporter(buffer, meters()):
+        yield runtime
+
+
+@cache
+def flush() -> None:
+    """Send what is left, once; give up after a few seconds."""
+
+    def last() -> None:
+        if spans.cache_info().currsize:
+            spans().shutdown()
+        if meters.cache_info().currsize:
+            meters().shutdown()
+
+    sending = threading.Thread(target=last, daemon=True)
+    sending.start()
+    sending.join(LAST_SECONDS)
+
+
+def _resource() -> Resource:
+    """What the environment says of this service; without a name of its own it has ours."""
+    found = Resource.create()
+    if str(found.attributes["service.name"]).startswith("unknown_service"):
+        return found.merge(Resource({"service.name": SCOPE}))
+    return found

@@ -1,0 +1,70 @@
+"""A span for each attempt of an activity, and what it tells of tools and the job."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from opentelemetry.trace import Span
+from temporalio import activity
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+
+from activities.observing import WATCHER, Asked, Heard
+from engine.otel import models
+from engine.otel.failing import kind_of, mark
+from engine.otel.pipeline import tracer
+from protocol.requests import ToolReply
+
+NOT_DONE = "refused"
+FAILED = "tool_error"
+
+
+class StepSpans(ActivityInboundInterceptor):
+    """Puts what an activity does under a span of its own."""
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        info = activity.info()
+        place: dict[str, str | int] = {"longhaul.job": info.workflow_id or ""}
+        with tracer().start_as_current_span(
+            info.activity_type,
+            attributes={**place, "longhaul.attempt": info.attempt},
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            WATCHER.set(Step(span, place))
+            try:
+                result = await self.next.execute_activity(input)
+            except BaseException as error:
+                mark(span, kind_of(error))
+                raise
+            if isinstance(result, ToolReply) and not result.ok and not result.asks:
+                mark(span, NOT_DONE if result.guard else FAILED)
+            return result
+
+
+class Step:
+    """Watches one attempt of an activity; see `activities.observing`."""
+
+    def __init__(self, span: Span, place: dict[str, str | int]) -> None:
+        self._span = span
+        self._place = place
+
+    def at(self, agent: str, phase: int, step: int) -> None:
+        self._place["longhaul.agent"] = agent
+        self._place["longhaul.phase"] = phase
+        self._place["longhaul.step"] = step
+        self._span.set_attributes(self._place)
+
+    def tool(self, name: str, call: str) -> None:
+        self._span.update_name(f"execute_tool {name}")
+        self._span.set_attributes(
+            {
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": name,
+                "gen_ai.tool.call.id": call,
+                "gen_ai.tool.type": "function",
+            }
+        )
+
+    def chat(self, asked: Asked) -> AbstractContextManager[Heard]:
+        return models.chat(asked, self._place)

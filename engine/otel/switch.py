@@ -1,0 +1,91 @@
+"""Whether traces and metrics are exported, as OpenTelemetry's own variables say."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from temporalio.client import Plugin
+
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
+OURS = "http/protobuf"
+_PIPELINE = "engine.otel.pipeline"
+
+
+class NotExportable(Exception):
+    """What the environment asks for cannot be done. One line: why, and what to do."""
+
+
+def traces() -> bool:
+    """Whether traces are exported."""
+    return _on("TRACES")
+
+
+def metrics() -> bool:
+    """Whether metrics are exported."""
+    return _on("METRICS")
+
+
+def plugins() -> list[Plugin]:
+    """What a client, and the workers made with it, export by: nothing without an endpoint.
+
+    Raises:
+        NotExportable: the extra is not installed, or another protocol is asked for.
+    """
+    found: list[Plugin] = pipeline().plugins() if traces() or metrics() else []
+    return found
+
+
+def pipeline() -> Any:
+    """The module `engine.otel.pipeline`, which imports OpenTelemetry.
+
+    Raises:
+        NotExportable: see `plugins`.
+    """
+    for name in (PROTOCOL, *(f"OTEL_EXPORTER_OTLP_{of}_PROTOCOL" for of in ("TRACES", "METRICS"))):
+        given = os.environ.get(name, "").strip()
+        if given and given != OURS:
+            raise NotExportable(
+                f"{name}={given}: traces and metrics are sent as {OURS}; unset it, and let "
+                f"{ENDPOINT} name the collector's HTTP port, 4318 as a rule"
+            )
+    try:
+        return import_module(_PIPELINE)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("opentelemetry"):
+            raise
+        raise NotExportable(
+            f"{ENDPOINT} asks for traces and metrics, but OpenTelemetry is not installed: "
+            "pip install 'longhaul[otel]', or unset the variable (OTEL_SDK_DISABLED=true does, too)"
+        ) from None
+
+
+@contextmanager
+def starting(kind: str, job: str) -> Iterator[None]:
+    """Around the start of a job, whose trace begins here."""
+    if not traces():
+        yield
+        return
+    with pipeline().starting(kind, job):
+        yield
+
+
+def flush() -> None:
+    """Send what is left to send, before the process ends; for a few seconds at most."""
+    if loaded := sys.modules.get(_PIPELINE):
+        loaded.flush()
+
+
+def _on(signal: str) -> bool:
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    exporters = os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip() or "otlp"
+    if "otlp" not in exporters.split(","):
+        return False
+    endpoints = (ENDPOINT, f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
+    return any(os.environ.get(name, "").strip() for name in endpoints)

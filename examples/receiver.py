@@ -1,0 +1,130 @@
+"""A receiver of OpenTelemetry traces and metrics in a few lines: OTLP over HTTP, kept in memory.
+
+It stands in for a collector in `examples.trace` and in the tests. For anything else take a real
+one; workers send to it in the same way.
+"""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+
+
+@dataclass(frozen=True)
+class Span:
+    """A span as it came; ids in hexadecimal, times in nanoseconds since 1970."""
+
+    trace: str
+    id: str
+    parent: str
+    """Empty for the first of a trace."""
+    name: str
+    begun: int
+    ended: int
+    failed: bool
+    attributes: dict[str, Any] = field(compare=False)
+
+    @property
+    def seconds(self) -> float:
+        return (self.ended - self.begun) / 1e9
+
+
+class Receiver:
+    """Takes what is exported to `address` while it is open."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        """Every request, unpacked."""
+        self._lock = threading.Lock()
+        self._traces: list[ExportTraceServiceRequest] = []
+        self._metrics: list[ExportMetricsServiceRequest] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.headers.get("Content-Encoding") == "gzip":
+                    body = gzip.decompress(body)
+                receiver.take(self.path, body)
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:
+                return None
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+
+    @property
+    def address(self) -> str:
+        """What OTEL_EXPORTER_OTLP_ENDPOINT is to be."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Receiver:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def take(self, path: str, body: bytes) -> None:
+        with self._lock:
+            self.bodies.append(body)
+            if path == "/v1/traces":
+                self._traces.append(ExportTraceServiceRequest.FromString(body))
+            elif path == "/v1/metrics":
+                self._metrics.append(ExportMetricsServiceRequest.FromString(body))
+
+    def spans(self) -> list[Span]:
+        """All spans so far, by the time at which they began."""
+        with self._lock:
+            found = [
+                Span(
+                    span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex(), span.name,
+                    span.start_time_unix_nano, span.end_time_unix_nano, span.status.code == 2,
+                    {each.key: _plain(each.value) for each in span.attributes},
+                )
+                for request in self._traces
+                for resource in request.resource_spans
+                for scope in resource.scope_spans
+                for span in scope.spans
+            ]  # fmt: skip
+        return sorted(found, key=lambda span: span.begun)
+
+    def metrics(self) -> dict[str, list[dict[str, Any]]]:
+        """By name, the attributes of each series that came."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        with self._lock:
+            for request in self._metrics:
+                for resource in request.resource_metrics:
+                    for scope in resource.scope_metrics:
+                        for metric in scope.metrics:
+                            kind = metric.WhichOneof("data")
+                            for point in getattr(metric, kind).data_points if kind else ():
+                                told = {each.key: _plain(each.value) for each in point.attributes}
+                                found.setdefault(metric.name, []).append(told)
+        return found
+
+
+def _plain(value: AnyValue) -> Any:
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return [_plain(each) for each in value.array_value.values]
+    return getattr(value, kind) if kind else None

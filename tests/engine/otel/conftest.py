@@ -1,0 +1,36 @@
+"""What this process exports comes to a receiver; its tests take the plugins from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+
+from engine.otel import switch
+from examples.receiver import Receiver, Span
+
+
+@dataclass
+class Exported:
+    """Spans of this process."""
+
+    pipeline: ModuleType
+    receiver: Receiver
+
+    def spans(self, job: str) -> list[Span]:
+        """All of a job so far."""
+        self.pipeline.spans().tracers.force_flush()
+        return [each for each in self.receiver.spans() if each.attributes["longhaul.job"] == job]
+
+
+@pytest.fixture(scope="session")
+def exported() -> Iterator[Exported]:
+    with Receiver() as receiver, pytest.MonkeyPatch.context() as given:
+        given.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{receiver.address}/v1/traces")
+        pipeline = switch.pipeline()
+        # OpenTelemetry has one provider for a process, which is made now.
+        pipeline.spans()
+        given.undo()
+        yield Exported(pipeline, receiver)

@@ -1,0 +1,88 @@
+"""A Temporal server, a receiver and workers as processes that send to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import Client
+
+from activities.rehearsal.server import ModelServer
+from activities.rehearsal.wire import Model
+from engine.development import server
+from examples.receiver import Receiver, Span
+from tests.crash.processes import REPOSITORY, environment
+
+KEY = "sk-planted-key-0123456789"
+
+
+@dataclass
+class Watched:
+    """See the module."""
+
+    client: Client
+    variables: dict[str, str]
+    receiver: Receiver
+    workers: list[asyncio.subprocess.Process] = field(default_factory=list)
+
+    async def worker(self) -> asyncio.subprocess.Process:
+        """Another worker, as soon as it is ready."""
+        made = await self.run("worker.py")
+        self.workers.append(made)
+        assert made.stdout
+        assert b"worker ready" in await asyncio.wait_for(made.stdout.readline(), 120)
+        return made
+
+    async def run(self, *command: str) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable, *command, cwd=REPOSITORY, env=self.variables,
+            stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+
+    async def drained(self) -> None:
+        """Stop the last worker in good order; it has sent everything then."""
+        self.workers[-1].terminate()
+        await asyncio.wait_for(self.workers[-1].communicate(), 60)
+        assert self.workers[-1].returncode == 0
+
+    async def result(self, job: str) -> dict[str, Any]:
+        handle = self.client.get_workflow_handle(job, result_type=dict)
+        return await asyncio.wait_for(handle.result(), 180)
+
+
+@asynccontextmanager
+async def watched(folder: Path, model: Model, **variables: str) -> AsyncIterator[Watched]:
+    """What is exported comes to the receiver at once, unless the variables say otherwise."""
+    with Receiver() as receiver, ModelServer(model, delay=0.03) as models:
+        async with server(ui=False) as running:
+            told = {
+                **environment(running.address, folder / "root", "longhaul", models.base_url),
+                "OPENAI_API_KEY": KEY,
+                "LONGHAUL_MODEL": "gpt-5-mini",
+                "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.address,
+                "OTEL_BSP_SCHEDULE_DELAY": "100",
+                **variables,
+            }
+            site = Watched(running.client, told, receiver)
+            try:
+                yield site
+            finally:
+                for worker in site.workers:
+                    if worker.returncode is None:
+                        os.kill(worker.pid, signal.SIGKILL)
+                        await worker.wait()
+
+
+def under(spans: list[Span], parent: Span) -> list[Span]:
+    return [span for span in spans if span.parent == parent.id]
+
+
+def named(spans: list[Span], name: str) -> list[Span]:
+    return [span for span in spans if span.name == name]
