@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tests.chaos.evidence import Evidence
 from tests.chaos.plan import MODEL, Blow
@@ -43,24 +44,26 @@ def faults(
 
 
 def _same_work(quiet: Evidence, shaken: Evidence) -> Iterator[str]:
-    differing = {
-        path
-        for path in quiet.accepted.keys() | shaken.accepted.keys()
-        if quiet.accepted.get(path) != shaken.accepted.get(path)
-    }
-    if differing:
-        yield f"accepted otherwise: {sorted(differing)}"
+    if shaken.lagging:
+        yield f"the folder is not as the last checkpoint: {shaken.lagging}"
+    if differing := _differing(quiet.accepted, shaken.accepted):
+        yield f"accepted otherwise: {differing}"
     if shaken.told_of_interruption:
         # An agent was told that a call may have happened, and looked: its steps are others.
         return
-    for job in sorted(quiet.trees.keys() | shaken.trees.keys()):
-        wanted, found = quiet.trees.get(job), shaken.trees.get(job)
-        if wanted != found:
-            yield f"{job} ended as {found}, undisturbed as {wanted}"
+    if shaken.tree != quiet.tree:
+        yield f"ended in the tree {shaken.tree}, undisturbed in {quiet.tree}"
+    if differing := _differing(quiet.files, shaken.files):
+        yield f"files of jobs differ: {differing}"
     if more := shaken.effects - quiet.effects:
         yield f"effects too many: {sorted(more.items())[:10]}"
     if less := quiet.effects - shaken.effects:
         yield f"effects missing: {sorted(less.items())[:10]}"
+
+
+def _differing(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    paths = wanted.keys() | found.keys()
+    return sorted(path for path in paths if wanted.get(path, "") != found.get(path, ""))
 
 
 def _calls(quiet: Evidence, shaken: Evidence, blows: int) -> Iterator[str]:

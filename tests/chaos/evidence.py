@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,8 +21,11 @@ from activities.stores import requirements
 from activities.stores.engine import Store
 from activities.traces.storing import traces_of
 from config.loader import load_agent
+from tests.chaos.model import TOOK
 from tests.chaos.place import JOB, Place
 from tests.crash.processes import Worker
+from tests.crash.trial import in_tree
+from tests.crash.trial import lagging as lagging_paths
 
 HARMLESS = {
     # A signal came while the task ran: the server has it done again.
@@ -51,8 +55,10 @@ class Evidence:
     """See the module."""
 
     result: dict[str, Any]
-    trees: dict[str, str]
-    """The final tree of each job by id."""
+    tree: str
+    """The final tree of a job; empty for a project, whose jobs know its dated commits."""
+    files: dict[str, bytes | None]
+    """Those of all jobs, by job and path, without what commands say of their time."""
     accepted: dict[str, bytes]
     """What a project has accepted, by path; without the system's own files."""
     effects: Counter[str]
@@ -61,6 +67,8 @@ class Evidence:
     """Model calls, by request."""
     told_of_interruption: bool
     runs: list[Run]
+    lagging: list[str]
+    """Paths in which the folder that people look at is not as the last checkpoint."""
     left: list[str] = field(default_factory=list)
     """Processes and locks."""
 
@@ -72,14 +80,19 @@ async def gather(place: Place) -> Evidence:
         runs.append(await _run(place.client, found))
         if found.workflow_type == "Job" and found.id not in jobs:
             jobs.append(found.id)
-    trees = {}
+    files: dict[str, bytes | None] = {}
+    lagging: list[str] = []
     for job in jobs:
         ended: dict[str, Any] = await place.client.get_workflow_handle(job).result()
-        trees[job] = f"{ended['status']} {ended['tree']}"
+        at = (place.root, job, ended["checkpoint"])
+        files |= {f"{job}/{path}": timeless(data) for path, data in in_tree(*at).items()}
+        lagging += [f"{job}/{path}" for path in lagging_paths(*at)]
     left = await _leave(place)
     return Evidence(
         result=place.result.result(),
-        trees=trees,
+        tree=place.result.result().get("tree", ""),
+        files=files,
+        lagging=lagging,
         accepted=_accepted(place.root),
         effects=_effects(place.root, [JOB, *jobs]),
         answered=place.moody.answered,
@@ -87,6 +100,11 @@ async def gather(place: Place) -> Evidence:
         runs=runs,
         left=left,
     )
+
+
+def timeless(data: bytes | None) -> bytes | None:
+    """A file without the seconds that its tests took."""
+    return data and re.sub(TOOK.pattern.encode(), b"in some time", data)
 
 
 async def _run(client: Client, found: WorkflowExecution) -> Run:

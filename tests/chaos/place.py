@@ -160,7 +160,8 @@ class Place:
         if time.monotonic() < getattr(self, "_next_look", 0):
             return
         self._next_look = time.monotonic() + 1
-        with suppress(RPCError):
+        # A worker that is away or busy answers no query; the next look may find it there.
+        with suppress(RPCError, TimeoutError):
             async for job in self.client.list_workflows("ExecutionStatus = 'Running'"):
                 handle = self.client.get_workflow_handle(job.id)
                 status = await asyncio.wait_for(handle.query("status"), 3)
