@@ -70,7 +70,23 @@ def _calls(quiet: Evidence, shaken: Evidence, blows: int) -> Iterator[str]:
     """Every call that was answered is kept but for the one in flight when a blow fell."""
     if shaken.told_of_interruption:
         return
-    if unknown := shaken.answered.keys() - quiet.answered.keys():
-        yield f"{len(unknown)} requests that were never sent undisturbed"
+    unknown = [request for request in shaken.answered if request not in quiet.answered]
+    if unknown:
+        yield (
+            f"{len(unknown)} requests that were never sent undisturbed, from here on: "
+            f"{_deviation(unknown[0], list(quiet.answered))}"
+        )
     if more := max(0, shaken.answered.total() - quiet.answered.total() - blows):
         yield f"{more} model calls more than the {blows} blows excuse"
+
+
+def _deviation(request: str, known: Sequence[str]) -> str:
+    """Where a request leaves those that are known."""
+    at, nearest = max((_shared(request, each), each) for each in known)
+    return f"{request[max(0, at - 100) : at + 200]!r}, not {nearest[at : at + 200]!r}"
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -99,7 +99,12 @@ async def told(place: Place) -> str:
     try:
         async for found in place.client.list_workflows("ExecutionStatus = 'Running'"):
             seen = (await place.client.get_workflow_handle(found.id).describe()).raw_description
-            lines.append(f"{found.id}: {seen.pending_activities} {seen.pending_workflow_task}")
+            lines.append(f"{found.id}: workflow task {seen.pending_workflow_task.attempt}")
+            lines += [
+                f"{found.id}: {each.activity_type.name}, attempt {each.attempt}, "
+                f"{each.last_failure.message[:200]}"
+                for each in seen.pending_activities
+            ]
     except Exception as error:
         lines.append(f"the server does not tell: {error}")
     logs = [f"{worker.log}: {worker.log.read_text()[-1500:]}" for worker in place.workers]
