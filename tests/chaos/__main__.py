@@ -81,14 +81,11 @@ async def _round(
         work.name: draw(seed, work.name, len(quiet[work.name].answered), count, kinds)
         for work in works
     }
-    outcomes = await asyncio.gather(
-        *(
-            run(ground, work, f"{work.name}-{seed}", plans[work.name], quiet[work.name], seed)
-            for work in works
-        )
-    )
-    for work, outcome in zip(works, outcomes, strict=True):
-        _tell(outcome, plans[work.name])
+
+    async def one(work: Work) -> bool:
+        plan = plans[work.name]
+        outcome = await run(ground, work, f"{work.name}-{seed}", plan, quiet[work.name], seed)
+        _tell(outcome, plan)
         if outcome.faults:
             print(
                 f"  again: make chaos ARGS='--seed {seed} --seeds 1 --blows {count} "
@@ -96,7 +93,9 @@ async def _round(
                 f"{ground.folder}/workers",
                 flush=True,
             )
-    return sum(bool(outcome.faults) for outcome in outcomes)
+        return bool(outcome.faults)
+
+    return sum(await asyncio.gather(*map(one, works)))
 
 
 def _tell(outcome: Outcome, blows: Sequence[Blow] = ()) -> None:
