@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -39,7 +40,10 @@ def main() -> int:
         ground = Ground(
             folder, stack.enter_context(nursery(logs, **more)), disk.can_mount(), bool(library)
         )
-        return asyncio.run(_all(ground, works, kinds, options))
+        code = asyncio.run(_all(ground, works, kinds, options))
+    if code == 0:
+        shutil.rmtree(folder)
+    return code
 
 
 async def _all(

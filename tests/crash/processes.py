@@ -183,8 +183,12 @@ def nursery(logs: Path, **more: str) -> Iterator[Nursery]:
     finally:
         for worker in made.born:
             worker.kill()
-        process.kill()
-        process.communicate()
+        try:
+            # It ends with its input; a library that was preloaded tidies up then.
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
 
 
 def environment(address: str, root: Path, queue: str, model_url: str) -> dict[str, str]:
