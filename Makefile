@@ -31,8 +31,11 @@ format: develop ## put the code into its form
 bench: develop ## measure a step against the bare engine
 	@$(PYTHON_BIN) -m benchmarks $(ARGS)
 
-chaos: develop ## kill and freeze workers and servers, and compare how jobs end
-	@$(PYTHON_BIN) -m pytest tests/crash $(ARGS)
+chaos: develop ## disturb work of every kind in every way and compare how it ends (ARGS=--help)
+	@test -d tests/.fetched/faketime || $(PYTHON_BIN) -m pip install --quiet --no-deps \
+		--disable-pip-version-check --require-hashes --requirement tests/chaos/faketime.txt \
+		--target tests/.fetched/faketime || true
+	@$(PYTHON_BIN) -m tests.chaos $(ARGS)
 
 docs: setup ## write the generated parts of the documentation anew
 	@$(PYTHON_BIN) -m scripts.docs

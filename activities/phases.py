@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.archive import archive_page, archive_phase, archive_question, with_undone_pages
 from activities.checkpoints import Files, Root
-from activities.failures import typed
+from activities.failures import may_pass, typed
 from activities.folder import settle
 from activities.heartbeats import heartbeats
 from activities.model.asking import Asking, Question
@@ -66,13 +66,19 @@ class Phases:
                 return await asyncio.to_thread(self._turn, request, spoken)
 
     async def _summary(self, request: TransitionRequest) -> Streamed | None:
-        """The phase in the model's words; None when they cannot be had, which holds nothing up."""
+        """The phase in the model's words; None when they cannot be had, which holds nothing up.
+
+        Raises:
+            ApplicationError: the endpoint failed in a way that may pass; to be tried again.
+        """
         try:
             async with asyncio.timeout(SUMMARY_SECONDS):
                 return await self._asking.ask(
                     partial(self._question, request), lambda made: made, ".summary"
                 )
         except (ApplicationError, TimeoutError) as error:
+            if isinstance(error, ApplicationError) and not error.non_retryable and may_pass():
+                raise
             activity.logger.warning("archive summary: the todo notes take its place: %s", error)
             return None
 

@@ -75,6 +75,7 @@ class Asking:
 
         Raises:
             ApplicationError: typed; what the first model that was asked said.
+            OSError: the reply cannot be kept; from the second attempt on nobody is asked then.
         """
         repository, key = kept or (self._root.repository(job_id()), f"{attempt_key()}{part}")
         replies = Replies(repository)
@@ -84,6 +85,9 @@ class Asking:
             found = _find(replies, key)
             if found is not None:
                 return found
+            if activity.info().attempt > 1:
+                # The attempt before may have failed for that, after its reply was paid for.
+                replies.make_sure_of_room()
             asked = question()
             count = len(asked.models)
             place = (skip + number) % count

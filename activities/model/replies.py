@@ -9,6 +9,9 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+ROOM_BYTES = 256 << 10
+"""More than nearly every reply."""
+
 
 class Replies:
     """The kept replies of one job: small files in its repository, named by run and activity id."""
@@ -27,8 +30,22 @@ class Replies:
         self.folder.mkdir(exist_ok=True)
         # Two attempts may write at once; each has a name of its own until it is complete.
         partial = self.folder / f".{key}.{secrets.token_hex(6)}"
-        partial.write_bytes(data)
-        partial.replace(self.folder / key)
+        try:
+            partial.write_bytes(data)
+            partial.replace(self.folder / key)
+        except OSError:
+            # Half a reply must not take the last room there is.
+            partial.unlink(missing_ok=True)
+            raise
+
+    def make_sure_of_room(self) -> None:
+        """Raises OSError where a reply could not be kept: it would be paid for and lost."""
+        self.folder.mkdir(exist_ok=True)
+        probe = self.folder / f".room.{secrets.token_hex(6)}"
+        try:
+            probe.write_bytes(bytes(ROOM_BYTES))
+        finally:
+            probe.unlink(missing_ok=True)
 
     def claim(self, key: str) -> bool:
         """Leave a mark of that key; False when it was there already."""

@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError
 from activities import tokens
 from activities.checkpoints import Root, folder_name, open_checkpoints
 from activities.done_when import unmet
-from activities.failures import typed
+from activities.failures import may_pass, typed
 from activities.heartbeats import heartbeats
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
@@ -86,7 +86,11 @@ class Taking:
         return take(self._root, request, repository)
 
     async def _shortened(self, request: TakeRequest, told: Told) -> tuple[Told, Usage]:
-        """The text in fewer words, and what that took; as it is when no model can be had."""
+        """The text in fewer words, and what that took; as it is when no model can be had.
+
+        Raises:
+            ApplicationError: the endpoint failed in a way that may pass; to be tried again.
+        """
         most = request.tokens // 2  # of the rest the system may need something itself
         named = hashlib.sha256(f"{most}\n{told.text}".encode()).hexdigest()
         place = (repository_path(self._root, job_id()), f"summary-{named}")
@@ -107,6 +111,8 @@ class Taking:
             async with asyncio.timeout(SUMMARY_SECONDS):
                 short, usage = await self._asking.ask(question, use, kept=place)
         except (ApplicationError, TimeoutError) as error:
+            if isinstance(error, ApplicationError) and not error.non_retryable and may_pass():
+                raise
             activity.logger.warning("summary of %s: it is clipped: %s", request.job, error)
             return told, Usage()
         # Another job's, which was paid for then.

@@ -153,10 +153,14 @@ class Nursery:
         self._logs = logs
         self.born: list[Worker] = []
 
-    def worker(self, address: str, root: Path, queue: str, model_url: str) -> Worker:
-        """A worker that serves a task queue on a workspaces root with a model."""
+    def worker(self, address: str, root: Path, queue: str, model_url: str, **more: str) -> Worker:
+        """A worker that serves a task queue on a workspaces root with a model.
+
+        `more` goes into its environment.
+        """
         log = self._logs / f"{queue}-{len(self.born)}.log"
-        asked = {"environment": environment(address, root, queue, model_url), "log": str(log)}
+        told = environment(address, root, queue, model_url) | more
+        asked = {"environment": told, "log": str(log)}
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps(asked) + "\n")
@@ -167,10 +171,10 @@ class Nursery:
 
 
 @contextmanager
-def nursery(logs: Path) -> Iterator[Nursery]:
-    """A nursery that takes its workers along when it ends."""
+def nursery(logs: Path, **more: str) -> Iterator[Nursery]:
+    """A nursery that takes its workers along when it ends; `more` goes into its environment."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.crash.nursery"], cwd=REPOSITORY, env=CLEAN,
+        [sys.executable, "-m", "tests.crash.nursery"], cwd=REPOSITORY, env=CLEAN | more,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     made = Nursery(process, logs)
@@ -179,8 +183,12 @@ def nursery(logs: Path) -> Iterator[Nursery]:
     finally:
         for worker in made.born:
             worker.kill()
-        process.kill()
-        process.communicate()
+        try:
+            # It ends with its input; a library that was preloaded tidies up then.
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
 
 
 def environment(address: str, root: Path, queue: str, model_url: str) -> dict[str, str]:

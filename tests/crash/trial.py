@@ -7,7 +7,7 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from activities.checkpoints import open_checkpoints
+from activities.checkpoints import Root, open_checkpoints
 from activities.snapshot import Snapshot
 from tests.crash.model import LEDGER
 from tests.crash.site import Blow, Site
@@ -55,24 +55,29 @@ def ended_as(undisturbed: Site, site: Site, seed: int) -> None:
         assert asked.keys() == undisturbed.asked[ledger.name].keys(), told
         more = asked.total() - undisturbed.asked[ledger.name].total()
         assert more <= len(site.blows), f"{more} model calls more; {told}"
-        differing = on_disk(site, ledger.name).items() ^ in_tree(site, ledger.name).items()
-        assert not differing, f"{sorted({path for path, _ in differing})}; {told}"
+        differing = lagging(site.root, site.job_id(ledger.name), result["checkpoint"])
+        assert not differing, f"{differing}; {told}"
         assert not site.root.lost_found(site.job_id(ledger.name)).exists(), told
 
 
-def in_tree(site: Site, name: str) -> dict[str, bytes | None]:
-    """The files of a job's last checkpoint by path; None for an empty folder."""
-    checkpoints = open_checkpoints(site.root, site.job_id(name))
-    files = Snapshot.load(checkpoints, site.results[name]["checkpoint"]).files
+def lagging(root: Root, job: str, commit: str) -> list[str]:
+    """Paths in which the folder that people look at is not as the job's last checkpoint."""
+    differing = on_disk(root, job).items() ^ in_tree(root, job, commit).items()
+    return sorted({path for path, _ in differing})
+
+
+def in_tree(root: Root, job: str, commit: str) -> dict[str, bytes | None]:
+    """The files of a job's checkpoint by path; None for an empty folder."""
+    files = Snapshot.load(open_checkpoints(root, job), commit).files
     return {
         entry.path: None if entry.kind == "folder" else files.read(entry.path)
         for entry in files.walk()
     }
 
 
-def on_disk(site: Site, name: str) -> dict[str, bytes | None]:
+def on_disk(root: Root, job: str) -> dict[str, bytes | None]:
     """The same of the folder that people look at; `errors/` is in no checkpoint."""
-    folder = site.root.workspace(site.job_id(name))
+    folder = root.workspace(job)
     return {
         path.relative_to(folder).as_posix(): None if path.is_dir() else path.read_bytes()
         for path in folder.rglob("*")

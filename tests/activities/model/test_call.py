@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,29 @@ async def test_nothing_is_kept_of_a_failure(job: Standing) -> None:
         with pytest.raises(ApplicationError):
             await ask(job, script)
         assert (await ask(job, script, attempt=2)).calls
+
+
+async def test_while_no_reply_can_be_kept_one_is_paid_for_and_no_more(job: Standing) -> None:
+    with Script(call("list_files"), call("list_files")) as script:
+        with files_of_at_most(64):
+            for attempt in (1, 2, 3):
+                with pytest.raises(ApplicationError) as raised:
+                    await ask(job, script, attempt=attempt)
+                assert raised.value.type == "Storage"
+        assert len(script.requests) == 1
+        assert not list((job.root.repository(JOB) / "replies").iterdir())
+        assert (await ask(job, script, attempt=4)).calls
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """What this process writes beyond so many bytes of a file fails, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,67 @@
+"""Clocks that jump: libfaketime, preloaded into workers alone, reads the offset from a file.
+
+Only what tells the date jumps; what measures spans (the monotonic clock) goes on, as it does when
+somebody sets a machine's clock.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.crash.processes import REPOSITORY
+
+CACHE_SECONDS = 1
+"""How soon a worker notices a new offset."""
+_PLACES = (
+    "tests/.fetched/faketime/libfaketime/vendor/libfaketime/src/libfaketime.so.1",
+    "/usr/lib/*/faketime/libfaketime.so.1",
+)
+
+
+def find_library() -> Path | None:
+    """libfaketime that works here, as `make chaos` fetches it or as Debian installs it."""
+    for place in _PLACES:
+        anchor = Path("/") if place.startswith("/") else REPOSITORY
+        for found in anchor.glob(place.lstrip("/")):
+            if _works(found):
+                return found
+    return None
+
+
+def _works(library: Path) -> bool:
+    """Whether a process that is told to is an hour ahead: on another kind of machine it is not."""
+    told = subprocess.run(
+        [sys.executable, "-c", "import time; print(time.time())"],
+        env={**os.environ, **preloaded(library), "FAKETIME": "+3600"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return told.returncode == 0 and float(told.stdout) > time.time() + 3000
+
+
+def preloaded(library: Path) -> dict[str, str]:
+    """Environment of a process whose clock, and whose forks' clocks, may jump."""
+    return {
+        "LD_PRELOAD": str(library),
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_CACHE_DURATION": str(CACHE_SECONDS),
+        "NO_FAKE_STAT": "1",
+    }
+
+
+class Clock:
+    """The offset of one worker's clock after another."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.environment = {"FAKETIME_TIMESTAMP_FILE": str(file)}
+        self.set(0)
+
+    def set(self, seconds: int) -> None:
+        """Jump to so many seconds beside the true time."""
+        draft = self._file.with_suffix(".new")
+        draft.write_text(f"{seconds:+d}\n")
+        draft.replace(self._file)

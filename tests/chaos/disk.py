@@ -1,0 +1,53 @@
+"""A small file system of our own, to be filled: mounted where nobody else sees it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+MARK = "LONGHAUL_CHAOS_MOUNTS"
+MEGABYTES = 96
+
+
+def enter_private_mounts() -> None:
+    """Begin this process anew where mounts are its own, and end with it; else go on as it is."""
+    if MARK in os.environ:
+        return
+    flags = "-m" if os.geteuid() == 0 else "-rm"
+    with suppress(OSError):
+        if subprocess.run(["unshare", flags, "true"], capture_output=True, check=False).returncode:
+            return
+        os.environ[MARK] = "1"
+        module = [sys.executable, "-m", "tests.chaos", *sys.argv[1:]]
+        os.execvp("unshare", ["unshare", flags, *module])
+
+
+def can_mount() -> bool:
+    """Whether this process was begun where it can mount."""
+    return MARK in os.environ
+
+
+def mount(folder: Path) -> None:
+    """Raises CalledProcessError."""
+    folder.mkdir(parents=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={MEGABYTES}m", "chaos", str(folder)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def unmount(folder: Path) -> None:
+    subprocess.run(["umount", "-l", str(folder)], check=False, capture_output=True)
+
+
+def fill(folder: Path) -> Path:
+    """A file that takes all the room there is; remove it to give the room back."""
+    ballast = folder / "ballast"
+    with ballast.open("wb") as file, suppress(OSError):
+        while True:
+            os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), 1 << 16)
+    with ballast.open("ab", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(512))
+    return ballast

@@ -1,0 +1,203 @@
+"""What a piece of work leaves behind that can be compared and checked."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.client import Client, WorkflowExecution
+
+from activities.checkpoints import Root
+from activities.graph import Query, graph_folder, open_graph
+from activities.projects.repository import Repository, repository_path
+from activities.stores import requirements
+from activities.stores.engine import Store
+from activities.traces.storing import traces_of
+from config.loader import load_agent
+from tests.chaos.model import TOOK
+from tests.chaos.place import JOB, Place
+from tests.crash.processes import Worker
+from tests.crash.trial import in_tree
+from tests.crash.trial import lagging as lagging_paths
+
+HARMLESS = {
+    # A signal came while the task ran: the server has it done again.
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+    # Its worker came back and said so.
+    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
+}
+OF_SYSTEM = ("feature-list.json", "project-result.json")
+"""Files of a project's repository that count attempts and usage."""
+DRAIN_SECONDS = 20
+
+
+@dataclass
+class Run:
+    """The history of one run of one workflow."""
+
+    workflow: str
+    events: int
+    size: int
+    """Bytes."""
+    failed: list[str]
+    """Workflow tasks that failed, by cause."""
+
+
+@dataclass
+class Evidence:
+    """See the module."""
+
+    result: dict[str, Any]
+    tree: str
+    """The final tree of a job; empty for a project, whose jobs know its dated commits."""
+    files: dict[str, bytes | None]
+    """Those of all jobs, by job and path, without what commands say of their time."""
+    accepted: dict[str, bytes]
+    """What a project has accepted, by path; without the system's own files."""
+    effects: Counter[str]
+    """Rows of the store and the graph, each of which must be there once."""
+    answered: Counter[str]
+    """Model calls, by request."""
+    told_of_interruption: bool
+    runs: list[Run]
+    lagging: list[str]
+    """Paths in which the folder that people look at is not as the last checkpoint."""
+    left: list[str] = field(default_factory=list)
+    """Processes and locks."""
+
+
+async def gather(place: Place) -> Evidence:
+    """After the end of the work. Ends its workers."""
+    runs, jobs = [], []
+    async for found in place.client.list_workflows():
+        runs.append(await _run(place.client, found))
+        if found.workflow_type == "Job" and found.id not in jobs:
+            jobs.append(found.id)
+    files: dict[str, bytes | None] = {}
+    lagging: list[str] = []
+    for job in jobs:
+        ended: dict[str, Any] = await place.client.get_workflow_handle(job).result()
+        at = (place.root, job, ended["checkpoint"])
+        files |= {f"{job}/{path}": timeless(data) for path, data in in_tree(*at).items()}
+        lagging += [f"{job}/{path}" for path in lagging_paths(*at)]
+    left = await _leave(place)
+    return Evidence(
+        result=place.result.result(),
+        tree=place.result.result().get("tree", ""),
+        files=files,
+        lagging=lagging,
+        accepted=_accepted(place.root),
+        effects=_effects(place.root, [JOB, *jobs]),
+        answered=place.moody.answered,
+        told_of_interruption=place.moody.told_of_interruption,
+        runs=runs,
+        left=left,
+    )
+
+
+def timeless(data: bytes | None) -> bytes | None:
+    """A file without the seconds that its tests took."""
+    return data and re.sub(TOOK.pattern.encode(), b"in some time", data)
+
+
+async def _run(client: Client, found: WorkflowExecution) -> Run:
+    history = await client.get_workflow_handle(found.id, run_id=found.run_id).fetch_history()
+    failed = [
+        event.workflow_task_failed_event_attributes
+        for event in history.events
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED
+    ]
+    return Run(
+        workflow=found.id,
+        events=len(history.events),
+        size=sum(event.ByteSize() for event in history.events),
+        failed=[
+            f"{WorkflowTaskFailedCause.Name(each.cause)}: {each.failure.message[:300]}"
+            for each in failed
+            if each.cause not in HARMLESS
+        ],
+    )
+
+
+def _accepted(root: Root) -> dict[str, bytes]:
+    if not repository_path(root, JOB).exists():
+        return {}
+    held = Repository(repository_path(root, JOB))
+    main = held.git.references["refs/heads/main"].peel().tree
+    found: dict[str, bytes] = {}
+
+    def walk(tree: Any, under: str) -> None:
+        for entry in tree:
+            path = f"{under}{entry.name}"
+            if entry.type_str == "tree":
+                walk(entry, f"{path}/")
+            elif entry.name not in OF_SYSTEM:
+                found[path] = entry.data
+
+    walk(main, "")
+    return found
+
+
+def _effects(root: Root, jobs: list[str]) -> Counter[str]:
+    store = Store(root)
+    found: Counter[str] = Counter()
+    for job in jobs:
+        for row in store.run(partial(requirements.of_job, job=job)):
+            found[f"requirement {job} {row.id} {row.status} {row.final_json}"] += 1
+        found.update(f"trace {job} {trace.what_happened}" for trace in traces_of(root, job))
+    if graph_folder(root.path).exists():
+        with open_graph(root, load_agent("validator").graph_schema) as graph:
+            for answer in graph.read(
+                Query("MATCH (r:Requirement) RETURN r.id ORDER BY r.id"),
+                Query("MATCH (r:Requirement)-[:FULFILLED_BY]->(b) RETURN r.id ORDER BY r.id"),
+            ):
+                found.update(f"{answer.columns} {row}" for row in answer.rows)
+    return found
+
+
+async def _leave(place: Place) -> list[str]:
+    """End the workers in good order; what is left of anything."""
+    left = []
+    place.look_for_the_dead()
+    for worker in place.workers:
+        worker.drain()
+    stuck = await asyncio.to_thread(_until_gone, place.workers)
+    left += [f"worker {worker.pid} does not end" for worker in stuck]
+    left += [f"process {told}" for told in _processes(str(place.root.path))]
+    # Ours are files that stay, locked by the kernel for as long as their holder lives.
+    left += [
+        f"lock {path}"
+        for repository in place.root.path.rglob("*.git")
+        for path in repository.rglob("*.lock")
+        if not path.name.startswith("longhaul-")
+    ]
+    return left
+
+
+def _until_gone(workers: list[Worker]) -> list[Worker]:
+    """Those that have not ended in time."""
+    until = time.monotonic() + DRAIN_SECONDS
+    while (left := [each for each in workers if each.alive]) and time.monotonic() < until:
+        time.sleep(0.05)
+    return left
+
+
+def _processes(mark: str) -> list[str]:
+    """Processes that name this folder, or stand in it."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            told = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            where = str((folder / "cwd").readlink())
+        except OSError:
+            continue
+        if mark in told or where.startswith(mark):
+            found.append(f"{folder.name}: {told[:200]} in {where}")
+    return found

@@ -1,0 +1,65 @@
+"""A model that is well or not, and counts what it was asked."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from activities.effects import MAY_HAVE_HAPPENED
+from activities.rehearsal import Answer, Cut, Failure, Model, Reply, Request, Stall
+from tests.chaos.plan import Kind
+
+SLOW_SECONDS = 2.0
+TOOK = re.compile(r"in \d+\.\d+s")
+"""What a run of tests says of its time, which is no two times the same."""
+
+
+@dataclass
+class Moody:
+    """The model of a piece of work, disturbed on demand."""
+
+    model: Model
+    mood: Kind | None = None
+    """What is wrong with it now."""
+    answered: Counter[str] = field(default_factory=Counter)
+    """How often each request was answered in full, by its messages."""
+    arrived: float = 0.0
+    """When the last request came, by the monotonic clock."""
+    failures: int = 0
+    """Requests that were not answered, or not in full."""
+    told_of_interruption: bool = False
+    """Whether an agent was told that a call of its may have happened."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, request: Request) -> Answer:
+        messages = TOOK.sub("in some time", str(request["messages"]))
+        answer = self.model(request)
+        assert isinstance(answer, Reply)
+        with self._lock:
+            self.arrived = time.monotonic()
+            self.told_of_interruption |= MAY_HAVE_HAPPENED[:60] in messages
+            if spoilt := spoil(answer, self.mood):
+                self.failures += 1
+                return spoilt
+            self.answered[messages] += 1
+        if self.mood == "model is slow":
+            time.sleep(SLOW_SECONDS)
+        return answer
+
+
+def spoil(reply: Reply, mood: Kind | None) -> Answer | None:
+    """What comes in place of the reply; None: the reply."""
+    match mood:
+        case "model 429":
+            return Failure(429, "Too many requests.", headers={"retry-after": "1"})
+        case "model 500":
+            return Failure(500, "The server had an error.")
+        case "model breaks off":
+            return Cut(reply)
+        case "model falls silent":
+            return Stall(reply)
+        case _:
+            return None

@@ -1,0 +1,178 @@
+"""One piece of work, and everything that can be done to what it runs on."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import WorkflowHandle
+from temporalio.service import RPCError
+
+from activities.checkpoints import Root
+from activities.rehearsal.server import ModelServer
+from tests.chaos import disk
+from tests.chaos.clock import Clock
+from tests.chaos.model import Moody
+from tests.chaos.plan import AIMS
+from tests.chaos.proxy import Proxy
+from tests.chaos.works import Work
+from tests.crash.aims import View
+from tests.crash.processes import Nursery, TemporalServer, Worker
+
+DELAY = 0.05
+"""Seconds of a model call."""
+JOB = "chaos"
+"""The id of every job and project here: each has a server of its own."""
+
+
+@dataclass
+class Place:
+    """A server, a network, a model, a disk, a clock and workers for one piece of work.
+
+    An async context manager: when it is entered the work has begun.
+    """
+
+    name: str
+    work: Work
+    folder: Path
+    """For what is to be looked at afterwards."""
+    nursery: Nursery
+    random: random.Random
+    mounted: bool
+    """Whether the workspaces root lies on a file system of its own."""
+    jumps: bool
+    """Whether the workers' clock can be set."""
+    workers: list[Worker] = field(default_factory=list)
+    died: list[str] = field(default_factory=list)
+    """Logs of workers that ended unasked."""
+    parked: list[str] = field(default_factory=list)
+    """What jobs waited for that go on by a signal alone."""
+
+    async def __aenter__(self) -> Place:
+        self.folder.mkdir(parents=True)
+        self.disk = self.folder / "disk"
+        self._stack = AsyncExitStack()
+        if self.mounted:
+            disk.mount(self.disk)
+            self._stack.callback(disk.unmount, self.disk)
+        self.root = Root.open(self.disk / "root", create=True)
+        self.moody = Moody(self.work.model)
+        self.model = self._stack.enter_context(ModelServer(self.moody, delay=DELAY))
+        self.server = self._stack.enter_context(TemporalServer(self.folder / "server"))
+        self.to_temporal = await self._stack.enter_async_context(Proxy(self.server.port))
+        self.to_model = await self._stack.enter_async_context(Proxy(self.model.port))
+        self.clock = Clock(self.folder / "clock")
+        self.client = await self.server.client()
+        self._stack.callback(self._kill_all)
+        self.start_worker()
+        start = self.work.start(self.root)
+        self.handle: WorkflowHandle[Any, dict[str, Any]] = await self.client.start_workflow(
+            self.work.workflow, start, id=JOB, task_queue=self.name, result_type=dict
+        )
+        self.result = asyncio.create_task(self._result())
+        self._stack.callback(self.result.cancel)
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._stack.aclose()
+
+    # Workers
+
+    @property
+    def worker(self) -> Worker:
+        """The one started last."""
+        return self.workers[-1]
+
+    def start_worker(self) -> Worker:
+        jumping = self.clock.environment if self.jumps else {}
+        made = self.nursery.worker(
+            f"127.0.0.1:{self.to_temporal.port}",
+            self.root.path,
+            self.name,
+            f"http://127.0.0.1:{self.to_model.port}/v1",
+            **jumping,
+        )
+        self.workers.append(made)
+        return made
+
+    async def kill_worker(self) -> None:
+        """`kill -9` the worker started last."""
+        self.look_for_the_dead()
+        killed = self.workers.pop()
+        killed.kill()
+        await asyncio.to_thread(killed.until_gone)
+
+    def look_for_the_dead(self) -> None:
+        """Notice workers that ended unasked, and put others in their place."""
+        for worker in [each for each in self.workers if not each.alive]:
+            self.workers.remove(worker)
+            self.died.append(f"{worker.log}: {worker.log.read_text()[-1500:]}")
+        if not self.workers:
+            self.start_worker()
+
+    def _kill_all(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+            worker.until_gone()
+
+    # How far the work is
+
+    @property
+    def calls(self) -> int:
+        """Model calls answered, repeated ones not counted."""
+        return len(self.moody.answered)
+
+    @property
+    def ended(self) -> bool:
+        return self.result.done()
+
+    async def aim(self, name: str) -> bool:
+        """Wait for the moment; it is watched for on a thread, so that nothing here delays it."""
+        checkpoints = self.root.path / ".longhaul" / "checkpoints"
+        view = View(
+            repositories=list(checkpoints.glob("*.git")),
+            ending=lambda: self.ended,
+            in_flight=lambda: time.monotonic() - self.moody.arrived < DELAY / 2,
+            delay=DELAY,
+            random=self.random,
+        )
+        return await asyncio.to_thread(AIMS[name], view)
+
+    async def progress(self, since: int, calls: int, patience: float) -> None:
+        """Return after so many new calls, or when the work has ended; frees jobs that wait.
+
+        Raises:
+            TimeoutError: nothing of the kind within so many seconds.
+        """
+        async with asyncio.timeout(patience):
+            while not self.ended and self.calls < since + calls:
+                self.look_for_the_dead()
+                await self.shepherd()
+                await asyncio.sleep(0.05)
+
+    async def shepherd(self) -> None:
+        """Do what a person would: resume jobs that wait for one, now that the cause is gone."""
+        if time.monotonic() < getattr(self, "_next_look", 0):
+            return
+        self._next_look = time.monotonic() + 1
+        # A worker that is away or busy answers no query; the next look may find it there.
+        with suppress(RPCError, TimeoutError):
+            async for job in self.client.list_workflows("ExecutionStatus = 'Running'"):
+                handle = self.client.get_workflow_handle(job.id)
+                status = await asyncio.wait_for(handle.query("status"), 3)
+                waiting = status.get("waiting")
+                if waiting and not waiting.get("trying"):
+                    self.parked.append(f"{job.id} {waiting['reason']}: {waiting['message']}")
+                    await handle.signal("resume")
+
+    async def _result(self) -> dict[str, Any]:
+        """The result, also when the server is away for a while."""
+        while True:
+            with suppress(RPCError):
+                return await self.handle.result()
+            await asyncio.sleep(0.2)

@@ -1,0 +1,83 @@
+"""What is done to a piece of work, drawn from a seed: the same seed, the same plan."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from tests.crash import aims
+
+Kind = Literal[
+    "kill worker", "kill server", "kill both", "freeze worker",
+    "refuse temporal", "cut temporal", "stall temporal", "delay temporal",
+    "refuse model", "cut model", "stall model", "delay model",
+    "model 429", "model 500", "model breaks off", "model falls silent", "model is slow",
+    "full disk", "clock ahead", "clock back",
+]  # fmt: skip
+KINDS: tuple[Kind, ...] = get_args(Kind)
+NETWORK = ("refuse", "cut", "stall", "delay")
+MODEL = tuple(kind for kind in KINDS if kind.endswith(" model") or kind.startswith("model "))
+CLOCK = ("clock ahead", "clock back")
+
+AIMS = {aim.__name__: aim for aim in aims.AIMS}
+SECONDS: dict[str, tuple[float, float]] = {
+    "kill server": (0.0, 3.0),
+    "kill both": (0.0, 3.0),
+    # Past the heartbeat's time-out of 5 seconds.
+    "freeze worker": (6.0, 9.0),
+    "full disk": (2.0, 12.0),
+}
+"""How long each lasts, from and to."""
+OTHERWISE = (1.0, 7.0)
+
+
+@dataclass(frozen=True)
+class Blow:
+    """One disturbance."""
+
+    kind: Kind
+    after: int
+    """New model calls to wait for before it."""
+    aim: str
+    """The moment within a step to wait for then, by its name in `crash.aims`."""
+    seconds: float
+    """How long it lasts, for what lasts."""
+    kill: bool = False
+    """Whether the worker is killed in its midst as well."""
+
+    def __str__(self) -> str:
+        killed = ", the worker killed in its midst" if self.kill else ""
+        aim = self.aim.replace("_", " ")
+        return f"{self.kind} {self.seconds:.1f} s, {aim} after {self.after} calls{killed}"
+
+
+def draw(seed: int, name: str, calls: int, count: int, kinds: Sequence[Kind]) -> list[Blow]:
+    """The blows for the work of this name.
+
+    Args:
+        calls: Model calls of the work when nobody disturbs it; the blows are spread over them.
+        count: How many.
+        kinds: Those that can be done here; each comes once before any comes again.
+    """
+    dice = random.Random(f"{seed} {name}")
+    deck: list[Kind] = []
+    while len(deck) < count:
+        deck += dice.sample(kinds, len(kinds))
+    most = max(1, calls // (2 * count))
+    return [
+        Blow(
+            kind,
+            after=dice.randint(1, most),
+            aim=dice.choice(sorted(AIMS)),
+            seconds=round(dice.uniform(*SECONDS.get(kind, OTHERWISE)), 1),
+            kill=_lasts(kind) and dice.random() < 0.25,
+        )
+        for kind in deck[:count]
+    ]
+
+
+def _lasts(kind: Kind) -> bool:
+    """Whether something can happen in its midst that it does not hold up itself."""
+    return kind.startswith(NETWORK) or kind in (*MODEL, "full disk", *CLOCK)

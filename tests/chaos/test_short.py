@@ -1,0 +1,37 @@
+"""The short form of `make chaos`: one job, a kill, a network that is cut, and a failing model."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+from tests.chaos.checks import faults
+from tests.chaos.plan import AIMS, Blow
+from tests.chaos.trial import Ground, run
+from tests.chaos.works import WORKS
+from tests.crash.processes import nursery
+from tests.crash.trial import SEED
+
+
+async def test_a_job_ends_as_an_undisturbed_one_whatever_is_done_to_it(tmp_path: Path) -> None:
+    dice = random.Random(SEED)
+    aims = dice.choices(sorted(AIMS), k=3)
+    blows = [
+        Blow("model 500", dice.randint(1, 4), aims[0], seconds=1.5),
+        Blow("kill worker", dice.randint(1, 4), aims[1], seconds=0),
+        Blow("refuse temporal", dice.randint(1, 4), aims[2], seconds=1.5),
+    ]
+    work = WORKS["generalist"]
+    with nursery(tmp_path) as workers:
+        ground = Ground(tmp_path, workers)
+        quiet, shaken = await asyncio.gather(
+            run(ground, work, "quiet"), run(ground, work, "shaken", blows, seed=SEED)
+        )
+    told = f"seed {SEED}: {[str(blow) for blow in blows]}"
+    assert not quiet.faults + shaken.faults, told
+    assert quiet.evidence
+    assert shaken.evidence
+    found = faults(quiet.evidence, shaken.evidence, blows, shaken.parked, shaken.died)
+    assert not list(found), told
+    assert shaken.fell == len(blows), told
