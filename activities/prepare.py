@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,10 +18,13 @@ from activities.checkpoints import (
     Checkpoints,
     Files,
     FilesError,
+    NoGit,
     PathRefused,
+    RemoteAway,
     Root,
     open_checkpoints,
 )
+from activities.checkpoints.remote import owner_at, take_mark
 from activities.failures import failure, may_pass, typed
 from activities.folder import settle
 from activities.forking import begin, copied, no_such_job, origin, with_items
@@ -52,6 +54,7 @@ from activities.traces.recalling import recalled
 from config.learned import LearnedGuards
 from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
+from config.workspace import Workspace
 from protocol.payloads import Fork
 from protocol.search_attributes import NAMES
 from protocol.starting import JobLimits, JudgeLimits, Prepared, PrepareRequest, ReviewLimits
@@ -106,7 +109,7 @@ class Preparation:
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)
         settle(self._root, snapshot, f"phase/{state.phase.number:04d}", attempt_key())
-        return Prepared(
+        made = Prepared(
             commit=commit,
             at=at,
             root=self._root.id,
@@ -121,13 +124,16 @@ class Preparation:
             search_attributes=registered,
             notices=begun.notices,
         )
+        if config.workspace.remote:
+            made.remote = config.workspace.remote
+        return made
 
     def _first(self, request: PrepareRequest) -> Begun:
         """A job from nothing: its first files and the bootstrap."""
         config = load_agent(request.agent, request.set)
         _add_learned(self._root, config, request.project.id if request.project else "")
         choose_models(config)
-        notices = _declare(config)
+        notices = _declare(config) + self._join(config, request)
         tools = _tools(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
@@ -178,6 +184,7 @@ class Preparation:
         choose_models(config)
         # What a server declared stays as it was pinned, like all that is not overridden.
         notices = _declare(config) if config.mcp != pinned.mcp else []
+        notices += self._join(config, request)
         tools = _tools(config)
         documents = read_documents(
             self._root,
@@ -218,6 +225,28 @@ class Preparation:
             return request.instructions
         return told(self._root, request.project, again=request.fork is not None)
 
+    def _join(self, config: AgentConfig, request: PrepareRequest) -> list[str]:
+        """See that the remote, if there is one, may take this job; gives lines for people."""
+        url = config.workspace.remote
+        if url is None:
+            return []
+        if request.project:
+            # Its files, and those of the project, are handed to and fro on one root.
+            config.workspace = Workspace(remote=None)
+            return ["workspace.remote is left out: the jobs of a project stay on its root"]
+        try:
+            owner = owner_at(url, job_id())
+        except NoGit as problem:
+            raise Problem(str(problem)) from None
+        except RemoteAway as away:
+            return [f"the remote {url} cannot be reached: {away}; checkpoints wait for it here"]
+        if owner not in (None, request.chain):
+            raise Problem(
+                f"a job with the id {job_id()} is already in the remote {url}; "
+                "start this one under another id"
+            )
+        return []
+
     def _own(self, request: PrepareRequest) -> Checkpoints:
         """The job's own repository, made if need be and claimed."""
         checkpoints = open_checkpoints(self._root, job_id(), create=True)
@@ -231,20 +260,11 @@ def claim(repository: Path, chain: str) -> None:
     Raises:
         Problem: it has an owner, and that is another one.
     """
-    mark = repository / "job.json"
-    # A draft and a link, so that a mark is there whole or not at all, and only one is made.
-    draft = repository / f"job.json.{attempt_key()}"
-    draft.write_text(json.dumps({"chain": chain}))
-    try:
-        mark.hardlink_to(draft)
-    except FileExistsError:
-        if json.loads(mark.read_text())["chain"] != chain:
-            raise Problem(
-                f"a job with the id {job_id()} has already run on this workspaces root; "
-                "start this one under another id"
-            ) from None
-    finally:
-        draft.unlink()
+    if take_mark(repository, chain) != chain:
+        raise Problem(
+            f"a job with the id {job_id()} has already run on this workspaces root; "
+            "start this one under another id"
+        )
 
 
 def _add_learned(root: Root, config: AgentConfig, project: str) -> None:

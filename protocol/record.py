@@ -126,6 +126,9 @@ class JobRecord(Data):
     model: str
     title: str
     root: str
+    remote: str = ""
+    behind: str = ""
+    """Why the remote lacks checkpoints; empty when it has all but those of the step in flight."""
     commit: str
     at: int
     tree: str = ""

@@ -24,6 +24,7 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
         "model": job.model,
         "title": job.title,
         "root": job.root,
+        "remote": {"url": job.remote, "behind": job.behind} if job.remote else None,
         "status": job.status,
         "waiting_for": job.waiting.reason if job.waiting else None,
         "waiting": job.waiting.model_dump() if job.waiting else None,
