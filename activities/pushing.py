@@ -29,8 +29,8 @@ from activities.guards.secrets import redact
 
 log = logging.getLogger("longhaul.remote")
 
-GAP_SECONDS = 0.5
-"""Between two pushes of a job that nobody waits for."""
+SOON_SECONDS = 0.3
+"""After a checkpoint that nobody waits for; the next model call often comes sooner."""
 FIRST_DELAY, LONGEST_DELAY = 2.0, 60.0
 """Until a remote that failed is tried again, twice as long each time."""
 JOIN_SECONDS = 10.0
@@ -79,6 +79,8 @@ class Pushing:
     def note(self, commit: str, run: str) -> None:
         """A checkpoint was made, in the run of the workflow with that id."""
         with self._lock:
+            if self._done == self._asked:
+                self._due = time.monotonic() + SOON_SECONDS
             self._note(commit, run, {})
             self._start()
 
@@ -136,7 +138,6 @@ class Pushing:
                 asked, commit, run = self._asked, self._commit, self._run
                 tags, self._tags = self._tags, {}
                 self._begun += 1
-            begun = time.monotonic()
             failure = self._try(commit, run, tags)
             with self._lock:
                 self._ended += 1
@@ -148,10 +149,8 @@ class Pushing:
                 else:
                     self._done = asked
                     self._delay = FIRST_DELAY
+                    self._due = 0.0
                 self._answer()
-                if not failure:
-                    # Somebody may be waiting for what came meanwhile.
-                    self._due = 0.0 if self._waits else begun + GAP_SECONDS
 
     def _try(self, commit: str, run: str, tags: dict[str, str]) -> str:
         try:

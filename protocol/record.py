@@ -134,7 +134,7 @@ class JobRecord(Data):
     tree: str = ""
     state: JobState
     step: int = 0
-    """Model calls begun; unlike the state's count it is never put back."""
+    """Model calls begun; put back when checkpoints are lost, but not by a rewind."""
     last_phase: int = 1
     """Highest phase number given; no number is used twice."""
     rewinds: int = 0
