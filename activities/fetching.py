@@ -10,7 +10,7 @@ from activities.snapshot import Snapshot
 
 PATIENCE = 5.0
 """Seconds within which the host that made a checkpoint, if it is alive, has pushed it."""
-POLL = 0.2
+POLL = 0.1
 
 
 def fetched(root: Root, job: str, url: str, commit: str) -> Snapshot:

@@ -27,7 +27,7 @@ from activities.checkpoints import (
 from activities.checkpoints.remote import owner_at, take_mark
 from activities.failures import failure, may_pass, typed
 from activities.folder import settle
-from activities.forking import begin, copied, no_such_job, origin, with_items
+from activities.forking import begin, bring, copied, no_such_job, origin, with_items
 from activities.guards.routes import guarded_route
 from activities.heartbeats import heartbeats
 from activities.inputs import read_documents
@@ -94,6 +94,9 @@ class Preparation:
                 if request.project and request.project.root:
                     check_root(self._root, request.project.root)
                 fork = request.fork
+                if fork:
+                    remote = request.set.get("workspace.remote")
+                    await asyncio.to_thread(bring, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
                 registered = await registered_attributes()

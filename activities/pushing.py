@@ -29,7 +29,7 @@ from activities.guards.secrets import redact
 
 log = logging.getLogger("longhaul.remote")
 
-SOON_SECONDS = 0.3
+SOON_SECONDS = 0.15
 """After a checkpoint that nobody waits for; the next model call often comes sooner."""
 FIRST_DELAY, LONGEST_DELAY = 2.0, 60.0
 """Until a remote that failed is tried again, twice as long each time."""

@@ -121,6 +121,8 @@ def details(job: JobRecord, notices: list[str]) -> str:
     ]
     if items := job.state.scope:
         lines += ["", f"Scope: {scope.line(items)}"]
+    if job.behind:
+        lines += ["", f"The remote {job.remote} lacks checkpoints: {job.behind}"]
     if job.review:
         lines += ["", f"The completion is under review, call {job.review.calls + 1}."]
     if job.refused:
