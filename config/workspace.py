@@ -6,8 +6,8 @@ import re
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-_URL = re.compile(r"(file|ssh|git|https?)://(?P<user>[^/@]*@)?[^/\s-]?[^\s]*")
-_SCP = re.compile(r"([\w.-]+@)?[\w][\w.-]*:[^\s:][^\s]*")
+_URL = re.compile(r"(file|ssh|git|https?)://(?P<user>(?!-)[^/@\s]*@)?(?!-)\S+")
+_SCP = re.compile(r"(\w[\w.-]*@)?\w[\w.-]*:[^\s:]\S*")
 """`host:path`, as ssh's own tools have it."""
 
 

@@ -41,7 +41,7 @@ class Pushed(Ledger):
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Pushed:
     path = tmp_path_factory.mktemp("remote") / "checkpoints.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
-    return Pushed("Ada", remote=f"file://{path}")
+    return Pushed("Ada", phases=1, remote=f"file://{path}")
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ async def lost(site: Site, aim: Aim) -> None:
     """Twice: first the host that began the job, then the one that took it over."""
     async with opened(site):
         for number in (1, 2):
-            await site.progress(site.steps(), 4)
+            await site.progress(site.steps(), 3)
             await site.aim(aim)
             site.worker.kill()
             await asyncio.to_thread(site.worker.until_gone)

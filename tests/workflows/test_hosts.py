@@ -160,13 +160,15 @@ async def test_a_fork_begins_on_a_host_that_never_had_the_first_job(
     temporal: Client, root: Root, tmp_path: Path, remote: Path
 ) -> None:
     other = Root.open(tmp_path / "other", create=True)
-    async with serving(temporal, root, LEDGER) as jobs:
+    async with serving(temporal, root, Held("Enter Ada 2")) as jobs:
         first = await jobs.start(start(remote))
-        await jobs.result(first)
+        status = await jobs.until(first, todos=at("Enter Ada 2"))
+        await until_pushed(remote, first.id, status["checkpoint"])
+        await first.terminate()
     settings = {"workspace.remote": f"file://{remote}"}
     async with serving(await another(temporal), other, Held("")) as jobs:
-        fork = {"fork": {"job": first.id, "phase": 2}, "set": settings}
-        handle = await jobs.start(fork)
+        fork = {"job": first.id, "phase": 2}
+        handle = await jobs.start({"fork": fork, "set": settings})
         status = await jobs.until(handle, phase=lambda phase: phase["purpose"] == "fork")
         assert jobs.snapshot(handle, status["checkpoint"]).text("plan.md")
         await handle.terminate()
@@ -176,9 +178,11 @@ async def test_a_second_job_of_that_id_is_refused_on_another_host(
     temporal: Client, root: Root, tmp_path: Path, remote: Path
 ) -> None:
     other = Root.open(tmp_path / "other", create=True)
-    async with serving(temporal, root, LEDGER) as jobs:
+    async with serving(temporal, root, Held("")) as jobs:
         first = await jobs.start(start(remote), job_id="taken")
-        await jobs.result(first)
+        status = await jobs.until(first, todos=lambda todos: todos)
+        await until_pushed(remote, first.id, status["checkpoint"])
+        await first.terminate()
     async with serving(await another(temporal), other, LEDGER) as jobs:
         second = await jobs.start(start(remote), job_id="taken")
         with pytest.raises(WorkflowFailureError) as failed:
