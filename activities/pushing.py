@@ -245,27 +245,29 @@ class PushedMeanwhile:
     """A push that goes on while something else does; without a url there is none."""
 
     def __init__(self, root: Root, url: str, commit: str) -> None:
-        self._url, self._commit = url, commit
-        self._pushing, self._run = _at_work(root, url)
+        self._commit = commit
+        self._at_work = _at_work(root, url) if url else None
         self._asked: Future[str] | None = None
 
     def begin(self, tag: str = "") -> None:
         """Begin, unless that was done. With a tag, which was set on it, also if the remote has
         just failed."""
-        if self._url and self._asked is None:
+        if self._at_work and self._asked is None:
+            pushing, run = self._at_work
             tags = {tag: self._commit} if tag else {}
-            self._asked = self._pushing.ask(self._commit, self._run, tags, hard=bool(tag))
+            self._asked = pushing.ask(self._commit, run, tags, hard=bool(tag))
 
     async def behind(self) -> str:
         """Wait until the remote has the checkpoint; why not, if it cannot be waited for."""
         self.begin()
-        if self._asked is None:
+        if self._at_work is None or self._asked is None:
             return ""
         try:
             return await asyncio.wait_for(asyncio.wrap_future(self._asked), JOIN_SECONDS)
         except TimeoutError:
-            self._pushing.late()
-            return self._pushing.failure
+            pushing, _ = self._at_work
+            pushing.late()
+            return pushing.failure
 
     def wait(self) -> None:
         """The same for a phase end, in a thread: longer, and it is only logged."""

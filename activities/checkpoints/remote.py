@@ -27,6 +27,8 @@ from activities.checkpoints.root import folder_name
 
 LOCK_SECONDS = 60
 OWNER_SECONDS = 20
+MOST_PACKS = 60
+"""Each fetch brings one; so many wait for the next phase end at most."""
 _HERE = "refs/longhaul/"
 """Refs of ours that say what the remote had: git then fetches only what is new since."""
 
@@ -109,6 +111,9 @@ def fetch(url: str, job: str, checkpoints: Checkpoints, *, anew: bool = False) -
             _take_refs(draft, checkpoints)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+    if len(list((path / "objects" / "pack").glob("pack-*.pack"))) > MOST_PACKS:
+        with suppress(TimeoutError):
+            checkpoints.pack(wait=0)
 
 
 def _take_packs(draft: Path, path: Path) -> None:
@@ -129,15 +134,22 @@ def _take_packs(draft: Path, path: Path) -> None:
 def _take_refs(draft: Path, checkpoints: Checkpoints) -> None:
     repo = pygit2.Repository(str(draft))
     for ref in repo.listall_references():
-        name, commit = ref.removeprefix(_HERE), str(repo.lookup_reference(ref).target)
+        name, commit = ref.removeprefix(_HERE), _target(repo, ref)
         kind, _, rest = name.partition("/")
-        if kind == "tags":
-            checkpoints.tag(rest, commit)
-        elif kind == "runs":
-            checkpoints.point(f"{_HERE}{name}", commit)
-        elif kind == "owner":
+        if kind == "owner":
             take_mark(checkpoints.path, rest)
+        elif kind in ("tags", "runs") and commit:
+            here = f"refs/{name}" if kind == "tags" else ref
+            # Each costs a wait for the disk, and most are as they were.
+            if _target(checkpoints.store.git, here) != commit:
+                checkpoints.point(here, commit)
     repo.free()
+
+
+def _target(repo: pygit2.Repository, ref: str) -> str | None:
+    with suppress(KeyError, ValueError, pygit2.GitError):
+        return str(repo.lookup_reference(ref).target)
+    return None
 
 
 def take_mark(repository: Path, chain: str) -> str:

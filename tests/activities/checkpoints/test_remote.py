@@ -16,8 +16,9 @@ from activities.checkpoints import (
 )
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.outgoing import Outgoing
+from activities.checkpoints.packing import pack
 from activities.checkpoints.records import COMMIT, Record
-from activities.checkpoints.remote import fetch, owner_at, push, refs_of, take_mark
+from activities.checkpoints.remote import MOST_PACKS, fetch, owner_at, push, refs_of, take_mark
 
 AT = 1_700_000_000
 
@@ -110,6 +111,15 @@ def test_two_hosts_take_turns_and_send_only_what_is_new(here: Host, there: Host)
         path.stat().st_size for path in (there.checkpoints.path / "objects/pack").glob("*.pack")
     )
     assert sum(packs[:-1]) < 20_000, packs
+
+
+def test_packs_do_not_pile_up(here: Host, there: Host) -> None:
+    for number in range(MOST_PACKS):
+        there.step(None, f"{number}.md")
+        pack(there.checkpoints.path, max_packs=2 * MOST_PACKS)
+    here.push(here.step(None, "a.md"))
+    there.fetch()
+    assert len(list((there.checkpoints.path / "objects/pack").glob("*.pack"))) < MOST_PACKS
 
 
 def test_a_push_after_packing_and_one_of_another_process(here: Host, there: Host) -> None:
