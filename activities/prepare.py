@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 
 from temporalio import activity
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
@@ -18,13 +17,10 @@ from activities.checkpoints import (
     Checkpoints,
     Files,
     FilesError,
-    NoGit,
     PathRefused,
-    RemoteAway,
     Root,
     open_checkpoints,
 )
-from activities.checkpoints.remote import owner_at, take_mark
 from activities.failures import failure, may_pass, typed
 from activities.folder import settle
 from activities.forking import begin, bring, copied, no_such_job, origin, with_items
@@ -38,6 +34,7 @@ from activities.model.prompt import context_tokens
 from activities.model.replies import Replies
 from activities.opening import attempt_key, check_root, job_id, scheduled_at
 from activities.orientation import first_messages
+from activities.owning import claim, join
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under
 from activities.projects.handing import hand_over, told
@@ -54,7 +51,6 @@ from activities.traces.recalling import recalled
 from config.learned import LearnedGuards
 from config.loader import amend, load_agent, render
 from config.schema import AgentConfig, Problem
-from config.workspace import Workspace
 from protocol.payloads import Fork
 from protocol.search_attributes import NAMES
 from protocol.starting import JobLimits, JudgeLimits, Prepared, PrepareRequest, ReviewLimits
@@ -136,7 +132,7 @@ class Preparation:
         config = load_agent(request.agent, request.set)
         _add_learned(self._root, config, request.project.id if request.project else "")
         choose_models(config)
-        notices = _declare(config) + self._join(config, request)
+        notices = _declare(config) + join(config, request)
         tools = _tools(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
@@ -187,7 +183,7 @@ class Preparation:
         choose_models(config)
         # What a server declared stays as it was pinned, like all that is not overridden.
         notices = _declare(config) if config.mcp != pinned.mcp else []
-        notices += self._join(config, request)
+        notices += join(config, request)
         tools = _tools(config)
         documents = read_documents(
             self._root,
@@ -228,46 +224,11 @@ class Preparation:
             return request.instructions
         return told(self._root, request.project, again=request.fork is not None)
 
-    def _join(self, config: AgentConfig, request: PrepareRequest) -> list[str]:
-        """See that the remote, if there is one, may take this job; gives lines for people."""
-        url = config.workspace.remote
-        if url is None:
-            return []
-        if request.project:
-            # Its files, and those of the project, are handed to and fro on one root.
-            config.workspace = Workspace(remote=None)
-            return ["workspace.remote is left out: the jobs of a project stay on its root"]
-        try:
-            owner = owner_at(url, job_id())
-        except NoGit as problem:
-            raise Problem(str(problem)) from None
-        except RemoteAway as away:
-            return [f"the remote {url} cannot be reached: {away}; checkpoints wait for it here"]
-        if owner not in (None, request.chain):
-            raise Problem(
-                f"a job with the id {job_id()} is already in the remote {url}; "
-                "start this one under another id"
-            )
-        return []
-
     def _own(self, request: PrepareRequest) -> Checkpoints:
         """The job's own repository, made if need be and claimed."""
         checkpoints = open_checkpoints(self._root, job_id(), create=True)
         claim(checkpoints.path, request.chain)
         return checkpoints
-
-
-def claim(repository: Path, chain: str) -> None:
-    """A repository belongs to one workflow; another of the same id would write into its history.
-
-    Raises:
-        Problem: it has an owner, and that is another one.
-    """
-    if take_mark(repository, chain) != chain:
-        raise Problem(
-            f"a job with the id {job_id()} has already run on this workspaces root; "
-            "start this one under another id"
-        )
 
 
 def _add_learned(root: Root, config: AgentConfig, project: str) -> None:
