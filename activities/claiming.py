@@ -1,4 +1,4 @@
-"""Whose a repository is: the mark that a job, or a project, leaves in its own."""
+"""Whose a job's checkpoints are: one workflow's, in its repository and in its remote."""
 
 from __future__ import annotations
 
@@ -6,25 +6,14 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.checkpoints import Root
+from activities.checkpoints import NoGit, RemoteAway, Root
+from activities.checkpoints.mark import Mark, take_mark
+from activities.checkpoints.remote import owner_at
 from activities.forgetting.records import forgotten
-from activities.opening import attempt_key, job_id
-from config.schema import Problem
-from protocol.state import Data
-
-MARK = "job.json"
-
-
-class Mark(Data):
-    """What is known of a repository without opening it."""
-
-    chain: str
-    """First run id of its workflow."""
-    job: str
-    namespace: str
-    project: str = ""
-    """The project that the job works for."""
-    keep_days: float | None = None
+from activities.opening import job_id
+from config.schema import AgentConfig, Problem
+from config.workspace import Workspace
+from protocol.starting import PrepareRequest
 
 
 def claim(
@@ -43,20 +32,12 @@ def claim(
         project=project,
         keep_days=keep_days,
     )
-    # A draft and a link, so that a mark is there whole or not at all, and only one is made.
-    draft = repository / f"{MARK}.{attempt_key()}"
-    draft.write_text(made.model_dump_json())
-    try:
-        (repository / MARK).hardlink_to(draft)
-    except FileExistsError:
-        owner = mark_of(repository)
-        if owner is None or owner.chain != chain:
-            raise Problem(
-                f"a job with the id {job_id()} has already run on this workspaces root; "
-                "start this one under another id"
-            ) from None
-    finally:
-        draft.unlink()
+    owner = take_mark(repository, made)
+    if owner is None or owner.chain != chain:
+        raise Problem(
+            f"a job with the id {job_id()} has already run on this workspaces root; "
+            "start this one under another id"
+        )
 
 
 def check_free(root: Root) -> None:
@@ -69,9 +50,24 @@ def check_free(root: Root) -> None:
         raise Problem(f"{record.told}; start this one under another id")
 
 
-def mark_of(repository: Path) -> Mark | None:
-    """The mark in a repository; None where there is none that can be read."""
+def join(config: AgentConfig, request: PrepareRequest) -> list[str]:
+    """See that the remote, if there is one, may take this job; gives lines for people."""
+    url = config.workspace.remote
+    if url is None:
+        return []
+    if request.project:
+        # Its files, and those of the project, are handed to and fro on one root.
+        config.workspace = Workspace(remote=None)
+        return ["workspace.remote is left out: the jobs of a project stay on its root"]
     try:
-        return Mark.model_validate_json((repository / MARK).read_bytes())
-    except (OSError, ValueError):
-        return None
+        owner = owner_at(url, job_id())
+    except NoGit as problem:
+        raise Problem(str(problem)) from None
+    except RemoteAway as away:
+        return [f"the remote {url} cannot be reached: {away}; checkpoints wait for it here"]
+    if owner not in (None, request.chain):
+        raise Problem(
+            f"a job with the id {job_id()} is already in the remote {url}; "
+            "start this one under another id"
+        )
+    return []

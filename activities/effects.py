@@ -27,6 +27,7 @@ def once(
     run: Callable[[], tuple[str, Files]],
     *,
     repeatable: bool = False,
+    attempt: int = 1,
 ) -> tuple[str, Files]:
     """The result of `run` and the files it left, from the first attempt that came that far.
 
@@ -37,15 +38,21 @@ def once(
         run: Does it. A ToolError is a result like any other; Unreached is none.
         repeatable: Whether a call that was interrupted may be made again. One that was finished
             is not: an attempt that wakes up late would undo what came after.
+        attempt: Which one this is, where the ones before may have been made on another host, whose
+            ledger is not here.
 
     Raises:
         ToolError: as the tool raised it, or because an earlier attempt was interrupted.
         Unreached: as the tool raised it; the next attempt may try again.
     """
-    done, begun = f"{key}.done", f"{key}.begun"
+    done, begun, passed = f"{key}.done", f"{key}.begun", f"{key}.passed"
     if (found := kept.find(done)) is not None:
         outcome = json.loads(found)
-    elif not kept.claim(begun) and not repeatable:
+    elif not repeatable and (
+        not kept.claim(begun)
+        # Of the attempt before nothing is known here: it was made elsewhere.
+        or (attempt > 1 and kept.find(passed) != b"%d" % (attempt - 1))
+    ):
         raise ToolError(MAY_HAVE_HAPPENED)
     else:
         try:
@@ -56,6 +63,7 @@ def once(
         except ToolError as error:
             outcome = {"error": str(error)}
         except Unreached:
+            kept.keep(passed, b"%d" % attempt)
             kept.release(begun)
             raise
         kept.keep(done, json.dumps(outcome).encode())

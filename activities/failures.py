@@ -7,7 +7,7 @@
     Credentials         bad key, unknown model, quota spent                        parks
     Endpoint            the model endpoint cannot be used as asked                 retried, parks
     ModelRefused        the endpoint refused this very request                     parks
-    Dependency          a store, MCP server or the like cannot be reached          retried, parks
+    Dependency          a store, MCP server, remote or the like cannot be reached  retried, parks
     Unforeseen          anything else                                              retried, parks
 
 What the *model* did wrong is none of these: it becomes a message to the model.
@@ -23,7 +23,7 @@ import pygit2
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
 
-from activities.checkpoints import CheckpointMissing, RootError
+from activities.checkpoints import CheckpointMissing, NoGit, RemoteAway, RootError
 from activities.guards.secrets import redact
 from config.schema import Problem
 from protocol.requests import LOST_WORKERS
@@ -65,6 +65,12 @@ def typed() -> Iterator[None]:
         raise failure("CheckpointMissing", str(error)) from error
     except Problem as error:
         raise failure("BadStart", str(error)) from error
+    except (RemoteAway, NoGit) as error:
+        raise failure(
+            "Dependency",
+            f"This worker lacks the job's checkpoint, and the remote gives none: {error}.",
+            retry=may_pass(),
+        ) from error
     except (RootError, OSError, pygit2.GitError) as error:
         raise failure(
             "Storage",

@@ -5,14 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pygit2
 
-from activities.checkpoints import Checkpoints, Root, mend, open_checkpoints, project
+from activities.checkpoints import (
+    CheckpointMissing,
+    Checkpoints,
+    Root,
+    mend,
+    open_checkpoints,
+    project,
+)
 from activities.model.replies import Replies
 from activities.opening import job_id, order
 from activities.plain import plain
+from activities.pushing import PushedMeanwhile
 from activities.snapshot import Snapshot
 
 log = logging.getLogger("longhaul.folder")
@@ -94,10 +102,14 @@ class Follower:
                 await projection
 
     def _follow(self, commit: str, scheduled: int) -> None:
+        checkpoints: Checkpoints | None = None
         # A folder that cannot be brought up to date now lags behind: a worker that is frozen while
         # it holds the folder must not cost others their step.
         try:
-            checkpoints = open_checkpoints(self._root, job_id())
+            with suppress(CheckpointMissing):
+                checkpoints = open_checkpoints(self._root, job_id())
+            if checkpoints is None or not checkpoints.holds(commit):
+                return  # another host made it; whoever opens it fetches it
             project_folder(self._root, checkpoints, commit, scheduled, wait=0)
         except (OSError, pygit2.GitError) as error:
             log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
@@ -112,9 +124,10 @@ class Follower:
 def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False) -> list[str]:
     """What a phase end does once its checkpoint is made; doing it twice changes nothing.
 
-    Packs the objects, tags the checkpoint, brings the whole folder up to date and drops the
-    replies kept for retries that can no longer come. What a frozen worker holds is left to the
-    next phase end; only at the `last` one the folder must be right.
+    Packs the objects, tags the checkpoint, pushes it to the remote if there is one, brings the
+    whole folder up to date and drops the replies kept for retries that can no longer come. What a
+    frozen worker holds is left to the next phase end; only at the `last` one the folder must be
+    right.
     """
     checkpoints = snapshot.checkpoints
     moved: list[str] = []
@@ -124,6 +137,8 @@ def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = F
         log.warning("not packed: %s", error, extra={"job": job_id()})
     # Packed first: git, which knows nothing of the journal, can follow every tag.
     checkpoints.tag(tag, snapshot.commit)
+    push = PushedMeanwhile(root, snapshot.config.workspace.remote or "", snapshot.commit)
+    push.begin(tag)
     try:
         wait = PATIENCE if last else 1
         moved = project_folder(root, checkpoints, snapshot.commit, order(), whole=True, wait=wait)
@@ -132,4 +147,5 @@ def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = F
             raise
         log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
     Replies(checkpoints.path).forget(except_key=key)
+    push.wait()
     return moved

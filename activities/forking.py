@@ -8,8 +8,10 @@ untouched, and a strategic phase follows it.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
+from pydantic import ValidationError
 from temporalio.client import Client
 from temporalio.service import RPCError
 
@@ -21,12 +23,14 @@ from activities.checkpoints import (
     copy_into,
     open_checkpoints,
 )
+from activities.checkpoints.remote import fetch, owner_at
 from activities.forgetting.records import forgotten
 from activities.inputs import Document
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under, parse_plan
 from activities.snapshot import Snapshot
 from config.schema import AgentConfig, Problem
+from config.workspace import Workspace
 from protocol.payloads import Fork
 from protocol.state import JobState, Phase, Purpose, ScopeItem
 
@@ -74,14 +78,39 @@ async def no_such_job(client: Client, root: Root, job: str) -> Problem:
     )
 
 
-def origin(root: Root, fork: Fork) -> Origin:
-    """The checkpoint to begin from. Raises Problem, with the phases there are."""
-    checkpoints = open_checkpoints(root, fork.job)
-    starts = {
+def bring(root: Root, fork: Fork, remote: object) -> None:
+    """Fetch the first job from the remote that the fork names, if it is not here so far.
+
+    Args:
+        remote: As it was given; what is wrong with it is said when the settings are read.
+
+    Raises:
+        RemoteAway, NoGit, OSError.
+    """
+    with suppress(CheckpointMissing):
+        if fork.phase in _starts(open_checkpoints(root, fork.job)):
+            return
+    try:
+        url = Workspace.model_validate({"remote": remote}).remote
+    except ValidationError:
+        return
+    if url and owner_at(url, fork.job):
+        fetch(url, fork.job, open_checkpoints(root, fork.job, create=True))
+
+
+def _starts(checkpoints: Checkpoints) -> dict[int, str]:
+    """Start checkpoints of a job's phases."""
+    return {
         int(found[1]): commit
         for tag, commit in checkpoints.tags().items()
         if (found := _START.fullmatch(tag))
     }
+
+
+def origin(root: Root, fork: Fork) -> Origin:
+    """The checkpoint to begin from. Raises Problem, with the phases there are."""
+    checkpoints = open_checkpoints(root, fork.job)
+    starts = _starts(checkpoints)
     if fork.phase not in starts:
         known = ", ".join(map(str, sorted(starts))) or "none yet"
         raise Problem(

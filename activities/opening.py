@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from functools import partial
 
 from temporalio import activity
 
 from activities import observing
-from activities.checkpoints import Root, open_checkpoints
+from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
 from activities.failures import failure, may_pass
+from activities.fetching import fetched
+from activities.pushing import push_soon
 from activities.snapshot import Snapshot
 from protocol.requests import At
 
@@ -40,13 +43,13 @@ def attempt_key() -> str:
     return f"{info.workflow_run_id}.{info.activity_id}"
 
 
-def check_root(root: Root, wanted: str) -> None:
-    """Refuse a job that lives on another root than this worker's.
+def check_root(root: Root, wanted: str, remote: str = "") -> None:
+    """Refuse a job that lives on another root than this worker's, unless a remote joins them.
 
     Raises:
         ApplicationError: WrongRoot.
     """
-    if wanted != root.id:
+    if wanted != root.id and not remote:
         raise failure(
             "WrongRoot",
             f"This worker serves the workspaces root {root.path} (id {root.id}), the job lives on "
@@ -59,12 +62,22 @@ def check_root(root: Root, wanted: str) -> None:
 def open_snapshot(root: Root, request: At) -> Snapshot:
     """Open the request's checkpoint; refuses a job that lives on another root.
 
+    With a remote, one that is not here is fetched, and what is saved goes there.
+
     Raises:
         ApplicationError: WrongRoot.
-        CheckpointMissing: the store does not hold it.
+        CheckpointMissing: the store does not hold it, nor does the remote.
+        RemoteAway, NoGit: it is not here, and the remote cannot be asked.
     """
-    check_root(root, request.root)
-    snapshot = Snapshot.load(open_checkpoints(root, job_id()), request.commit)
+    check_root(root, request.root, request.remote)
+    try:
+        snapshot = Snapshot.load(open_checkpoints(root, job_id()), request.commit)
+    except CheckpointMissing:
+        if not request.remote:
+            raise
+        snapshot = fetched(root, job_id(), request.remote, request.commit)
+    if request.remote:
+        snapshot.saved = partial(push_soon, root, request.remote)
     phase = snapshot.state.phase.number
     PLACE.set({"phase": phase, "step": request.step})
     observing.at(snapshot.config.name, phase, request.step)

@@ -21,10 +21,10 @@ from activities.checkpoints import (
     Root,
     open_checkpoints,
 )
-from activities.claiming import check_free, claim
+from activities.claiming import check_free, claim, join
 from activities.failures import failure, may_pass, typed
 from activities.folder import settle
-from activities.forking import begin, copied, no_such_job, origin, with_items
+from activities.forking import begin, bring, copied, no_such_job, origin, with_items
 from activities.guards.routes import guarded_route
 from activities.heartbeats import heartbeats
 from activities.inputs import read_documents
@@ -91,6 +91,9 @@ class Preparation:
                 if request.project and request.project.root:
                     check_root(self._root, request.project.root)
                 fork = request.fork
+                if fork:
+                    remote = request.set.get("workspace.remote")
+                    await asyncio.to_thread(bring, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
                 registered = await registered_attributes()
@@ -106,7 +109,7 @@ class Preparation:
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)
         settle(self._root, snapshot, f"phase/{state.phase.number:04d}", attempt_key())
-        return Prepared(
+        made = Prepared(
             commit=commit,
             at=at,
             root=self._root.id,
@@ -121,13 +124,16 @@ class Preparation:
             search_attributes=registered,
             notices=begun.notices,
         )
+        if config.workspace.remote:
+            made.remote = config.workspace.remote
+        return made
 
     def _first(self, request: PrepareRequest) -> Begun:
         """A job from nothing: its first files and the bootstrap."""
         config = load_agent(request.agent, request.set)
         _add_learned(self._root, config, request.project.id if request.project else "")
         choose_models(config)
-        notices = _declare(config)
+        notices = _declare(config) + join(config, request)
         tools = _tools(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
@@ -178,6 +184,7 @@ class Preparation:
         choose_models(config)
         # What a server declared stays as it was pinned, like all that is not overridden.
         notices = _declare(config) if config.mcp != pinned.mcp else []
+        notices += join(config, request)
         tools = _tools(config)
         documents = read_documents(
             self._root,

@@ -9,6 +9,7 @@ from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_checkpoints
 from activities.failures import failure, typed
+from activities.fetching import fetch_job
 from activities.folder import project_folder
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
@@ -26,9 +27,11 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
 
     @activity.defn(name="find_checkpoint")
     def find_checkpoint(request: RecoverRequest) -> Recovered:
-        """The newest of the candidates that this store holds whole."""
+        """The newest of the candidates that this store, or the remote, holds whole."""
         with typed(), heartbeats_from_thread():
-            check_root(root, request.root)
+            check_root(root, request.root, request.remote)
+            if request.remote:
+                fetch_job(root, job_id(), request.remote, request.candidates[0])
             for commit in request.candidates:
                 with suppress(CheckpointMissing):
                     checkpoints = open_checkpoints(root, job_id())
@@ -87,7 +90,7 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
     def write_error(request: ErrorNote) -> Imported:
         """Leave what went wrong in `errors/` of the folder; no part of any checkpoint."""
         with typed(), heartbeats_from_thread():
-            check_root(root, request.root)
+            check_root(root, request.root, request.remote)
             folder = root.workspace(job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"step_{request.step:05d}.md").write_text(redact(request.text))

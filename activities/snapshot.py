@@ -22,6 +22,7 @@ Opening and saving cost what changed, not what is there: parts nobody touched ke
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +94,8 @@ class Snapshot:
     review: Files
     judge: Files
     link: ProjectLink | None = None
+    saved: Callable[[str], None] | None = None
+    """Told of each commit that is saved."""
 
     @classmethod
     def start(cls, checkpoints: Checkpoints, config: AgentConfig, state: JobState) -> Snapshot:
@@ -156,6 +159,8 @@ class Snapshot:
         parents = [self.commit] if self.commit else []
         tree = self._tree(self.files, self.reads, self.changes)
         self.commit = self.checkpoints.commit(tree.hex(), parents, message, at)
+        if self.saved:
+            self.saved(self.commit)
         return self.commit
 
     @property

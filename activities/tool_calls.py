@@ -162,6 +162,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
         root=guards.root,
         job=job_id(),
         key=attempt_key(),
+        attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         project=snapshot.link.id if snapshot.link else "",
         commit=snapshot.commit,
         at=order(),
@@ -201,7 +202,12 @@ def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot
         return text, context.files
 
     text, context.files = effects.once(
-        kept, context.key, context.files, run, repeatable=not entry.at_most_once
+        kept,
+        context.key,
+        context.files,
+        run,
+        repeatable=not entry.at_most_once,
+        attempt=context.attempt,
     )
     return text
 

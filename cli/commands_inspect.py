@@ -224,7 +224,7 @@ def _checkpoints(job: str, *moments: str) -> tuple[list[str], Checkpoints]:
         return await inspecting.places(await connect(), job)
 
     found = run(fetch())
-    store = inspecting.repository(job)
+    store = inspecting.repository(job, found)
     return [inspecting.commit_at(found, store, phase) for phase in phases], store
 
 

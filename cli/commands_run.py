@@ -156,9 +156,11 @@ async def _fork(
     if gone := forgotten(job):
         raise Mistake(gone)
     found = await inspecting.places(await connect(), job)
+    if found.remote:
+        data["set"] = {"workspace.remote": found.remote, **(data.get("set") or {})}
     # Elsewhere than where the checkpoints are, the worker finds out.
     with suppress(inspecting.StoreMissing):
-        inspecting.commit_at(found, inspecting.repository(job), phase)
+        inspecting.commit_at(found, inspecting.repository(job, found), phase)
     return await _start(new or new_id(found.agent or "fork"), data, wait=wait, json=json)
 
 

@@ -16,19 +16,23 @@ from activities.checkpoints import (
     Files,
     FilesError,
     LogEntry,
+    NoGit,
     PathRefused,
+    RemoteAway,
     Root,
     RootError,
     open_checkpoints,
 )
+from activities.checkpoints.remote import fetch
 from activities.snapshot import Snapshot
 from cli.forgotten import forgotten
 from cli.jobs import look
-from cli.output import Mistake
+from cli.output import Mistake, note
 from engine.connection import workspaces_root
 from protocol.endings import Outcome
 
 ALL = 1_000_000
+FETCHES = 10
 CLOSED: tuple[str, ...] = get_args(Outcome)
 """Tags of a job's last checkpoint."""
 
@@ -44,6 +48,8 @@ class Places:
     newest: str | None
     starts: dict[int, str]
     agent: str = ""
+    remote: str = ""
+    """Where the job's checkpoints are pushed to."""
 
 
 async def places(client: Client, job_id: str) -> Places:
@@ -73,7 +79,8 @@ def places_in(status: dict[str, Any]) -> Places:
         if item.get("id") and item.get("phase") is not None
     }
     newest = status.get("checkpoint") or result.get("checkpoint")
-    return Places(newest, starts, status.get("agent") or "")
+    remote = (status.get("remote") or {}).get("url") or ""
+    return Places(newest, starts, status.get("agent") or "", remote)
 
 
 def moment(text: str) -> int | None:
@@ -89,14 +96,21 @@ def moment(text: str) -> int | None:
     return int(text)
 
 
-def repository(job_id: str) -> Checkpoints:
+def repository(job_id: str, found: Places | None = None) -> Checkpoints:
     """The job's repository below the workspaces root of this environment.
+
+    Args:
+        found: What the job says about its checkpoints; those that are not here are fetched from
+            its remote, if it has one.
 
     Raises:
         StoreMissing: it is not there.
     """
     try:
-        return open_checkpoints(Root.open(workspaces_root(), create=False), job_id)
+        root = Root.open(workspaces_root(), create=False)
+        if found and found.remote:
+            _bring(root, job_id, found)
+        return open_checkpoints(root, job_id)
     except RootError as error:
         raise StoreMissing(str(error)) from None
     except CheckpointMissing:
@@ -106,6 +120,19 @@ def repository(job_id: str) -> Checkpoints:
             f"job {job_id} has no checkpoints under {workspaces_root()}; if it lives elsewhere, "
             "set LONGHAUL_WORKSPACES"
         ) from None
+
+
+def _bring(root: Root, job_id: str, found: Places) -> None:
+    wanted = [commit for commit in (found.newest, *found.starts.values()) if commit]
+    checkpoints = open_checkpoints(root, job_id, create=True)
+    try:
+        for _ in range(FETCHES):
+            if all(checkpoints.holds(commit) for commit in wanted):
+                return
+            # The newest may be on its way.
+            fetch(found.remote, job_id, checkpoints)
+    except (NoGit, RemoteAway) as error:
+        note(f"not all checkpoints are here, and the remote {found.remote} gives none: {error}")
 
 
 def commit_at(found: Places, store: Checkpoints, phase: int | None) -> str:

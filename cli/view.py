@@ -222,6 +222,8 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         lines.append(f"git clone {status['repository']}")
     if status.get("checkpoint"):
         lines.append(f"checkpoint {status['checkpoint']}")
+    if (status.get("remote") or {}).get("behind"):
+        lines.append("the remote {url} lacks checkpoints: {behind}".format(**status["remote"]))
     lines += [f"notice: {text}" for text in status.get("notices") or []]
     if status.get("details"):
         lines.append(str(status["details"]))

@@ -15,6 +15,7 @@ from config.servers import Declared, Server
 from config.shell import ShellConfig
 from config.web import Web
 from config.wording import Wording
+from config.workspace import Workspace
 from protocol.course import StuckFigures
 from protocol.limits import Budget, Price
 from protocol.state import PhaseKind
@@ -339,6 +340,10 @@ class AgentFile(Section):
         None,
         description="A model that sees the task and what a phase changed, and may keep the phase "
         "from ending; null: nobody.",
+    )
+    workspace: Workspace = Field(
+        default_factory=lambda: Workspace.model_validate({}),
+        description="Where checkpoints go beside the workspaces root.",
     )
     todos: TodoLists
     settings: Settings = Field(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
 import signal
@@ -30,6 +31,8 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FAILED = 1
 CANNOT_START = 2
 INTERRUPTED = 130
+PUSH_SECONDS = 5.0
+"""How long a worker that stops pushes on what the remotes of its jobs lack."""
 
 
 def leave(code: int) -> NoReturn:
@@ -94,6 +97,9 @@ async def _serve(client: Client, version: WorkerDeploymentConfig | None) -> None
         )
         await stop.wait()
         print("worker draining: running steps end, then it stops", flush=True)
+    # By name and late, like all activities (`engine.service`).
+    pushes = importlib.import_module("activities.pushing").PUSHES
+    await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
 
 
 def _listen(stop: asyncio.Event) -> None:

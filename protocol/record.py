@@ -126,12 +126,15 @@ class JobRecord(Data):
     model: str
     title: str
     root: str
+    remote: str = ""
+    behind: str = ""
+    """Why the remote lacks checkpoints; empty when it has all but those of the step in flight."""
     commit: str
     at: int
     tree: str = ""
     state: JobState
     step: int = 0
-    """Model calls begun; unlike the state's count it is never put back."""
+    """Model calls begun; put back when checkpoints are lost, but not by a rewind."""
     last_phase: int = 1
     """Highest phase number given; no number is used twice."""
     rewinds: int = 0

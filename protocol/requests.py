@@ -48,6 +48,8 @@ class At(Data):
 
     root: str
     """Id of the workspaces root the job lives on."""
+    remote: str = ""
+    """Where its checkpoints are pushed to; with one the job may go on upon any root."""
     commit: str
     at: int
     """Date of the commit to make: epoch seconds of the last regular activity."""
@@ -97,6 +99,8 @@ class ModelReply(Moved):
     """Why not, for the model."""
     trials: list[str] = Field(default_factory=list)
     """Guards on trial that would not have accepted it."""
+    behind: str = ""
+    """Why the remote lacks the checkpoint that the call started from; empty: it has it."""
 
 
 class CompactRequest(At):
@@ -183,6 +187,7 @@ class ShownCall(Moved):
 
 class RecoverRequest(Data):
     root: str
+    remote: str = ""
     candidates: list[str]
     """Commit ids, newest first."""
 

@@ -72,6 +72,8 @@ class JobLimits(Data):
 
 class Prepared(Moved):
     root: str
+    remote: str = ""
+    """Where checkpoints are pushed to."""
     agent: str
     model: str
     title: str

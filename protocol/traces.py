@@ -49,6 +49,7 @@ class StoreTraces(Data):
     """What a job hands to the store at a time."""
 
     root: str
+    remote: str = ""
     agent: str
     task: str
     """The job's title."""

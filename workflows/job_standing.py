@@ -163,6 +163,8 @@ class JobStanding(Standing):
         job.recent = [commit for commit in job.recent if commit != job.commit]
         job.move_to(found.commit)
         job.at, job.state = found.at, found.state
+        # What is lost never was: the steps are the same that an undisturbed job takes.
+        job.step = found.state.step
         for dropped in questions.drop(job):
             self._inbox.notice(dropped)
         job.calls, job.next_call, job.correction, job.review = [], 0, None, None

@@ -84,6 +84,7 @@ class PhaseLoop(Judging):
             job.squeezed += 1
             return
         job.squeezed = 0
+        job.behind = reply.behind
         if reply.model:
             self.notice(f"step {job.step + 1}: the fallback {reply.model} answered")
         job.move_to(reply.commit)

@@ -24,6 +24,7 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
         "model": job.model,
         "title": job.title,
         "root": job.root,
+        "remote": {"url": job.remote, "behind": job.behind} if job.remote else None,
         "status": job.status,
         "waiting_for": job.waiting.reason if job.waiting else None,
         "waiting": job.waiting.model_dump() if job.waiting else None,
@@ -120,6 +121,8 @@ def details(job: JobRecord, notices: list[str]) -> str:
     ]
     if items := job.state.scope:
         lines += ["", f"Scope: {scope.line(items)}"]
+    if job.behind:
+        lines += ["", f"The remote {job.remote} lacks checkpoints: {job.behind}"]
     if job.review:
         lines += ["", f"The completion is under review, call {job.review.calls + 1}."]
     if job.refused:

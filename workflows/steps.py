@@ -73,7 +73,12 @@ class Steps:
 
     def at(self, job: JobRecord) -> dict[str, Any]:
         """The fields of a request that say where the job stands."""
-        return {"root": job.root, "commit": job.commit, "at": job.at, "step": job.step}
+        place = {**self.root(job), "commit": job.commit}
+        return {**place, "at": job.at, "step": job.step}
+
+    def root(self, job: JobRecord) -> dict[str, str]:
+        """The fields of a request that say where the job's checkpoints are."""
+        return {"root": job.root, **({"remote": job.remote} if job.remote else {})}
 
     async def prepare(self, request: PrepareRequest) -> Prepared:
         what = f"start {request.agent}"
@@ -260,7 +265,7 @@ class Steps:
     async def store_traces(self, job: JobRecord, handed: list[Trace]) -> Stored:
         """Hand notes of the job to the store, which takes each once."""
         request = StoreTraces(
-            root=job.root,
+            **self.root(job),
             agent=job.agent,
             task=job.title,
             project=job.project,
@@ -291,7 +296,7 @@ class Steps:
 
     async def find_checkpoint(self, job: JobRecord) -> Recovered:
         candidates = [*job.recent[::-1], *list(job.phases.values())[::-1]]
-        request = RecoverRequest(root=job.root, candidates=candidates)
+        request = RecoverRequest(**self.root(job), candidates=candidates)
         return await self._regular(
             "find_checkpoint",
             request,

@@ -7,7 +7,9 @@ from activities.checkpoints.errors import (
     CheckpointMissing,
     FileMissing,
     FilesError,
+    NoGit,
     PathRefused,
+    RemoteAway,
     RootError,
 )
 from activities.checkpoints.files import MAX_FILE_BYTES, Entry, Files
@@ -27,7 +29,9 @@ __all__ = [
     "Files",
     "FilesError",
     "LogEntry",
+    "NoGit",
     "PathRefused",
+    "RemoteAway",
     "Root",
     "RootError",
     "collect",

@@ -7,7 +7,9 @@ ValueError
 LookupError
 └── CheckpointMissing   a commit, tree or blob is not in the repository
 RuntimeError
-└── RootError           the workspaces root cannot be used
+├── RootError           the workspaces root cannot be used
+├── NoGit               a remote is wanted, and there is no git program
+└── RemoteAway          the remote of checkpoints cannot be reached
 """
 
 
@@ -43,3 +45,16 @@ class CheckpointMissing(LookupError):
 
 class RootError(RuntimeError):
     """The workspaces root is missing or cannot be written. One line that says what to do."""
+
+
+class NoGit(RuntimeError):
+    """A remote is wanted, and this host has no git program. One line that says what to do."""
+
+
+class RemoteAway(RuntimeError):
+    """The remote of checkpoints cannot be reached, or refuses. The message is git's, one line."""
+
+    def __init__(self, why: str, told: str = "") -> None:
+        super().__init__(why)
+        self.told = told
+        """What git printed for programs."""

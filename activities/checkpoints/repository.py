@@ -101,6 +101,14 @@ class Checkpoints:
         """The tree id of a commit. Raises CheckpointMissing."""
         return self._commit(commit).tree
 
+    def holds(self, commit: str) -> bool:
+        """Whether the commit itself is there."""
+        try:
+            self.tree_of(commit)
+        except CheckpointMissing:
+            return False
+        return True
+
     def is_whole(self, commit: str) -> bool:
         """Whether a checkpoint and every file in it can be found: what a lost disk or a power cut
         took shows here. Reads every tree, every file's header and all that is not packed."""
@@ -133,8 +141,12 @@ class Checkpoints:
         """
         if not pygit2.reference_is_valid_name(f"refs/tags/{name}"):
             raise ValueError(f"{name!r} cannot be the name of a tag.")
+        self.point(f"refs/tags/{name}", commit)
+
+    def point(self, name: str, commit: str) -> None:
+        """The same for any ref whose name git takes. Raises CheckpointMissing."""
         self._commit(commit)
-        ref = self.path / "refs" / "tags" / name
+        ref = self.path / name
         with ExitStack() as stack:
             # Held so long only by a process that is frozen. What follows is whole without it: the
             # lock spares two writers the trouble of taking each other's draft away.

@@ -22,7 +22,7 @@ class Staging:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "pack"
-        self._folder.mkdir(parents=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         self.ids: set[bytes] = set()
         self._begin()
 

@@ -8,7 +8,7 @@ from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import Root
-from activities.claiming import Mark, mark_of
+from activities.checkpoints.mark import Mark, mark_of
 from activities.forgetting.places import is_there
 from activities.forgetting.records import Record, every
 from activities.projects.repository import repository_path
@@ -67,7 +67,7 @@ class Choice:
             for mark in self._marks.values()
             if mark.keep_days is not None
             and not mark.project
-            and mark.namespace == self._client.namespace
+            and mark.may_be_in(self._client.namespace)
             and await self._age(mark) >= mark.keep_days * DAY
         ]
 
@@ -82,7 +82,7 @@ class Choice:
             Problem: it is something else.
         """
         mark = self._marks.get(job)
-        if mark and mark.namespace != self._client.namespace:
+        if mark and not mark.may_be_in(self._client.namespace):
             raise Problem(
                 f"job {job} ran in the namespace {mark.namespace}; a worker of that one can "
                 f"forget it, this one serves {self._client.namespace}"

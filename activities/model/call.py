@@ -24,6 +24,7 @@ from activities.model.stream import Streamed
 from activities.model.verdict import judge
 from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
+from activities.pushing import PushedMeanwhile
 from activities.tools.waiting import asked_time
 from protocol.requests import Call, ModelReply, ModelRequest
 
@@ -43,13 +44,23 @@ class ModelCalls:
     async def model_call(self, request: ModelRequest) -> ModelReply:
         """Ask the model for the next reply and store it.
 
-        The folder is brought up to date meanwhile: a call takes long enough for that.
+        The folder is brought up to date meanwhile, and the remote if there is one: a call takes
+        long enough for that.
         """
         with typed():
             async with heartbeats(), self._folders.following(request.commit):
-                return await self._asking.ask(
-                    partial(self._question, request), partial(self._after, request)
-                )
+                push = PushedMeanwhile(self._root, request.remote, request.commit)
+
+                def question() -> Question:
+                    asked = self._question(request)
+                    # Now it is here, if it was not before.
+                    push.begin()
+                    return asked
+
+                reply = await self._asking.ask(question, partial(self._after, request))
+                if behind := await push.behind():
+                    reply.behind = behind
+                return reply
 
     def _question(self, request: ModelRequest) -> Question:
         snapshot = open_snapshot(self._root, request)

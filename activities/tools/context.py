@@ -41,6 +41,8 @@ class ToolContext:
     """The job's id."""
     key: str
     """Idempotency key of this call: retries share it; reset, rewind and fork do not."""
+    attempt: int = 1
+    """Which one this is, where those before may have been made on another host."""
     project: str = ""
     """The project it works for, if it does."""
     commit: str = ""

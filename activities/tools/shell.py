@@ -54,7 +54,9 @@ def run_command(
     run = partial(_run, context, command, seconds)
     if config.network:
         kept = Replies(context.files.store.path)
-        text, context.files = effects.once(kept, context.key, context.files, run)
+        text, context.files = effects.once(
+            kept, context.key, context.files, run, attempt=context.attempt
+        )
     else:
         text, context.files = run()
     return text

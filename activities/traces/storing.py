@@ -31,7 +31,7 @@ def traces_activity(root: Root) -> Callable[[StoreTraces], Stored]:
     def store_traces(request: StoreTraces) -> Stored:
         """Put a job's notes into the store, each once."""
         with typed(), heartbeats_from_thread():
-            check_root(root, request.root)
+            check_root(root, request.root, request.remote)
             made = [row_of(job_id(), request, trace) for trace in request.traces]
             try:
                 count = Store(root).run(lambda c: rows.keep(c, made))

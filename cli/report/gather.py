@@ -157,8 +157,8 @@ async def _project(client: Client, seen: Seen, traces_of: Traces) -> ProjectRepo
 
 
 def _kept(job_id: str, seen: Seen | None) -> Kept:
-    store = inspecting.repository(job_id)
     found = inspecting.places_in(seen.status) if seen else inspecting.Places(None, {})
+    store = inspecting.repository(job_id, found)
     try:
         return kept.read(store, inspecting.commit_at(found, store, None))
     except CheckpointMissing as error:

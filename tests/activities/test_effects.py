@@ -107,6 +107,30 @@ def test_a_refusal_is_a_result(kept: Replies, files: Files) -> None:
             once(kept, "run.7", files, run)
 
 
+def test_a_second_attempt_takes_it_that_the_first_began_elsewhere(
+    kept: Replies, files: Files
+) -> None:
+    def never() -> tuple[str, Files]:
+        raise AssertionError("done twice")
+
+    with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
+        once(kept, "run.7", files, never, attempt=2)
+    text, _ = once(kept, "run.8", files, lambda: ("sent", files), repeatable=True, attempt=2)
+    assert text == "sent"
+
+
+def test_a_second_attempt_knows_of_a_first_one_here_that_reached_nobody(
+    kept: Replies, files: Files
+) -> None:
+    def away() -> tuple[str, Files]:
+        raise Unreached("nobody there")
+
+    for attempt in (1, 2):
+        with pytest.raises(Unreached):
+            once(kept, "run.7", files, away, attempt=attempt)
+    assert once(kept, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
+
+
 def test_what_was_not_reached_is_tried_again(kept: Replies, files: Files) -> None:
     def away() -> tuple[str, Files]:
         raise Unreached("the server at localhost:1 does not answer")

@@ -80,7 +80,7 @@ class Place:
             taken = open_checkpoints(
                 self.root, f"{self.name}.{FAILING}-worker-{attempt}", create=True
             )
-            (taken.path / "job.json").write_text('{"chain": "another"}')
+            (taken.path / "job.json").write_text('{"chain": "another", "job": "other"}')
 
     def worker(self) -> Worker:
         made = self.nursery.worker(self.server.address, self.root.path, self.name, self.model)

@@ -9,7 +9,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.claiming import MARK, Mark
+from activities.checkpoints.mark import MARK, Mark
 from activities.forgetting.places import is_there, places
 from activities.forgetting.records import Record, forgotten, keep
 from activities.requirements.model import Citation, Requirement

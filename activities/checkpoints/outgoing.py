@@ -1,0 +1,63 @@
+"""What waits in a journal, laid out so that git can read it while it is pushed."""
+
+import secrets
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from activities.checkpoints.records import HEAD, read_records
+from activities.checkpoints.staging import Staging
+
+MOST_PACKS = 50
+"""Each push stages what is new as a pack; git looks through all of them."""
+LEFT_SECONDS = 600
+"""A folder that nobody touched for so long belongs to a process that is gone."""
+
+
+class Outgoing:
+    """The objects of one repository's journal as packs of this process. For one thread."""
+
+    def __init__(self, repository: Path) -> None:
+        self._repository = repository
+        self._place = repository / "outgoing" / secrets.token_hex(6)
+        self._read: dict[str, int] = {}
+        """Up to where each file of the journal is staged."""
+        self._packs = 0
+
+    def stage(self) -> Path:
+        """Stage what was appended since the last time; gives the folder of objects. Raises OSError.
+
+        What is not in it is in the repository's own packs, into which the journal was moved.
+        """
+        files = sorted((self._repository / "journal").glob("*.log"))
+        gone = self._read.keys() - {file.name for file in files}
+        if gone or self._packs >= MOST_PACKS or not self._place.exists():
+            self._begin()
+        staging = Staging(self._place)
+        for file in files:
+            end = self._read.get(file.name, 0)
+            sound = True
+            with suppress(FileNotFoundError):
+                for at, record in read_records(file, end):
+                    # It may still be on its way, on a mounted volume: looked at again.
+                    sound = sound and record.is_sound
+                    if record.is_sound:
+                        staging.add(record)
+                    if sound:
+                        end = at + HEAD.size + len(record.data)
+            self._read[file.name] = end
+        staging.finish()
+        self._packs += bool(staging.ids)
+        return self._place
+
+    def _begin(self) -> None:
+        self._read.clear()
+        self._packs = 0
+        old = time.time() - LEFT_SECONDS
+        for place in self._place.parent.glob("*"):
+            with suppress(FileNotFoundError):
+                if place == self._place or (place / "pack").stat().st_mtime < old:
+                    shutil.rmtree(place, ignore_errors=True)
+        self._place = self._place.with_name(secrets.token_hex(6))
+        self._place.mkdir(parents=True)

@@ -1,0 +1,226 @@
+"""Checkpoints in a git repository elsewhere, pushed and fetched by git itself."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import (
+    CheckpointMissing,
+    Checkpoints,
+    RemoteAway,
+    Root,
+    open_checkpoints,
+)
+from activities.checkpoints.mark import Mark, mark_of
+from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.outgoing import Outgoing
+from activities.checkpoints.packing import pack
+from activities.checkpoints.records import COMMIT, Record
+from activities.checkpoints.remote import MOST_PACKS, fetch, owner_at, push, refs_of
+
+AT = 1_700_000_000
+
+
+class Host:
+    """A root of its own, and a job that takes its steps here."""
+
+    def __init__(self, path: Path, remote: Path, job: str = "job") -> None:
+        self.root = Root.open(path, create=True)
+        self.url, self.job = f"file://{remote}", job
+        self.outgoing = Outgoing(self.root.repository(job))
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        return open_checkpoints(self.root, self.job, create=True)
+
+    def step(self, parent: str | None, *paths: str, text: str = "tea\n") -> str:
+        store = self.checkpoints
+        tree = store.tree_of(parent) if parent else store.files(EMPTY_TREE.hex()).id
+        files = store.files(tree)
+        for path in paths:
+            files = files.write(path, f"{path}: {text}".encode())
+        return store.commit(files.id, [parent] if parent else [], f"step {paths}", AT)
+
+    def push(self, commit: str, run: str = "run", **made: str) -> None:
+        moved = {f"runs/{run}/{self.root.id}": commit}
+        push(
+            self.url, self.job, self.checkpoints.path, self.outgoing.stage(), moved,
+            {name.replace("_", "/"): value for name, value in made.items()},
+        )  # fmt: skip
+
+    def fetch(self, *, anew: bool = False) -> None:
+        fetch(self.url, self.job, self.checkpoints, anew=anew)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return bare(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def here(tmp_path: Path, remote: Path) -> Host:
+    return Host(tmp_path / "here", remote)
+
+
+@pytest.fixture
+def there(tmp_path: Path, remote: Path) -> Host:
+    return Host(tmp_path / "there", remote)
+
+
+def bare(path: Path) -> Path:
+    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+    return path
+
+
+def refs(remote: Path) -> dict[str, str]:
+    listed = subprocess.run(
+        ["git", "--git-dir", str(remote), "for-each-ref", "--format=%(refname) %(objectname)"],
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    return dict(line.split() for line in listed.splitlines())
+
+
+def test_what_waits_in_the_journal_is_pushed_and_is_whole_elsewhere(
+    here: Host, there: Host, remote: Path
+) -> None:
+    first = here.step(None, "a.md", "notes/b.md")
+    second = here.step(first, "c.md")
+    assert not list((here.checkpoints.path / "objects" / "pack").glob("*"))
+    here.push(second)
+    assert refs(remote) == {f"{refs_of('job')}runs/run/{here.root.id}": second}
+    with pytest.raises(CheckpointMissing):
+        there.checkpoints.tree_of(second)
+    there.fetch()
+    assert there.checkpoints.is_whole(second)
+    assert [entry.id for entry in there.checkpoints.log(second, 10)] == [second, first]
+
+
+def test_two_hosts_take_turns_and_send_only_what_is_new(here: Host, there: Host) -> None:
+    commit = here.step(None, "a.md", text="tea " * 100_000)
+    here.push(commit)
+    for turn in range(6):
+        one, other = (there, here) if turn % 2 == 0 else (here, there)
+        one.fetch()
+        commit = one.step(commit, f"{turn}.md")
+        one.push(commit)
+        other.fetch()
+        assert other.checkpoints.is_whole(commit)
+    packs = sorted(
+        path.stat().st_size for path in (there.checkpoints.path / "objects/pack").glob("*.pack")
+    )
+    assert sum(packs[:-1]) < 20_000, packs
+
+
+def test_packs_do_not_pile_up(here: Host, there: Host) -> None:
+    for number in range(MOST_PACKS):
+        there.step(None, f"{number}.md")
+        pack(there.checkpoints.path, max_packs=2 * MOST_PACKS)
+    here.push(here.step(None, "a.md"))
+    there.fetch()
+    assert len(list((there.checkpoints.path / "objects/pack").glob("*.pack"))) < MOST_PACKS
+
+
+def test_a_push_after_packing_and_one_of_another_process(here: Host, there: Host) -> None:
+    first = here.step(None, "a.md")
+    here.push(first)
+    here.checkpoints.pack()
+    second = here.step(first, "b.md")
+    here.push(second)
+    third = here.step(second, "c.md")
+    here.outgoing = Outgoing(here.checkpoints.path)
+    here.push(third)
+    there.fetch()
+    assert there.checkpoints.is_whole(third)
+
+
+def test_what_a_reset_left_behind_and_phase_starts_stay_reachable(
+    here: Host, there: Host, remote: Path
+) -> None:
+    start = here.step(None, "a.md")
+    left = here.step(start, "b.md")
+    here.checkpoints.tag("phase/0001", start)
+    here.push(left, tags_phase_0001=start)
+    anew = here.step(start, "c.md")
+    here.push(anew, run="second")
+    subprocess.run(["git", "--git-dir", str(remote), "gc", "--quiet", "--prune=now"], check=True)
+    there.fetch()
+    assert all(there.checkpoints.is_whole(commit) for commit in (start, left, anew))
+
+
+def test_tags_and_the_owner_travel(here: Host, there: Host, remote: Path) -> None:
+    commit = here.step(None, "a.md")
+    assert owner_at(here.url, "job") is None
+    here.push(commit, tags_phase_0001=commit, owner_chain=commit)
+    assert owner_at(here.url, "job") == "chain"
+    there.fetch()
+    assert there.checkpoints.tags() == {"phase/0001": commit}
+    assert mark_of(there.checkpoints.path) == Mark(chain="chain", job="job")
+    assert owner_at(here.url, "other") is None
+
+
+def test_a_ref_that_only_was_to_be_made_is_left_where_it_points(
+    here: Host, there: Host, remote: Path
+) -> None:
+    commit = here.step(None, "a.md")
+    here.push(commit, tags_completed=commit)
+    other = there.step(None, "b.md")
+    there.push(other, tags_completed=other)
+    held = refs(remote)
+    assert held[f"{refs_of('job')}tags/completed"] == commit
+    assert held[f"{refs_of('job')}runs/run/{there.root.id}"] == other
+
+
+def test_a_repository_that_lost_files_is_made_whole_again(here: Host) -> None:
+    commit = here.step(None, "a.md", "b.md")
+    here.push(commit)
+    here.fetch()
+    held = here.checkpoints.store.read(bytes.fromhex(commit))
+    store = here.checkpoints.path
+    for path in [*(store / "journal").glob("*"), *(store / "objects" / "pack").glob("*")]:
+        path.unlink()
+    damaged = Checkpoints(store)
+    damaged.store.forget()
+    damaged.store.write(Record.of(COMMIT, held))
+    damaged.store.flush()
+    assert damaged.holds(commit)
+    assert not damaged.is_whole(commit)
+    fetch(here.url, "job", damaged, anew=True)
+    assert damaged.is_whole(commit)
+
+
+def test_what_cannot_be_reached_says_so_and_harms_nothing(here: Host, remote: Path) -> None:
+    commit = here.step(None, "a.md")
+    remote.rename(remote.with_name("away"))
+    with pytest.raises(RemoteAway, match="does not appear to be a git repository"):
+        here.push(commit)
+    with pytest.raises(RemoteAway, match="does not appear to be a git repository"):
+        here.fetch()
+    with pytest.raises(RemoteAway, match="does not appear to be a git repository"):
+        owner_at(here.url, "job")
+    remote.with_name("away").rename(remote)
+    here.push(commit)
+    assert commit in refs(remote).values()
+    assert not (here.checkpoints.path / "incoming").exists()
+
+
+@pytest.mark.parametrize("job", ["a..b", ".hidden", "with space", "x.lock", "ü/ö:*?[", "d" * 400])
+def test_any_job_id_has_refs_that_git_takes(job: str, tmp_path: Path, remote: Path) -> None:
+    host = Host(tmp_path / "here", remote, job)
+    commit = host.step(None, "a.md")
+    host.push(commit)
+    other = Host(tmp_path / "there", remote, job)
+    other.fetch()
+    assert other.checkpoints.is_whole(commit)
+
+
+def test_a_killed_fetch_is_swept_by_the_next(here: Host, there: Host) -> None:
+    commit = here.step(None, "a.md")
+    here.push(commit)
+    left = there.checkpoints.path / "incoming" / "objects" / "pack"
+    left.mkdir(parents=True)
+    (left / "tmp_pack_x").write_text("half")
+    there.fetch()
+    assert there.checkpoints.is_whole(commit)

@@ -1,0 +1,56 @@
+"""Checkpoints that another host made are fetched for whoever looks."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.checkpoints.outgoing import Outgoing
+from activities.checkpoints.remote import push
+from cli import inspecting
+from cli.inspecting import Places
+from tests.activities.standing import JOB, Standing
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Places:
+    """A job of another host, in a remote with all its checkpoints."""
+    path = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+    standing = Standing.begin(tmp_path / "elsewhere")
+    began = standing.commit
+    standing.call("write_file", path="notes/a.md", content="tea\n")
+    repository = standing.root.repository(JOB)
+    url, moved = f"file://{path}", {"runs/run/elsewhere": standing.commit}
+    push(url, JOB, repository, Outgoing(repository).stage(), moved, {})
+    return Places(standing.commit, {2: began}, remote=url)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+    root = Root.open(tmp_path / "here", create=True)
+    monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
+    return root
+
+
+def test_files_of_now_and_of_a_phase_are_there(here: Root, found: Places) -> None:
+    store = inspecting.repository(JOB, found)
+    now, then = (inspecting.commit_at(found, store, phase) for phase in (None, 2))
+    assert inspecting.listing(inspecting.files_at(store, now), "notes/a.md") == b"tea\n"
+    paths = [entry.path for entry in inspecting.files_at(store, then).walk()]
+    assert "notes/a.md" not in paths
+
+
+def test_what_is_here_is_shown_when_the_remote_is_away(
+    here: Root, found: Places, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inspecting.repository(JOB, found)
+    (tmp_path / "remote.git").rename(tmp_path / "away")
+    later = Places("0" * 40, found.starts, remote=found.remote)
+    store = inspecting.repository(JOB, later)
+    assert "gives none" in capsys.readouterr().err
+    assert inspecting.files_at(store, inspecting.commit_at(later, store, 2))
+    assert open_checkpoints(here, JOB).holds(found.starts[2])
