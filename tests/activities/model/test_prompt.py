@@ -24,6 +24,11 @@ def last(job: Standing, correction: str | None = None) -> list[str]:
     return text.splitlines()
 
 
+def sent(job: Standing) -> bytes:
+    snapshot = job.open()
+    return request_body(snapshot, snapshot.config.model, None)
+
+
 def standing(path: Path, kind: PhaseKind) -> Standing:
     """A phase whose first todo is done, of a job with three items of which one is covered."""
     job = Standing.begin(path, kind=kind)
@@ -55,6 +60,20 @@ def test_the_list_stands_apart_with_its_place_marks_and_one_instruction(tmp_path
 
 def test_a_strategic_phase_is_told_which_items_are_open(tmp_path: Path) -> None:
     assert "Scope: 1 of 3 items completed; open: S2, S3" in last(standing(tmp_path, "strategic"))
+
+
+def test_what_is_written_in_a_phase_does_not_change_what_its_requests_begin_with(
+    tmp_path: Path,
+) -> None:
+    job = standing(tmp_path, "strategic")
+    before = sent(job)
+    job.call("write_file", path="workspace.md", content="The kettle is blue.")
+    job.call("write_file", path="plan.md", content="# Plan\n\n## Phase 1: Tea\n- [ ] x\n")
+    after = sent(job)
+    cut = before.index(b"Todo list")
+    assert before.startswith(b'{"model"')
+    assert b'"tools":[' in before[:cut]
+    assert after[: cut - 100] == before[: cut - 100]
 
 
 @pytest.mark.parametrize("kind", ["strategic", "tactical"])
