@@ -74,6 +74,8 @@ class EndingRequest(At):
 
 class Ending(Moved, Guarded):
     refusal: str = ""
+    stopped: bool = False
+    """Whether it was a hook of the job's end that refused."""
 
 
 class Facts(Moved):
