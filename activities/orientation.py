@@ -9,7 +9,7 @@ from typing import Any
 from activities.snapshot import Snapshot
 from activities.tokens import clip
 from activities.tools.offering import offer
-from config.loader import render
+from config.templates import render
 
 PART_TOKENS = 3000
 TOOL_LINE = 120

@@ -50,8 +50,9 @@ from activities.tools.equipment import check_servers, toolbox
 from activities.tools.offering import tools_of
 from activities.traces.recalling import recalled
 from config.learned import LearnedGuards
-from config.loader import amend, load_agent, render
+from config.loader import amend, load_agent
 from config.schema import AgentConfig, Problem
+from config.templates import render
 from protocol.payloads import Fork
 from protocol.search_attributes import NAMES
 from protocol.starting import JobLimits, JudgeLimits, Prepared, PrepareRequest, ReviewLimits

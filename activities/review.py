@@ -30,8 +30,8 @@ from activities.tokens import clip, encoding_of
 from activities.tool_calls import cut
 from activities.tools import REGISTRY, Tool, select
 from activities.tools.context import ToolContext
-from config.loader import render
 from config.schema import AgentConfig, Problem
+from config.templates import render
 from protocol import scope
 from protocol.endings import ReviewReply, ReviewRequest
 

@@ -86,7 +86,7 @@ async def job(
         files: Fills the workspace's folder before the phase, while the job is paused.
         watched: Measure the disk within the phase, at the expense of the step times.
     """
-    async with _serving(temporal, root, ZeroCost(steps=count)) as (queue, model):
+    async with serving(temporal, root, ZeroCost(steps=count)) as (queue, model):
         start = {
             "agent": "generalist",
             "instructions": "Keep a log.",
@@ -130,7 +130,7 @@ async def job(
 
 
 @asynccontextmanager
-async def _serving(
+async def serving(
     temporal: Client, root: Root, model: ZeroCost
 ) -> AsyncIterator[tuple[str, ZeroCostTransport]]:
     queue = f"job-{uuid.uuid4().hex[:8]}"

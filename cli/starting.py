@@ -15,8 +15,9 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from cli.jobs import JOB, look
 from cli.output import Mistake
 from cli.staging import stage
-from config.loader import load_agent, render
+from config.loader import load_agent
 from config.schema import Problem
+from config.templates import render
 from engine.connection import task_queue, workspaces_root
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

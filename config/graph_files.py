@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
+from config.files import read_yaml
 from config.graphing import GraphSchema
 from config.schema import Problem
 
@@ -17,14 +17,10 @@ def load_graph_schema(path: Path) -> GraphSchema:
     Raises:
         Problem: names the file and the key.
     """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         return GraphSchema()
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Problem(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     try:
-        schema = GraphSchema.model_validate(content or {})
+        schema = GraphSchema.model_validate(read_yaml(path) or {})
     except ValidationError as error:
         raise Problem(f"{path}: {_told(error)}") from None
     if unmet := schema.unmet():

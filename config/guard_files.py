@@ -13,6 +13,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from config.files import YAML
 from config.guarding import FieldMatch, Guard, Match, compiled
 from config.schema import Problem
 
@@ -49,14 +50,16 @@ def load_guards(names: list[str], folders: list[Path]) -> list[Guard]:
 def read_guards(path: Path) -> list[tuple[int, Guard]]:
     """The guards of a file, each with its line. Raises Problem."""
     try:
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise Problem(f"{path}:1: not UTF-8 text ({error.reason})") from None
+    try:
+        node = yaml.compose(text, Loader=YAML)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Problem(
-            f"{path}:{mark.line + 1 if mark else 1}: not valid YAML: {error.problem}"
-        ) from None
+        # What is missing at the end is reported after it.
+        line = min(mark.line, text.count("\n")) + 1 if mark else 1
+        raise Problem(f"{path}:{line}: not valid YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise Problem(f"{path}:1: not valid YAML: {' '.join(str(error).split())}") from None
     if node is None:

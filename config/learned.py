@@ -15,8 +15,8 @@ from pathlib import Path
 import yaml
 from pydantic import Field, ValidationError
 
+from config.files import explain, read_yaml
 from config.guarding import Guard, Stage
-from config.loader import explain
 from config.schema import Problem, Section
 
 
@@ -113,8 +113,6 @@ class LearnedGuards:
 
 def _read(path: Path) -> Learned:
     try:
-        return Learned.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return Learned.model_validate(read_yaml(path))
     except ValidationError as error:
         raise Problem(f"{path}: {explain(error)}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Problem(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None

@@ -12,34 +12,22 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-from jinja2 import Environment, StrictUndefined, TemplateError
-from jinja2.meta import find_undeclared_variables
 from pydantic import ValidationError
 
+from config.files import explain, read_mapping, short
 from config.graph_files import extended, load_graph_schema
 from config.guard_files import load_guards
 from config.guarding import Guard
 from config.schema import AgentConfig, AgentFile, Problem
+from config.templates import read_instructions, read_prompt
 from config.wording import Wording, WordingFile, together
 
 SHIPPED = Path(__file__).parent
-PROMPT_VERSION = 2
 ENVIRONMENT = {
     "LONGHAUL_MODEL": "model.name",
     "LONGHAUL_MAX_MODEL_CALLS": "limits.phase.model_calls",
 }
 """Keys that an environment variable of the worker overrides."""
-OFFERED = frozenset(
-    {
-        *("agent", "description", "number", "kind", "name", "bootstrap", "issue", "instructions"),
-        *("forked", "min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
-        *("archive_name", "archive", "deferred", "scope", "away", "traces", "experience"),
-    }
-)
-"""Names that templates may use (`activities.orientation`)."""
-_FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
-_templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
 
 
 def agent_names(folder: Path = SHIPPED) -> list[str]:
@@ -81,8 +69,8 @@ def load_agent(
         **checked.model_dump(),
         name=name,
         rules=_rules(checked.guards, guards, source),
-        templates={role: _prompt(folder / "prompts" / file) for role, file in roles.items()},
-        instructions_template=_instructions(name, folder),
+        templates={role: read_prompt(folder / "prompts" / file) for role, file in roles.items()},
+        instructions_template=read_instructions(folder / "agents" / name / "instructions.md"),
         wording=_wording(folder / "phrases"),
         graph_schema=extended(
             load_graph_schema(folder / "graph" / "schema.yaml"), checked.graph, source
@@ -118,7 +106,7 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
     checked = _validated(merged, given, Path(config.name))
     before, roles = config.prompt_files, checked.prompt_files
     templates = {
-        role: _prompt(folder / "prompts" / file)
+        role: read_prompt(folder / "prompts" / file)
         for role, file in roles.items()
         if file != before.get(role)
     }
@@ -150,45 +138,23 @@ def _above(key: str, other: str) -> bool:
     return f"{other}.".startswith(f"{key}.")
 
 
-def render(template: str, /, **values: object) -> str:
-    """Fill a template; an undefined name is a Problem."""
-    try:
-        return _templates.from_string(template).render(**values)
-    except TemplateError as error:
-        raise Problem(f"template: {error}") from None
-
-
-def explain(error: ValidationError) -> str:
-    """A validation error in one line: key, what was found, what was expected."""
-    return "; ".join(
-        f"{'.'.join(map(str, item['loc'])) or 'the whole'}: {item['msg'].lower()}"
-        + (f", found {_short(item['input'])}" if item["type"] != "missing" else "")
-        for item in error.errors()[:5]
-    )
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _merged(name: str, folder: Path, seen: list[str]) -> tuple[dict[str, Any], Path, list[str]]:
     """The agent's file over all that it extends; the file; the agents, the nearest first."""
     path = folder / "agents" / name / "agent.yaml"
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name) or not path.is_file():
         known = ", ".join(agent_names(folder))
-        raise Problem(f"agent {_short(name)} is not known; the agents are {known}")
+        raise Problem(f"agent {short(name)} is not known; the agents are {known}")
     if name in seen:
         raise Problem(f"{path}: extends: circle {' -> '.join([*seen, name])}")
-    own = _yaml(path)
+    own = read_mapping(path)
     parent = own.pop("extends", None)
     above: list[str] = []
     if parent is None:
-        base = _yaml(folder / "defaults.yaml")
+        base = read_mapping(folder / "defaults.yaml")
     elif isinstance(parent, str):
         base, _, above = _merged(parent, folder, [*seen, name])
     else:
-        raise Problem(f"{path}: extends: expected the name of an agent, found {_short(parent)}")
+        raise Problem(f"{path}: extends: expected the name of an agent, found {short(parent)}")
     return _merge(base, own), path, [name, *above]
 
 
@@ -234,69 +200,11 @@ def _set(merged: dict[str, Any], dotted: str, value: object) -> None:
     section[last] = value
 
 
-def _yaml(path: Path) -> dict[str, Any]:
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise Problem(f"{path}: the file is missing") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Problem(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise Problem(f"{path}: expected keys and values, found {_short(content)}")
-    return content
-
-
 def _wording(folder: Path) -> Wording:
     files = []
     for path in sorted(folder.glob("*.yaml")):
         try:
-            files.append(WordingFile.model_validate(_yaml(path)))
+            files.append(WordingFile.model_validate(read_mapping(path)))
         except ValidationError as error:
             raise Problem(f"{path}: {explain(error)}") from None
     return together(files)
-
-
-def _prompt(path: Path) -> str:
-    if not path.is_file():
-        raise Problem(f"{path}: prompt template is missing")
-    text = _text(path)
-    match = _FRONT_MATTER.match(text)
-    try:
-        header = yaml.safe_load(match.group(1)) if match else None
-    except yaml.YAMLError as error:
-        told = " ".join(str(error).split())
-        raise Problem(f"{path}: the front matter is not valid YAML: {told}") from None
-    version = header.get("version") if isinstance(header, dict) else None
-    if version != PROMPT_VERSION:
-        raise Problem(
-            f"{path}: version: expected {PROMPT_VERSION} in the front matter, found {version!r}"
-        )
-    return _checked(path, text[match.end() :] if match else text)
-
-
-def _instructions(name: str, folder: Path) -> str:
-    path = folder / "agents" / name / "instructions.md"
-    return _checked(path, _text(path)) if path.is_file() else "{{ instructions }}\n"
-
-
-def _checked(path: Path, template: str) -> str:
-    """The template, if it parses and names only what some template is given."""
-    try:
-        unknown = find_undeclared_variables(_templates.parse(template)) - OFFERED
-    except TemplateError as error:
-        raise Problem(f"{path}: template: {error}") from None
-    if unknown:
-        raise Problem(
-            f"{path}: template: {', '.join(sorted(unknown))} is not offered; the names are "
-            f"{', '.join(sorted(OFFERED))}"
-        )
-    return template
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise Problem(f"{path}: not UTF-8 text ({error.reason})") from None

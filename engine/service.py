@@ -20,8 +20,16 @@ if TYPE_CHECKING:
 GRACE = timedelta(seconds=10)
 """How long running steps may take to end once a shutdown began."""
 
-THREADS = 64
-"""Steps that one worker runs at a time; each regular or local activity holds a thread."""
+SLOTS = 1000
+"""Regular activities of one worker at a time: nearly all of them wait for a model. One that does
+not wait holds a thread, of which there are no more than are needed."""
+
+TASKS = 20
+"""Workflow tasks at a time. They share one interpreter: more of them would only each take longer,
+and those of many jobs that start at once longer than the server waits."""
+
+LOCAL_SLOTS = 64
+"""File tools at a time; they are over in milliseconds."""
 
 
 def build_worker(
@@ -32,7 +40,7 @@ def build_worker(
     workflows: Sequence[type] | None = None,
     activities: Sequence[Callable[..., Any]] | None = None,
     max_cached_workflows: int = 1000,
-    threads: int = THREADS,
+    slots: int = SLOTS,
     grace: timedelta = GRACE,
 ) -> Worker:
     """A worker that serves jobs. Run it with `async with` or `await worker.run()`.
@@ -45,7 +53,7 @@ def build_worker(
         activities: None takes all of ours.
         max_cached_workflows: Should exceed the jobs in flight on this worker: an evicted job is
             replayed at its next step, which costs 7 to 9 times as much.
-        threads: How many steps run at a time.
+        slots: How many regular activities run at a time.
         grace: How long running steps may take to end once a shutdown began.
     """
     if activities is None:
@@ -57,9 +65,10 @@ def build_worker(
         task_queue=task_queue or default_task_queue(),
         workflows=job_workflows() if workflows is None else workflows,
         activities=activities,
-        activity_executor=ThreadPoolExecutor(threads, thread_name_prefix="step"),
-        max_concurrent_activities=threads,
-        max_concurrent_local_activities=threads,
+        activity_executor=ThreadPoolExecutor(slots + LOCAL_SLOTS, thread_name_prefix="step"),
+        max_concurrent_workflow_tasks=TASKS,
+        max_concurrent_activities=slots,
+        max_concurrent_local_activities=LOCAL_SLOTS,
         workflow_runner=runner(),
         max_cached_workflows=max_cached_workflows,
         # After a kill, a job's next workflow task waits this long for the dead worker.

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError
 
 from protocol.payloads import Refused, check_unsealed, read
 from protocol.project import (
@@ -35,12 +35,13 @@ from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS
 from workflows.moves import Assign, End, Park, Wait, begin, problems, shortened
 from workflows.parking import StepFailed
-from workflows.project_standing import CancelAsked, Standing
+from workflows.project_standing import ProjectStanding
 from workflows.project_steps import Child, outcome
+from workflows.standing import is_cancelled, to_its_end
 
 
 @workflow.defn(name="Project")
-class Project(Standing):
+class Project(ProjectStanding):
     """Runs several agents on one piece of work. Input: {"form": "…", "instructions": "…"}."""
 
     def __init__(self) -> None:
@@ -53,18 +54,7 @@ class Project(Standing):
         """From start to result; see the module."""
         self._project = await self._begin(start)
         self._form = FORMS[self._project.start.form]
-        try:
-            while (result := self._project.result) is None:
-                await self._advance()
-            return result.model_dump()
-        except CancelAsked as asked:
-            await self._cancelled(str(asked), by_signal=True)
-            raise asyncio.CancelledError from None
-        except BaseException as error:
-            if not is_cancelled_exception(error):
-                raise
-            await self._cancelled("cancelled through Temporal", by_signal=False)
-            raise
+        return await self._until_result(self._project)
 
     @workflow.query(description="What `starter.py show --json` prints.")
     def status(self) -> dict[str, Any]:
@@ -91,11 +81,8 @@ class Project(Standing):
         self._news = True
 
     async def _begin(self, start: tuple[Any, ...]) -> ProjectRecord:
-        if workflow.info().continued_run_id:
-            project = ProjectRecord.model_validate(start[0])
-            self._inbox.letters[:0] = project.inbox
-            self._inbox.notices[:0] = project.notices
-            return project
+        if (taken_over := self._taken_over(ProjectRecord, start)) is not None:
+            return taken_over
         check_unsealed(start)
         try:
             asked = read(ProjectStart, start[0] if len(start) == 1 else start, "start")
@@ -294,11 +281,7 @@ class Project(Standing):
     async def _close(self, status: Any, reason: str = "", *, cancel: bool = False) -> None:
         project = self._project
         result = self._result(status, reason)
-        finishing = asyncio.create_task(self._steps.finish(project, result, cancel=cancel))
-        # The cancellation that it asks for may arrive before it ends, and must not end it.
-        with suppress(asyncio.CancelledError):
-            await asyncio.shield(finishing)
-        made = await finishing
+        made = await to_its_end(self._steps.finish(project, result, cancel=cancel))
         result.commit = project.head = made.commit
         project.result = result
 
@@ -340,7 +323,7 @@ class Project(Standing):
             self._inbox.notice(f"the result is not written: {failed.message}")
         self._show(project)
         if by_signal:
-            await workflow.wait_condition(lambda: workflow.cancellation_reason() is not None)
+            await workflow.wait_condition(is_cancelled)
 
 
 def _state(unit: Unit) -> str:

@@ -7,24 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey
 
 from protocol.payloads import read_project_signal
 from protocol.project import ProjectRecord
 from protocol.record import Letter
 from workflows import parking, project_status, shares
 from workflows.project_steps import ProjectSteps
-from workflows.signals import Signals
+from workflows.standing import CancelAsked, Standing, is_cancelled
 
 BY_REASON = {"answer": "clarification", "approve": "approval", "deny": "approval"}
 """Signals that find the child they are for by what it waits for."""
 
 
-class CancelAsked(Exception):
-    """A person sent the signal `cancel`."""
-
-
-class Standing(Signals):
+class ProjectStanding(Standing):
     """A project between its moves."""
 
     _project: ProjectRecord
@@ -33,7 +28,6 @@ class Standing(Signals):
         super().__init__(read_project_signal)
         self._steps = ProjectSteps()
         self._news = False
-        self._shown: tuple[dict[str, str], dict[str, str]] = ({}, {})
 
     async def _attend(self) -> None:
         """Open the letters; stand still while the project waits for a person."""
@@ -43,7 +37,7 @@ class Standing(Signals):
                 letter = self._inbox.letters[0]
                 await self._obey(letter)
                 self._inbox.letters.remove(letter)
-            if workflow.cancellation_reason() is not None:
+            if is_cancelled():
                 raise asyncio.CancelledError
             if project.waiting is None:
                 return
@@ -137,19 +131,10 @@ class Standing(Signals):
         """
         project = self._project
         if self._too_long and not project.running and project.result is None:
-            project.inbox, project.notices = self._inbox.letters, self._inbox.notices
-            workflow.continue_as_new(args=[project.model_dump(mode="json", exclude_defaults=True)])
+            self._hand_over(project)
 
     def _show(self, project: ProjectRecord) -> None:
-        """Keep Temporal Web current; memo and attributes only when they change."""
         project.refusals += self._inbox.refused
         self._inbox.refused = 0
-        workflow.set_current_details(project_status.details(project, self._inbox.notices))
-        memo, attributes = project_status.memo(project), project_status.attributes(project)
-        if memo != self._shown[0]:
-            workflow.upsert_memo(memo)
-        if attributes != self._shown[1]:
-            workflow.upsert_search_attributes(
-                [SearchAttributeKey.for_keyword(k).value_set(v) for k, v in attributes.items()]
-            )
-        self._shown = (memo, attributes)
+        details = project_status.details(project, self._inbox.notices)
+        self._display(details, project_status.memo(project), project_status.attributes(project))

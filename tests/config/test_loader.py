@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from config.loader import SHIPPED, agent_names, amend, load_agent, render
+from config.loader import SHIPPED, agent_names, amend, load_agent
 from config.schema import AgentFile, Problem, describe
+from config.templates import render
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_every_shipped_agent_loads(folder: Path) -> None:
         ("tools: []", "tools: list should have at least 1"),
         ("todos: {final: []}", "todos.final"),
         ("a: [", "not valid YAML"),
-        (b"\xff\xfe\xfa", "not valid YAML"),
+        (b"\xff\xfe\xfa", "not UTF-8 text"),
         ("- a", "expected keys and values"),
         ("extends: [a]", "extends: expected the name of an agent"),
         ("extends: mine", "extends: circle mine -> mine"),

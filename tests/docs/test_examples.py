@@ -23,7 +23,8 @@ from activities.catalogue import all_activities
 from activities.checkpoints import Root
 from activities.rehearsal import RehearsalTransport, rehearse
 from activities.tools import REGISTRY, select
-from config.loader import SHIPPED, load_agent, render
+from config.loader import SHIPPED, load_agent
+from config.templates import render
 from engine.development import find_binary, server
 from engine.service import build_worker
 from tests.activities.standing import Standing

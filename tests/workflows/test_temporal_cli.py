@@ -111,9 +111,11 @@ async def test_a_question_is_read_and_answered_with_plain_json(jobs: Jobs) -> No
         await temporal(asking, "signal", "-w", handle.id, "--name", "answer", "--input", text)
         status = await asking.until(handle, waiting_for="approval")
         # They are set a moment after the state that a query sees.
-        await asyncio.sleep(1)
-        details = await _current_details(asking, handle.id)
-        for part in ("Waiting: approval", f"approve {handle.id}", "      new: notes/here.md"):
+        async with asyncio.timeout(20):
+            while "Waiting: approval" not in details:
+                await asyncio.sleep(0.1)
+                details = await _current_details(asking, handle.id)
+        for part in (f"approve {handle.id}", "      new: notes/here.md"):
             assert part in details
         approval = json.dumps({"id": status["approval"]["id"]})
         await temporal(asking, "signal", "-w", handle.id, "--name", "approve", "--input", approval)

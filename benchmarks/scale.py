@@ -1,0 +1,203 @@
+"""`python -m benchmarks.scale`: many jobs in flight on one worker process.
+
+Two questions. Does a worker keep up with so many jobs whose model takes its time, and what does it
+need for that? And with a model that takes none, how many steps a second does it get through,
+against the bare engine at the same concurrency?
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.checkpoints import Root
+from activities.rehearsal import ZeroCost
+from benchmarks.bare import Bare, nothing, nothing_local
+from benchmarks.runs import serving
+from engine.development import server
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    options.add_argument("--jobs", type=int, default=500, help="jobs in flight")
+    options.add_argument("--latency", type=float, default=15.0, help="seconds a model call takes")
+    options.add_argument("--window", type=float, default=60.0, help="seconds that are measured")
+    options.add_argument("--busy", type=int, default=50, help="jobs side by side without latency")
+    options.add_argument("--json", type=Path, help="write the figures to this file")
+    asked = options.parse_args()
+    figures = asyncio.run(measure(asked))
+    show(figures)
+    if asked.json:
+        asked.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+async def measure(asked: argparse.Namespace) -> dict[str, Any]:
+    """The figures, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with server(ui=False) as temporal:
+            busy = await _busy(temporal.client, Path(folder) / "busy", asked.busy)
+        async with server(ui=False) as temporal:
+            waiting = await _waiting(
+                temporal.client, temporal.address, Path(folder), asked.jobs, asked.latency,
+                asked.window,
+            )  # fmt: skip
+    return {"jobs": asked.jobs, "latency": asked.latency, "busy": asked.busy} | waiting | busy
+
+
+async def _waiting(
+    temporal: Client, address: str, folder: Path, jobs: int, latency: float, window: float
+) -> dict[str, float]:
+    """`jobs` jobs whose model calls take `latency` seconds, on one worker process."""
+    calls = folder / "calls"
+    calls.touch()
+    queue = f"scale-{uuid.uuid4().hex[:8]}"
+    model = ["-m", "activities.rehearsal.server", "--steps", "1000", "--calls-log", str(calls)]
+    async with _process([*model, "--delay", str(latency)], {}) as (_, said):
+        worker = {
+            "TEMPORAL_ADDRESS": address,
+            "LONGHAUL_TASK_QUEUE": queue,
+            "LONGHAUL_WORKSPACES": str(folder / "root"),
+            "OPENAI_BASE_URL": said.split()[-1],
+            "OPENAI_API_KEY": "none",
+        }
+        async with _process(["worker.py"], worker) as (serving_jobs, _):
+            begun = time.monotonic()
+            for n in range(jobs):
+                await temporal.start_workflow("Job", _start(), id=f"{queue}-{n}", task_queue=queue)
+            started = time.monotonic() - begun
+            # Each is past its preparation once it was asked for the third time.
+            while (made := _lines(calls)) < 3 * jobs:
+                print(f"{made} model calls, {time.monotonic() - begun:.0f} s", file=sys.stderr)
+                await asyncio.sleep(5)
+            before = (time.monotonic(), _lines(calls), _cpu(serving_jobs))
+            await asyncio.sleep(window)
+            after = (time.monotonic(), _lines(calls), _cpu(serving_jobs))
+            memory = _megabytes(serving_jobs)
+    seconds = after[0] - before[0]
+    rate = (after[1] - before[1]) / seconds
+    return {
+        "start_seconds": started,
+        "calls_a_second": rate,
+        "share_of_possible": rate * latency / jobs,
+        "late_seconds": jobs / rate - latency,
+        "cpu_ms_a_step": 1000 * (after[2] - before[2]) / (after[1] - before[1]),
+        "cores": (after[2] - before[2]) / seconds,
+        "megabytes": memory,
+    }
+
+
+async def _busy(temporal: Client, folder: Path, jobs: int, steps: int = 40) -> dict[str, float]:
+    """Steps a second of `jobs` jobs and of as many bare workflows, both in this process."""
+    queue = f"bare-{uuid.uuid4().hex[:8]}"
+    root = Root.open(folder, create=True)
+    async with Worker(
+        temporal, task_queue=queue, workflows=[Bare], activities=[nothing, nothing_local]
+    ):
+        begun = time.monotonic()
+        await asyncio.gather(
+            *(
+                temporal.execute_workflow(
+                    Bare.run, args=[steps, False], id=f"{queue}-{n}", task_queue=queue
+                )
+                for n in range(jobs)
+            )
+        )
+        engine = jobs * steps / (time.monotonic() - begun)
+    async with serving(temporal, root, ZeroCost(steps=steps)) as (queue, _):
+        begun = time.monotonic()
+        await asyncio.gather(
+            *(
+                temporal.execute_workflow("Job", _start(), id=f"{queue}-{n}", task_queue=queue)
+                for n in range(jobs)
+            )
+        )
+        ours = jobs * steps / (time.monotonic() - begun)
+    return {"bare_steps_a_second": engine, "steps_a_second": ours, "throughput": ours / engine}
+
+
+def _start() -> dict[str, Any]:
+    return {
+        "agent": "generalist",
+        "instructions": "Keep a log.",
+        "set": {"limits.phase.model_calls": 1050, "stuck.no_todo.then": 1100},
+    }
+
+
+@asynccontextmanager
+async def _process(
+    arguments: list[str], environment: dict[str, str]
+) -> AsyncIterator[tuple[int, str]]:
+    """A Python process of this repository: its id, and the first line it wrote."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, cwd=REPOSITORY, env=os.environ | environment,
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout
+    try:
+        said = await process.stdout.readline()
+        if not said:
+            raise SystemExit(f"error: {arguments} ended before it was ready")
+        yield process.pid, said.decode()
+    finally:
+        process.kill()
+        await process.wait()
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def _cpu(process: int) -> float:
+    """Seconds of processor time so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def _megabytes(process: int) -> float:
+    """Resident memory."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def show(figures: dict[str, Any]) -> None:
+    """The table."""
+    latency, jobs, busy = figures["latency"], figures["jobs"], figures["busy"]
+    table = Table(title=f"{jobs} jobs, {latency:g} s a model call, one worker process")
+    table.add_column()
+    table.add_column(justify="right")
+    for title, text in (
+        ("model calls a second", f"{figures['calls_a_second']:.1f}"),
+        ("  of what the latency allows", f"{figures['share_of_possible']:.0%}"),
+        ("a step beyond its model call, s", f"{figures['late_seconds']:.2f}"),
+        ("processor time of the worker a step, ms", f"{figures['cpu_ms_a_step']:.1f}"),
+        ("  cores in use", f"{figures['cores']:.2f}"),
+        ("memory of the worker, MB", f"{figures['megabytes']:.0f}"),
+        ("seconds to start them all", f"{figures['start_seconds']:.1f}"),
+        (f"{busy} jobs, no latency: steps a second", f"{figures['steps_a_second']:.0f}"),
+        ("  bare engine", f"{figures['bare_steps_a_second']:.0f}"),
+        ("  ratio", f"{figures['throughput']:.2f}"),
+    ):
+        table.add_row(title, text)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

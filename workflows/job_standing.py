@@ -1,0 +1,212 @@
+"""How a job stands: what people send to it, what keeps it waiting, what it shows."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError, is_cancelled_exception
+
+from protocol.course import Course
+from protocol.record import JobRecord, Letter, Waiting
+from workflows import guards, parking, questions, status, traces
+from workflows.parking import StepFailed
+from workflows.phase_loop import PhaseLoop
+from workflows.standing import CancelAsked, Standing, is_cancelled
+from workflows.steps import Steps
+
+
+class JobStanding(Standing):
+    """A job between its steps."""
+
+    _job: JobRecord
+    _loop: PhaseLoop
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps = Steps()
+        self._told = ""
+
+    async def _attend(self) -> None:
+        """Open the letters; stand still while the job waits for a person."""
+        job = self._job
+        while True:
+            while self._inbox.letters:
+                letter = self._inbox.letters[0]
+                try:
+                    await self._obey(letter)
+                except StepFailed as failed:
+                    self._inbox.refuse(f"signal {letter.signal}: {failed.message}")
+                    if failed.kind == "CheckpointMissing":
+                        await self._trouble(failed)
+                self._inbox.letters.remove(letter)
+            if is_cancelled():
+                # It arrived while an activity was under way that finished all the same.
+                raise asyncio.CancelledError
+            if job.waiting is None or job.waiting.trying:
+                return
+            self._show(job)
+            await self._tell_project()
+            self._continue_as_new_if_due()
+            await self._wait_for_letters()
+
+    async def _wait_for_letters(self) -> None:
+        """Wait for people, but for the answer to a question only so long."""
+        job = self._job
+        left = questions.time_left(job, workflow.time())
+        try:
+            await workflow.wait_condition(
+                lambda: bool(self._inbox.letters or self._inbox.refused), timeout=left
+            )
+        except TimeoutError:
+            if not self._inbox.letters:
+                self._inbox.notice(questions.time_out(job))
+        job.clock = workflow.now().timestamp()
+        self._steps.may_continue_as_new = True
+
+    async def _obey(self, letter: Letter) -> None:
+        job = self._job
+        if letter.signal == "cancel":
+            raise CancelAsked(letter.payload.get("reason") or "cancelled by a person")
+        if letter.signal == "rewind":
+            await self._rewind_asked_by_person(letter.payload)
+        elif letter.signal == "pause":
+            try:
+                # Before the job shows as paused: what is edited from then on is taken in.
+                await self._steps.show_folder(job)
+            finally:
+                job.waiting = parking.PAUSED
+        elif letter.signal == "limit":
+            if refusal := self._loop.limit(letter.payload):
+                self._inbox.refuse(f"signal limit: {refusal}")
+        elif letter.signal in questions.SIGNALS:
+            if why := questions.take(job, letter):
+                self._inbox.refuse(why)
+        elif letter.signal == "bypass":
+            if refusal := guards.bypass(job, letter.payload):
+                self._inbox.refuse(f"signal bypass: {refusal}")
+            else:
+                self._inbox.notice(f"bypass of {letter.payload['guard']} once")
+        elif job.waiting is None:
+            self._inbox.refuse("signal resume: the job is not waiting")
+        elif job.waiting.reason in ("clarification", "approval"):
+            self._inbox.refuse(f"signal resume: the job waits for a person. {job.waiting.remedy}")
+        else:
+            await self._resume(job.waiting)
+
+    async def _rewind_asked_by_person(self, payload: dict[str, Any]) -> None:
+        job, phase = self._job, payload.get("phase")
+        if phase is not None and phase not in job.phases:
+            self._inbox.refuse(
+                f"signal rewind: there is no phase {phase}; the phases are {min(job.phases)} to "
+                f"{job.last_phase}"
+            )
+            return
+        details: dict[str, Any] = {"outcome": "rewound", "issue": payload["issue"]}
+        if phase is not None:
+            details["restore"] = job.phases[phase]
+            details["restore_files"] = payload.get("restore_files", True)
+        happened = f"A person took phase {job.state.phase.number} back"
+        traces.note(
+            job, "correction", "person", "rewind", happened, what_was_correct=payload["issue"]
+        )
+        await self._loop.turn("rewind", **details)
+        job.waiting = None
+
+    async def _resume(self, waiting: Waiting) -> None:
+        job = self._job
+        if waiting.reason == "paused":
+            taken = await self._steps.take_folder(job)
+            job.move_to(taken.commit)
+            job.at = taken.at
+            job.state.take_items(taken.scope)
+            # The files may be others now: the call of job_complete goes through its gate again.
+            job.review = None
+            for note in taken.notes:
+                self._inbox.notice(note)
+        elif waiting.reason == "rewinds":
+            # A person's own rewinds may have gone beyond the limit.
+            job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
+        elif waiting.reason == "budget" and (still := self._loop.no_room()):
+            self._inbox.refuse(f"signal resume: {still.message} {still.remedy}")
+            return
+        elif waiting.reason in ("stuck", "review"):
+            job.course = Course()
+            job.sent_back = job.refused_completions = job.judged_no = 0
+        job.waiting = None
+
+    # Trouble
+
+    async def _trouble(self, failed: StepFailed) -> None:
+        """A step failed for good: go back if its checkpoint is lost, else wait for a person."""
+        job = self._job
+        if failed.kind == "Endpoint":
+            await self._try_again(failed)
+            return
+        if failed.kind != "CheckpointMissing":
+            waiting = parking.waiting_for(failed)
+            # Before the job shows as waiting, so that whoever looks finds it.
+            await self._steps.write_error(job, waiting)
+            job.waiting = waiting
+            return
+        try:
+            found = await self._steps.find_checkpoint(job)
+        except StepFailed as lost:
+            job.waiting = parking.waiting_for(lost)
+            return
+        self._inbox.notice(
+            f"checkpoint {job.commit[:12]} is lost; went back to {found.commit[:12]} "
+            f"(phase {found.state.phase.number}, step {found.state.step})"
+        )
+        job.recent = [commit for commit in job.recent if commit != job.commit]
+        job.move_to(found.commit)
+        job.at, job.state = found.at, found.state
+        for dropped in questions.drop(job):
+            self._inbox.notice(dropped)
+        job.calls, job.next_call, job.correction, job.review = [], 0, None, None
+        job.course, job.timer = Course(), None
+        job.context = job.compacted = 0
+
+    async def _try_again(self, failed: StepFailed) -> None:
+        """The endpoint has failed for long: say so, and let it be for a while."""
+        waiting = parking.trying(failed)
+        if self._job.waiting is None:
+            await self._steps.write_error(self._job, waiting)
+        self._job.waiting = waiting
+        self._show(self._job)
+        with suppress(asyncio.TimeoutError):
+            await workflow.wait_condition(lambda: bool(self._inbox.letters), timeout=failed.delay)
+        self._steps.may_continue_as_new = True
+
+    # What others see
+
+    def _show(self, job: JobRecord) -> None:
+        job.refusals += self._inbox.refused
+        self._inbox.refused = 0
+        details = status.details(job, self._inbox.notices)
+        self._display(details, status.memo(job), status.attributes(job))
+
+    async def _tell_project(self) -> None:
+        """Tell the project this job works for how it stands, when that has changed."""
+        job = self._job
+        told = status.report(job, workflow.info().workflow_id)
+        change = f"{told.status} {told.waiting} {told.message} {told.phase}"
+        if not job.project or change == self._told:
+            return
+        self._told = change
+        project: Any = workflow.get_external_workflow_handle(job.project)
+        try:
+            await asyncio.shield(project.signal("report", told.model_dump(mode="json")))
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            self._inbox.notice(f"project {job.project} could not be told: {error}")
+
+    def _continue_as_new_if_due(self) -> None:
+        """Begin a new run with the same state once the history is long."""
+        job = self._job
+        long = workflow.info().get_current_history_length() >= job.limits.history_events
+        if long and self._steps.may_continue_as_new and job.result is None:
+            self._hand_over(job)

@@ -1,0 +1,89 @@
+"""What a job and a project have in common: they go on until there is a result, or are cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey
+from temporalio.exceptions import is_cancelled_exception
+
+from protocol.project import ProjectRecord
+from protocol.record import JobRecord
+from workflows.signals import Signals
+
+T = TypeVar("T")
+Record = TypeVar("Record", JobRecord, ProjectRecord)
+
+
+class CancelAsked(Exception):
+    """A person sent the signal `cancel`."""
+
+
+class Standing(Signals):
+    """The frame around the moves: results, cancellation, new runs, what people see."""
+
+    _shown: tuple[dict[str, str], dict[str, str]] = ({}, {})
+
+    async def _advance(self) -> None:
+        """One move."""
+        raise NotImplementedError
+
+    async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
+        """Write down that it was cancelled; only the server can then close it so."""
+        raise NotImplementedError
+
+    async def _until_result(self, record: JobRecord | ProjectRecord) -> dict[str, Any]:
+        try:
+            while (result := record.result) is None:
+                await self._advance()
+            return result.model_dump()
+        except CancelAsked as asked:
+            await self._cancelled(str(asked), by_signal=True)
+            raise asyncio.CancelledError from None
+        except BaseException as error:
+            if not is_cancelled_exception(error):
+                raise
+            await self._cancelled("cancelled through Temporal", by_signal=False)
+            raise
+
+    def _taken_over(self, kind: type[Record], start: tuple[Any, ...]) -> Record | None:
+        """The record that the run before this one handed over; None in the first run."""
+        if not workflow.info().continued_run_id:
+            return None
+        record = kind.model_validate(start[0])
+        self._inbox.letters[:0] = record.inbox
+        self._inbox.notices[:0] = record.notices
+        return record
+
+    def _hand_over(self, record: JobRecord | ProjectRecord) -> None:
+        """Begin a new run with the same state."""
+        record.inbox, record.notices = self._inbox.letters, self._inbox.notices
+        workflow.continue_as_new(args=[record.model_dump(mode="json", exclude_defaults=True)])
+
+    def _display(self, details: str, memo: dict[str, str], attributes: dict[str, str]) -> None:
+        """Keep Temporal Web current; memo and attributes only when they change."""
+        workflow.set_current_details(details)
+        if memo != self._shown[0]:
+            workflow.upsert_memo(memo)
+        if attributes != self._shown[1]:
+            workflow.upsert_search_attributes(
+                [SearchAttributeKey.for_keyword(k).value_set(v) for k, v in attributes.items()]
+            )
+        self._shown = (memo, attributes)
+
+
+async def to_its_end(step: Coroutine[Any, Any, T]) -> T:
+    """Carry a step out although a cancellation may arrive before it ends."""
+    task = asyncio.create_task(step)
+    with suppress(asyncio.CancelledError):
+        await asyncio.shield(task)
+    return await task
+
+
+def is_cancelled() -> bool:
+    """Whether the server was asked to cancel this run."""
+    return workflow.cancellation_reason() is not None
