@@ -51,7 +51,7 @@ class Closing:
         if request.status == "completed":
             for todo in phase.todos:
                 todo.done = True
-        at_end(self._root, snapshot, request.status)
+        result.unresolved += at_end(self._root, snapshot, request.status)
         page = archive_page(snapshot, "closed", request.reason, result.summary)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         volatile = snapshot.config.shell.volatile

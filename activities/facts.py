@@ -37,8 +37,13 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
             snapshot = open_snapshot(root, request)
             checks = Checks(root, job_id(), snapshot.config)
             facts = read_facts(snapshot, request.call, checks)
-            if snapshot.call(request.call)["function"]["name"] == "job_complete":
-                facts.unstored = before_completion(root, snapshot)
+            called = snapshot.call(request.call)["function"]
+            if called["name"] == "job_complete":
+                entries = _arguments(called["name"], called["arguments"])[0].get("unresolved") or []
+                before_completion(root, snapshot, facts)
+                facts.unexplained_writes = [
+                    name for name in facts.unexplained_writes if not explained(name, name, entries)
+                ][:MAX_NAMED]
             return Facts(commit=request.commit, at=scheduled_at(), facts=facts)
 
     return gate_facts

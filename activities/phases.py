@@ -19,6 +19,7 @@ from activities.archive import archive_page, archive_phase, archive_question, wi
 from activities.checkpoints import Files, Root
 from activities.failures import may_pass, typed
 from activities.folder import settle
+from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
@@ -37,9 +38,11 @@ from config.schema import AgentConfig
 from protocol.endings import Transitioned, TransitionRequest
 from protocol.requests import Usage
 from protocol.scope import plan_items
-from protocol.state import Phase, Purpose, Todo
+from protocol.state import Phase, Purpose, Todo, one_line
 
 SUMMARY_SECONDS = 60
+ISSUE_CHARACTERS = 500
+"""Of an issue that goes into history."""
 STRATEGIC_NAMES: dict[Purpose, str] = {
     "bootstrap": "Understand and plan",
     "transition": "Take stock and plan ahead",
@@ -105,10 +108,11 @@ class Phases:
         page = archive_page(snapshot, request.outcome, issue, spoken.text if spoken else "")
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
         last_page = page.text
+        remarks: list[str] = []
         if request.restore is not None:
             _restore(snapshot, request.restore, with_files=request.restore_files)
             if request.restore_files:
-                after_rewind(self._root, snapshot)
+                remarks = after_rewind(self._root, snapshot)
         if request.purpose == "work":
             _take_scope(snapshot)
         snapshot.state.rewinds = request.rewinds
@@ -134,9 +138,11 @@ class Phases:
             commit=commit,
             at=at,
             state=snapshot.state.without_notes(),
+            issue=redact(one_line(issue, ISSUE_CHARACTERS)) if request.call is not None else "",
             usage=priced(spoken, snapshot.config) if spoken else Usage(),
             context=context_tokens(snapshot),
             moved_aside=moved[:20],
+            remarks=[redact(line)[:500] for line in remarks[:5]],
         )
 
     def _next_phase(self, snapshot: Snapshot, request: TransitionRequest) -> Phase:

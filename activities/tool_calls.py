@@ -28,7 +28,7 @@ from activities.tools import REGISTRY, Tool
 from activities.tools.context import ToolContext, no_heartbeat
 from activities.tools.equipment import toolbox
 from activities.tools.offering import not_found_yet
-from activities.tools.ownership import in_the_way, is_system, refusal
+from activities.tools.ownership import in_the_way, is_system, of_git, refusal
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
@@ -179,7 +179,11 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
         raise
     for change in diff(snapshot.files, context.files):
         why = refusal(change.path, state.phase.kind, entry.owns)
-        if why or (change.new and change.new.kind != "folder" and (why := in_the_way(change.path))):
+        if change.new and change.new.kind != "folder":
+            why = why or in_the_way(change.path)
+            if entry.group != "shell":
+                why = why or of_git(change.path)
+        if why:
             raise ToolError(why)
     outcome = guards.change(entry.name, arguments, context.files)
     if outcome.guard:

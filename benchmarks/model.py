@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -37,8 +38,11 @@ class ZeroCostTransport(httpx2.AsyncBaseTransport):
     def __init__(self, model: ZeroCost) -> None:
         self._model = model
         self.prefixes = Prefixes()
+        self.cpu: list[float] = []
+        """What this process had used at each request, in seconds."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.cpu.append(time.process_time())
         body = await request.aread()
         self.prefixes.add(body)
         answer = self._model(tail(body))
@@ -96,11 +100,11 @@ def common_prefix(one: bytes, other: bytes) -> int:
     return low
 
 
-def client(model: ZeroCost) -> tuple[AsyncOpenAI, Prefixes]:
+def client(model: ZeroCost) -> tuple[AsyncOpenAI, ZeroCostTransport]:
     """A real client whose endpoint is the zero-cost model in this process."""
     transport = ZeroCostTransport(model)
     http = httpx2.AsyncClient(transport=transport)
     made = AsyncOpenAI(
         base_url="http://benchmark/v1", api_key="none", max_retries=0, http_client=http
     )
-    return made, transport.prefixes
+    return made, transport

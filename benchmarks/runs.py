@@ -9,7 +9,9 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from temporalio.client import Client, WorkflowHandle, WorkflowHistory
@@ -20,7 +22,7 @@ from activities.checkpoints import Root, open_checkpoints
 from activities.rehearsal import ZeroCost
 from benchmarks.bare import Bare, nothing, nothing_local
 from benchmarks.histories import Steps, chain, steps
-from benchmarks.model import Prefixes, client
+from benchmarks.model import ZeroCostTransport, client
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import runner
 from engine.service import build_worker
@@ -40,10 +42,21 @@ class JobRun:
     unpacked_bytes: float
     """Disk a step within the phase, in the journal."""
     prefix: float
+    cpu: list[float]
+    """Milliseconds of this process from each request to the next."""
     megabytes: float
     """Largest memory of this process, which is server client and worker in one."""
     replay_seconds: float
     """Replay of the longest run: what a resume waits for."""
+
+    @property
+    def first_tenth_cpu(self) -> float:
+        """The median of the first steps; what begins and ends a run of the chain is left aside."""
+        return median(self.cpu[: max(1, len(self.cpu) // 10)])
+
+    @property
+    def last_tenth_cpu(self) -> float:
+        return median(self.cpu[-max(1, len(self.cpu) // 10) :])
 
 
 async def bare(temporal: Client, count: int, *, local: bool) -> Steps:
@@ -73,7 +86,7 @@ async def job(
         files: Fills the workspace's folder before the phase, while the job is paused.
         watched: Measure the disk within the phase, at the expense of the step times.
     """
-    async with serving(temporal, root, ZeroCost(steps=count)) as (queue, prefixes):
+    async with serving(temporal, root, ZeroCost(steps=count)) as (queue, model):
         start = {
             "agent": "generalist",
             "instructions": "Keep a log.",
@@ -109,7 +122,8 @@ async def job(
         runs=len(runs),
         store_bytes=_disk(checkpoints.path / "objects") / count,
         unpacked_bytes=unpacked,
-        prefix=prefixes.share,
+        prefix=model.prefixes.share,
+        cpu=[1000 * (after - before) for before, after in pairwise(model.cpu)],
         megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         replay_seconds=replayed,
     )
@@ -118,16 +132,16 @@ async def job(
 @asynccontextmanager
 async def serving(
     temporal: Client, root: Root, model: ZeroCost
-) -> AsyncIterator[tuple[str, Prefixes]]:
+) -> AsyncIterator[tuple[str, ZeroCostTransport]]:
     queue = f"job-{uuid.uuid4().hex[:8]}"
-    openai, prefixes = client(model)
+    openai, transport = client(model)
     async with build_worker(
         temporal,
         root=root,
         task_queue=queue,
         activities=all_activities(root, connect=lambda _: openai),
     ):
-        yield queue, prefixes
+        yield queue, transport
 
 
 async def _until(handle: Handle, wanted: Callable[[dict[str, Any]], bool]) -> None:

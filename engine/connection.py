@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
 from temporalio.runtime import Runtime
 
+from activities.guards.known import without_credentials
 from engine.codec import BadKeys, data_converter
 from engine.otel import switch
 
@@ -103,10 +103,8 @@ def ui_link(job_id: str, namespace: str = "default", *, base: str | None = None)
 def describe_endpoint() -> str:
     """Which model endpoint a worker of this environment uses, for messages. Never the key."""
     if base := os.environ.get("OPENAI_BASE_URL"):
-        parts = urlsplit(base)
         # Some endpoints take credentials in the address; those are not for messages.
-        netloc = parts.netloc.rpartition("@")[2]
-        return parts._replace(netloc=netloc, query="", fragment="").geturl()
+        return without_credentials(base)
     if os.environ.get("OPENAI_API_KEY"):
         return "https://api.openai.com/v1"
     return "rehearsal model"

@@ -51,6 +51,10 @@ class GateFacts(Data):
     arguments_error: str | None = None
     unstored: list[str] = Field(default_factory=list)
     """Why shared stores lack something that this job wrote or decided; the first few reasons."""
+    refused_writes: list[str] = Field(default_factory=list)
+    """Deferred writes that their store refuses now that it answers, with why; the first few."""
+    unexplained_writes: list[str] = Field(default_factory=list)
+    """What those are about for which no entry of `unresolved` gives a reason; the first few."""
 
 
 class FactsRequest(At):
@@ -70,6 +74,8 @@ class EndingRequest(At):
 
 class Ending(Moved, Guarded):
     refusal: str = ""
+    stopped: bool = False
+    """Whether it was a hook of the job's end that refused."""
 
 
 class Facts(Moved):
@@ -101,6 +107,8 @@ class Transitioned(Moved):
     """Tokens of the next request."""
     moved_aside: list[str] = Field(default_factory=list)
     """Files of a person that were in the projection's way, now in lost+found."""
+    remarks: list[str] = Field(default_factory=list)
+    """What people should know of it, such as writes to a store that are lost."""
 
 
 class CloseRequest(At):

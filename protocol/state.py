@@ -130,6 +130,8 @@ class Deferred(Data):
     """Idempotency key of the call that it belongs to."""
     at: int
     """When that call was scheduled, epoch milliseconds."""
+    about: str = ""
+    """What it writes of: the name of a requirement."""
     data: dict[str, Any] = Field(default_factory=dict)
 
 

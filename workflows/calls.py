@@ -284,7 +284,7 @@ class Calls:
         for line in guards.heed(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
         if ending.refusal:
-            job.stop_hook_active = "job_complete" in points
+            job.stop_hook_active = ending.stopped
             await self._run(call, route, ending.refusal)
         return bool(ending.refusal)
 

@@ -127,13 +127,13 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
             "then call job_complete again."
         )
     open_items = state.open_items
-    if not facts.plan_open and not open_items:
+    if not (facts.plan_open or open_items or facts.refused_writes):
         return None
     if not rewinds:
         return Refusal(f"{_left(facts, open_items)} {DO_THE_WORK} {GIVING_UP}")
-    if facts.unexplained_phases or facts.unexplained_items:
+    if facts.unexplained_phases or facts.unexplained_items or facts.unexplained_writes:
         named = [label[:60] for label in facts.unexplained_phases[:MOST_OPEN]]
-        named += facts.unexplained_items
+        named += facts.unexplained_items + facts.unexplained_writes
         return Refusal(
             f"{_left(facts, open_items)} {DO_THE_WORK} What cannot be done needs an entry of its "
             f"own in `unresolved`, with its id and the reason: {'; '.join(named)}."
@@ -149,6 +149,9 @@ def _left(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     if items:
         named = "; ".join(_named(items))
         told.append(f"{len(items)} scope item{'s are' if len(items) > 1 else ' is'} open: {named}")
+    if refused := facts.refused_writes:
+        listed = "; ".join(why.rstrip(".") for why in refused)
+        told.append(f"writes that were deferred are refused by their store: {listed}")
     return f"{', and '.join(told)}."
 
 

@@ -216,6 +216,8 @@ class PhaseLoop(Judging):
         job.stop_hook_active = False
         for path in turned.moved_aside:
             self.notice(f"moved to lost+found: {path}")
+        for remark in turned.remarks:
+            self.notice(remark)
 
     def _note_outcome(self, ended: Phase, request: TransitionRequest, issue: str) -> None:
         """Note a failed attempt, and one that succeeds after it."""

@@ -57,10 +57,11 @@ def _judge(root: Root, request: EndingRequest) -> Ending:
         outcome = guards.stop(
             active=request.stop_hook_active, subagent="subagent_end" in request.points
         )
+        ending.stopped = bool(outcome.denied)
     if not outcome.guard:
         outcome = guards.also(_verifiers(root, snapshot, request))
     told = guards.report(outcome).model_dump(exclude_unset=True)
-    ending = Ending(commit=request.commit, at=scheduled_at(), **told)
+    ending = ending.model_copy(update=told)
     if outcome.denied:
         ending.refusal = redact(f"Refused by {outcome.guard}: {outcome.denied}")[:2000]
     return ending

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 HIDDEN = "[redacted]"
 SHORTEST = 8
@@ -35,6 +35,13 @@ def hide(text: str) -> str:
         if value in text:
             text = text.replace(value, HIDDEN)
     return text
+
+
+def without_credentials(address: str) -> str:
+    """An address as it may be told and kept: without user, password, query and fragment."""
+    parts = urlsplit(address)
+    netloc = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=netloc, query="", fragment="").geturl()
 
 
 def _values() -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from activities.guards.known import credential
+from activities.guards.known import credential, without_credentials
 from config.schema import Embeddings
 
 NONE = (
@@ -55,7 +55,7 @@ class EndpointEmbedder:
             raise EmbeddingsFailed(
                 f"the environment variable {settings.api_key_variable} is not set in the worker"
             )
-        self.name = f"{settings.model} {base_url or ''}"
+        self.name = f"{settings.model} {without_credentials(base_url or '')}"
         self._model = settings.model
         self._client = _client(base_url, key or "none")
 

@@ -72,7 +72,23 @@ def flush(writer: Writer, store: StoreName | None = None) -> list[str]:
     Raises:
         StoreAway: a store still does not answer; what was not made stays deferred.
     """
+    remarks, refused = attempt(writer, store)
+    writer.state.deferred = [
+        each for each in writer.state.deferred if all(each is not entry for entry, _ in refused)
+    ]
+    return [*remarks, *(f"A deferred write was dropped: {why}" for _, why in refused)]
+
+
+def attempt(
+    writer: Writer, store: StoreName | None = None
+) -> tuple[list[str], list[tuple[Deferred, str]]]:
+    """The same, but what a store refuses stays deferred; answers also with that, and why.
+
+    Raises:
+        StoreAway: a store still does not answer; what was not made or was refused stays deferred.
+    """
     remarks: list[str] = []
+    refused: list[tuple[Deferred, str]] = []
     away: dict[StoreName, StoreAway] = {}
     for entry in list(writer.state.deferred):
         where = _STORES[entry.kind]
@@ -81,14 +97,15 @@ def flush(writer: Writer, store: StoreName | None = None) -> list[str]:
         try:
             remarks += _MAKERS[entry.kind](writer, entry)
         except StoreRefuses as refusal:
-            remarks.append(f"A deferred write was dropped: {refusal}")
+            refused.append((entry, str(refusal)))
+            continue
         except StoreAway as error:
             away[where] = error
             continue
         writer.state.deferred = [each for each in writer.state.deferred if each is not entry]
     for problem in away.values():
         raise problem
-    return remarks
+    return remarks, refused
 
 
 def write(writer: Writer, entry: Deferred) -> list[str]:

@@ -13,7 +13,9 @@ from activities.stores import workspace
 from activities.stores.away import StoreAway
 from activities.stores.deferring import Writer, flush
 from activities.tools import select
-from protocol.endings import Outcome
+from protocol.endings import GateFacts, Outcome
+
+MOST_NAMED = 10
 
 
 def _has(snapshot: Snapshot, tool: str) -> bool:
@@ -26,36 +28,46 @@ def _writer(root: Root, snapshot: Snapshot) -> Writer:
     return Writer(root, call, snapshot.files, snapshot.state, snapshot.config)
 
 
-def after_rewind(root: Root, snapshot: Snapshot) -> None:
-    """Withdraw what a rewind took out of the workspace, and put back what it brought back."""
-    if _has(snapshot, "add_requirement"):
-        workspace.bring_up(_writer(root, snapshot))
+def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
+    """Withdraw what a rewind took out of the workspace, and put back what it brought back.
+
+    Answers with remarks for people, such as on deferred writes that are lost.
+    """
+    if not _has(snapshot, "add_requirement"):
+        return []
+    return workspace.bring_up(_writer(root, snapshot))
 
 
-def before_completion(root: Root, snapshot: Snapshot) -> list[str]:
-    """Make what is deferred; why the stores still lack something of this job.
+def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
+    """Make what is deferred; enter why the stores still lack something of this job.
 
     The checkpoint does not change: what is made twice is made once, and the end of the job clears
-    the list.
+    the list. What a store refuses is open until it is made anew, or explained.
     """
     keeps = _has(snapshot, "add_requirement")
     if not snapshot.state.deferred and not keeps:
-        return []
-    return workspace.unstored(_writer(root, snapshot), filled=keeps)
+        return
+    facts.unstored, refused = workspace.unstored(_writer(root, snapshot), filled=keeps)
+    facts.refused_writes = [f"{entry.about}: {why}"[:300] for entry, why in refused][:MOST_NAMED]
+    facts.unexplained_writes = [entry.about for entry, _ in refused]
 
 
-def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> None:
-    """Leave nothing behind that waits for this job. A store that is away holds up no end."""
-    writer = _writer(root, snapshot)
+def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
+    """Leave nothing behind that waits for this job. A store that is away holds up no end.
+
+    Answers with what is lost of a job that did not complete, for its result.
+    """
+    writer, lost = _writer(root, snapshot), list[str]()
     try:
         if outcome == "completed":
             snapshot.state.deferred = []
         elif snapshot.state.deferred:
-            flush(writer)
+            lost = flush(writer)
     except StoreAway as error:
-        activity.logger.warning("at the end of the job %s", error)
+        lost = [workspace.waits(writer, error)]
     try:
         if _has(snapshot, "take_requirement"):
             writer.store.run(lambda connection: rows.release(connection, writer.call))
     except StoreAway as error:
         activity.logger.warning("at the end of the job %s", error)
+    return lost

@@ -6,7 +6,7 @@ from activities.requirements import folder
 from activities.requirements.model import Requirement
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway
-from activities.stores.deferring import Writer, defer, flush, makes
+from activities.stores.deferring import Writer, attempt, defer, flush, makes
 from protocol.state import Deferred
 
 FILLED = "requirements"
@@ -63,13 +63,21 @@ def bring_up(writer: Writer) -> list[str]:
         return defer(writer, entry, error)
 
 
-def unstored(writer: Writer, *, filled: bool) -> list[str]:
-    """Make what is deferred, and fill the store if asked; what is still missing, for the gate."""
+def unstored(writer: Writer, *, filled: bool) -> tuple[list[str], list[tuple[Deferred, str]]]:
+    """Make what is deferred, and fill the store if asked.
+
+    Returns:
+        What is still missing, for the gate; and the writes that a store refuses, with why.
+    """
     try:
-        flush(writer)
+        _, refused = attempt(writer)
         problems = fill(writer) if filled else []
     except StoreAway as error:
-        waiting = len(writer.state.deferred) or 1
-        told = "write waits" if waiting == 1 else "writes wait"
-        return [f"{waiting} {told}, since {error}".rstrip(".")]
-    return problems[:MOST_NAMED]
+        return [waits(writer, error).rstrip(".")], []
+    return problems[:MOST_NAMED], refused
+
+
+def waits(writer: Writer, error: StoreAway) -> str:
+    """`2 writes wait, since the store does not answer.`"""
+    waiting = len(writer.state.deferred) or 1
+    return f"{waiting} {'write waits' if waiting == 1 else 'writes wait'}, since {error}"

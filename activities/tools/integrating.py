@@ -50,7 +50,7 @@ def create_requirement_node(
     named = full_id(context.job, id)
     values = _given(properties) | {"id": named, "text": text}
     _check(REQUIREMENT, known(context, REQUIREMENT).problems(values))
-    return _write(context, NODE, f"Requirement {named}", values=values)
+    return _write(context, NODE, named, f"Requirement {named}", values=values)
 
 
 @tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
@@ -98,6 +98,7 @@ def create_fulfillment_relationship(
     return _write(
         context,
         RELATION,
+        start,
         f"{start} {relation} {target_kind} {end}",
         requirement=start,
         target_kind=target_kind,
@@ -108,9 +109,9 @@ def create_fulfillment_relationship(
     )
 
 
-def _write(context: ToolContext, kind: str, what: str, **data: Any) -> str:
+def _write(context: ToolContext, kind: str, about: str, what: str, **data: Any) -> str:
     """Make the write, or keep it for later; what of it the model is told."""
-    entry = Deferred(kind=kind, key=context.key, at=context.at, data=data)
+    entry = Deferred(kind=kind, key=context.key, at=context.at, about=about, data=data)
     try:
         remarks = write(Writer.of(context), entry)
     except StoreRefuses as refusal:

@@ -48,6 +48,17 @@ def in_the_way(path: str) -> str | None:
     return None
 
 
+def of_git(path: str) -> str | None:
+    """Why no tool but a command may put a file at this path, or None.
+
+    Git runs what it finds in a repository's `.git` (hooks, and programs that its configuration
+    names), for a person too who only looks at the job's folder.
+    """
+    if all(part.casefold() != ".git" for part in path.split("/")):
+        return None
+    return f"{path} is in a folder of git's own, which git alone writes. Give another path."
+
+
 def is_system(path: str) -> bool:
     """Whether the system keeps this path."""
     return _covers(SYSTEM, path)

@@ -60,7 +60,7 @@ def decide_requirement(
     if duplicate_of == id:
         raise ToolError(f"duplicate_of: {id} cannot be a duplicate of itself.")
     data = {"ref": id, "status": status, "reasons": reasons, "duplicate_of": duplicate_of}
-    entry = Deferred(kind=DECIDED, key=context.key, at=context.at, data=data)
+    entry = Deferred(kind=DECIDED, key=context.key, at=context.at, about=id, data=data)
     try:
         remarks = write(Writer.of(context), entry)
     except StoreRefuses as refusal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from activities.context.planning import KEPT_RESULTS, SUMMARY_TOKENS
 from config.guarding import Hook
 from config.loader import agent_names, load_agent
 from protocol.course import StuckFigures
@@ -31,6 +32,18 @@ def test_a_phase_counts_as_stuck_by_the_same_figures_in_every_shipped_agent(agen
 def test_a_question_is_asked_once_and_waits_a_day() -> None:
     limits = load_agent("generalist").limits
     assert (limits.clarifications, limits.clarification_hours) == (1, 24)
+
+
+def test_the_figures_of_phases_rewinds_and_the_context() -> None:
+    config = load_agent("generalist")
+    limits = config.limits
+    assert (limits.min_todos, limits.max_todos, limits.rewinds) == (5, 20, 5)
+    assert (limits.phase.model_calls, limits.history_events) == (500, 1000)
+    assert (limits.tool_attempts, limits.tools_offered) == (1 + 3, 30)
+    assert (limits.workspace_tokens, config.context.tokens) == (4000, 80_000)
+    assert (KEPT_RESULTS, SUMMARY_TOKENS) == (5, 2000)
+    assert (config.model.temperature, config.model.patience_seconds) == (0, 10 * 60)
+    assert limits.file_bytes == 50_000_000
 
 
 def test_a_hook_has_ten_seconds_and_fails_closed() -> None:

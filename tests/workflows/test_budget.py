@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from protocol.limits import Budget, Price
-from protocol.record import JobRecord
+from protocol.record import JobRecord, Review
 from protocol.requests import Usage
 from protocol.starting import JobLimits
 from tests.workflows.records import record
@@ -193,3 +193,10 @@ def test_limits_and_what_was_used_are_carried_over_continue_as_new(phase: Budget
     assert again.limits == job.limits
     assert budget.standing(again) == budget.standing(job)
     assert (again.phase_usage, again.clock) == (job.phase_usage, job.clock)
+
+
+def test_what_a_reviewer_may_use_is_reserved_until_it_has_decided() -> None:
+    job = record(review=Review())
+    assert budget.next_call(job) == budget.review_call(job)
+    job.review = Review(verdict="accepted")
+    assert budget.next_call(job) == TOOL_CALL

@@ -228,6 +228,18 @@ def test_what_is_open_needs_a_reason_each() -> None:
     assert "the reason: Phase 2: Brew." in refused(covered("S1"), named, 1)
 
 
+def test_a_deferred_write_that_its_store_refuses_is_open_like_an_item() -> None:
+    found = GateFacts(
+        plan_phases=2, refused_writes=["m/REQ-001: not held."], unexplained_writes=["m/REQ-001"]
+    )
+    told = refused(covered(), found)
+    assert "refused by their store: m/REQ-001: not held." in told
+    assert "only after that" in told
+    assert "the reason: m/REQ-001." in refused(covered(), found, 1)
+    found.unexplained_writes = []
+    assert completion_gate(covered(), found, 1) is None
+
+
 def test_of_many_open_items_a_refusal_names_the_first() -> None:
     job = covered()
     for n in range(300):

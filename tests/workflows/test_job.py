@@ -22,6 +22,9 @@ async def test_completes_with_deliverables_and_the_same_result_in_a_file(jobs: J
         assert (jobs.folder(handle) / path).stat().st_size > 0
     written = json.loads((jobs.folder(handle) / "output/completion.json").read_text())
     assert written == {k: v for k, v in result.items() if k not in ("checkpoint", "tree")}
+    # The completion closes what is left of the list.
+    status = await handle.query("status")
+    assert {todo["status"] for todo in status["todos"]} == {"completed"}
 
 
 async def test_two_runs_of_the_same_job_end_in_the_same_tree(jobs: Jobs) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from temporalio.client import Client
@@ -10,6 +11,7 @@ from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
 from activities.rehearsal import Failure
 from activities.traces.storing import traces_of
+from tests.activities.guards.scripts import hook
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, project, write
 
@@ -34,7 +36,7 @@ def repository(root: Root, project_id: str) -> Repository:
     return Repository(repository_path(root, project_id))
 
 
-async def test_stages_hand_over_by_commit(temporal: Client, root: Root) -> None:
+async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path: Path) -> None:
     team = Team(
         {
             "Draft the menu": lambda told: [write("repo/menu.md", "tea\n")],
@@ -42,10 +44,19 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root) -> None:
         }
     )
     async with serving(temporal, root, team) as jobs:
-        handle = await jobs.start(project("pipeline", stages=STAGES), kind="Project")
+        ends = tmp_path / "ends"
+        told_of = f"open({str(ends)!r}, 'a').write(event['hook_event_name'] + ' ')"
+        hooks = {
+            each: [hook(tmp_path / f"{each}.py", told_of)] for each in ("Stop", "SubagentStop")
+        }
+        handle = await jobs.start(
+            project("pipeline", stages=STAGES, set={"hooks": hooks}), kind="Project"
+        )
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
         assert [unit["status"] for unit in result["units"]] == ["completed", "completed"]
+        # The end of a project's job is that of a sub-agent.
+        assert ends.read_text().split() == ["SubagentStop"] * 2
         assert result["jobs"] == 2
         assert result["unresolved"] == []
 

@@ -15,6 +15,7 @@ from temporalio.client import Client, WorkflowHandle
 from activities.checkpoints import Root
 from activities.rehearsal import call, rehearse
 from activities.rehearsal.wire import Answer, Request
+from activities.traces.storing import traces_of
 from tests.workflows.serving import Jobs, serving
 
 TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
@@ -100,6 +101,8 @@ async def test_agent_may_rewind_so_often_then_a_person_is_asked(
         handle = await jobs.start({**TEA, "set": {"limits.rewinds": 2}})
         status = await jobs.until(handle, waiting_for="rewinds")
         assert status["rewinds"] == 2
+        rewound = [row for row in traces_of(root, handle.id) if row.type == "outcome"]
+        assert {row.why for row in rewound} >= {"This cannot work."}
         await handle.signal("resume", {})
         status = await jobs.until(handle, rewinds=3, waiting_for="rewinds")
         await handle.signal("cancel", {})

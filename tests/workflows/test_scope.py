@@ -9,6 +9,7 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
 from activities.rehearsal.seen import View
+from activities.traces.storing import traces_of
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
 
@@ -57,6 +58,8 @@ async def test_items_of_the_scope_heading_are_covered_in_order_and_people_are_to
         assert "todo 1 names no scope item; it counts for S2" in notices
         assert "todo 3 names no scope item; it counts for S3" in notices
         assert len(notices) == 2
+        noted = [row.what_happened for row in traces_of(root, handle.id) if row.guard == "scope"]
+        assert noted == notices
 
 
 def giving_up(*attempts: Call) -> Callable[[View], Sequence[Call]]:

@@ -151,9 +151,21 @@ def test_a_todo_that_ends_no_phase_is_refused_in_its_own_call(tmp_path: Path) ->
 def test_a_stop_hook_is_told_whether_one_has_blocked_before(tmp_path: Path) -> None:
     body = "print(event['stop_hook_active'], file=sys.stderr); sys.exit(2)"
     job = Standing.begin(tmp_path, set={"hooks": {"Stop": [hook(tmp_path / "h.py", body)]}})
-    assert end(job, "job_complete", ["job_complete"]).refusal == "Refused by h: False"
+    first = end(job, "job_complete", ["job_complete"])
+    assert (first.refusal, first.stopped) == ("Refused by h: False", True)
     again = end(job, "job_complete", ["job_complete"], stop_hook_active=True)
     assert again.refusal == "Refused by h: True"
+
+
+def test_only_a_hook_of_the_end_counts_as_one_that_has_blocked_it(tmp_path: Path) -> None:
+    """Hooks commonly let a second try pass: a refusal by somebody else is no first."""
+    scripts = {"Stop": [hook(tmp_path / "h.py", "pass")]}
+    job = Standing.begin(tmp_path, set={"hooks": scripts})
+    config = job.open().config
+    config.rules = [*config.rules, rule(point="job_complete", match={"tool": ["job_complete"]})]
+    job.pin(config)
+    ending = end(job, "job_complete", ["job_complete"])
+    assert (ending.refusal, ending.stopped) == ("Refused by rule: No.", False)
 
 
 def test_the_end_of_a_projects_job_is_that_of_a_sub_agent(tmp_path: Path) -> None:

@@ -32,6 +32,19 @@ def job(tmp_path: Path, endpoint: Endpoint) -> Standing:
     return made
 
 
+def test_the_index_does_not_hold_the_credentials_in_an_address(tmp_path: Path) -> None:
+    with serving() as endpoint:
+        address = endpoint.url.replace("://", "://user:hunter2-hunter2@") + "?key=hunter3"
+        embeddings = {"model": "fake", "base_url": address}
+        job = Standing.begin(tmp_path, set={"embeddings": embeddings})
+        job.write("notes/law.md", RULE)
+        search(job, "storing bills")
+        assert endpoint.asked
+        kept = index_of(job).read_bytes()
+    assert b"fake http://" in kept
+    assert b"hunter" not in kept
+
+
 def search(job: Standing, query: str, **more: str) -> str:
     return job.call("search_files", query=query, mode="semantic", **more)
 

@@ -73,3 +73,24 @@ def test_the_plan_is_written_in_strategic_phases_only(tactical: Standing, path: 
 
 def test_the_plan_may_be_written_where_it_is_made(job: Standing) -> None:
     assert job.call("write_file", path="plan.md", content="x").startswith("Wrote")
+
+
+@pytest.mark.parametrize("path", [".git/hooks/pre-commit", "repo/.git/config", "repo/.Git/x"])
+def test_what_git_runs_is_written_by_git_alone(job: Standing, path: str) -> None:
+    job.write("repo/.git/HEAD", "ref")
+    job.write("mine/hooks/pre-commit", "x")
+    job.put(lambda files: files.link("door", "repo/.git"))
+    files = job.open().files
+    for name, arguments in (
+        ("write_file", {"path": path, "content": "x"}),
+        ("append_file", {"path": path, "content": "x"}),
+        ("move_file", {"old": "mine/hooks/pre-commit", "new": path}),
+        ("move_file", {"old": "mine", "new": "notes/.git"}),
+        ("write_file", {"path": "door/config", "content": "x"}),
+    ):
+        assert "git's own" in job.call(name, **arguments)
+    assert job.open().files == files
+    assert job.call("read_file", path="repo/.git/HEAD").endswith("1\tref")
+    job.call("write_file", path="repo/.gitignore", content="x")
+    job.call("delete_file", path="repo")
+    assert "repo/.git/HEAD" not in job.paths()

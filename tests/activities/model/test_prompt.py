@@ -1,0 +1,87 @@
+"""The last message of every request: the list, where the work stands, and what to do now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from activities.model.prompt import request_body
+from protocol.scope import given_items
+from protocol.state import DoneWhen, PhaseKind
+from tests.activities.standing import Standing
+
+RULE = "\N{BOX DRAWINGS DOUBLE HORIZONTAL}" * 8
+
+
+def last(job: Standing, correction: str | None = None) -> list[str]:
+    """The lines of a request's last message."""
+    snapshot = job.open()
+    body = json.loads(request_body(snapshot, snapshot.config.model, correction))
+    assert body["messages"][-1]["role"] == "user"
+    text: str = body["messages"][-1]["content"]
+    return text.splitlines()
+
+
+def sent(job: Standing) -> bytes:
+    snapshot = job.open()
+    return request_body(snapshot, snapshot.config.model, None)
+
+
+def standing(path: Path, kind: PhaseKind) -> Standing:
+    """A phase whose first todo is done, of a job with three items of which one is covered."""
+    job = Standing.begin(path, kind=kind)
+    snapshot = job.open()
+    snapshot.state.scope = given_items(["tea", "water", "cups"])
+    snapshot.state.scope[0].status = "completed"
+    phase = snapshot.state.phase
+    phase.plan_position, phase.plan_total = 2, 4
+    phase.todos[0].done = True
+    phase.todos[1].done_when = DoneWhen(file_exists="output/tea.md")
+    job.commit = snapshot.save("the scope", 1)
+    return job
+
+
+def test_the_list_stands_apart_with_its_place_marks_and_one_instruction(tmp_path: Path) -> None:
+    assert last(standing(tmp_path, "tactical"), "Call a tool.") == [
+        f'{RULE} Todo list · tactical phase 2 "Look" · plan 2 of 4 {RULE}',
+        "☑ 1. Step 1.",
+        "▶ 2. Step 2.",
+        "☐ 3. Step 3.",
+        "Progress: 1/3",
+        "Scope: 1 of 3 items completed",
+        "Do todo 2, then call `todo_complete`.",
+        "It is done when output/tea.md exists.",
+        RULE,
+        "Call a tool.",
+    ]
+
+
+def test_a_strategic_phase_is_told_which_items_are_open(tmp_path: Path) -> None:
+    assert "Scope: 1 of 3 items completed; open: S2, S3" in last(standing(tmp_path, "strategic"))
+
+
+def test_what_is_written_in_a_phase_does_not_change_what_its_requests_begin_with(
+    tmp_path: Path,
+) -> None:
+    job = standing(tmp_path, "strategic")
+    before = sent(job)
+    job.call("write_file", path="workspace.md", content="The kettle is blue.")
+    job.call("write_file", path="plan.md", content="# Plan\n\n## Phase 1: Tea\n- [ ] x\n")
+    after = sent(job)
+    cut = before.index(b"Todo list")
+    assert before.startswith(b'{"model"')
+    assert b'"tools":[' in before[:cut]
+    assert after[: cut - 100] == before[: cut - 100]
+
+
+@pytest.mark.parametrize("kind", ["strategic", "tactical"])
+def test_every_turn_has_it_and_only_the_newest(tmp_path: Path, kind: PhaseKind) -> None:
+    job = standing(tmp_path, kind)
+    for _ in range(2):
+        job.call("list_files")
+        snapshot = job.open()
+        body = json.loads(request_body(snapshot, snapshot.config.model, None))
+        shown = ["Todo list ·" in str(message["content"]) for message in body["messages"]]
+        assert shown == [False] * (len(shown) - 1) + [True]

@@ -1,0 +1,109 @@
+"""A deferred write that its store refuses once it answers is lost to nobody's surprise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from activities.closing import Closing
+from activities.facts import facts_activity
+from activities.graph.writing import NODE
+from activities.stores import requirements as rows
+from activities.stores import turning
+from activities.stores.away import StoreAway
+from activities.stores.deferring import Writer, flush
+from activities.stores.engine import Store
+from protocol.endings import Closed, CloseRequest, FactsRequest, GateFacts
+from protocol.state import Deferred
+from tests.activities.standing import AT, JOB, Standing, environment
+from tests.activities.stores.filling import fill, requirement
+
+AWAY = "postgresql://127.0.0.1:1/db"
+TOOLS = ["files", "todos", "job", "validation", "requirements"]
+
+
+@pytest.fixture
+def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
+    """Has a decision waiting on a requirement that its maker has changed meanwhile."""
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    judge = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
+    fill(Store(judge.root), [requirement(1)])
+    judge.call("take_requirement")
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    judge.call("decide_requirement", id="maker/REQ-001", status="accepted", reasons="Yes.")
+    monkeypatch.delenv("LONGHAUL_STORE_URL")
+    fill(Store(judge.root), [requirement(1, "It says something else now.")], at=9)
+    return judge
+
+
+def facts(job: Standing, **arguments: object) -> GateFacts:
+    """What the completion gate is told."""
+    claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
+    job.reply(("job_complete", json.dumps(claim)))
+    request = FactsRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0)
+    found: GateFacts = environment(local=False).run(facts_activity(job.root), request).facts
+    return found
+
+
+async def cancelled(job: Standing) -> list[str]:
+    """What is unresolved in the result of the job, cancelled now."""
+    request = CloseRequest(
+        root=job.root.id, commit=job.commit, at=AT, step=job.step, status="cancelled"
+    )
+    closed: Closed = await environment(local=False).run(Closing(job.root).close_job, request)
+    return closed.result.unresolved
+
+
+def test_it_is_open_until_it_is_explained(judge: Standing) -> None:
+    for _ in range(2):
+        found = facts(judge)
+        [why] = found.refused_writes
+        assert why.startswith("maker/REQ-001: ")
+        assert "not held by this job" in why
+        assert found.unexplained_writes == ["maker/REQ-001"]
+        assert found.unstored == []
+    found = facts(judge, unresolved=["maker/REQ-001: its text was changed meanwhile"])
+    assert len(found.refused_writes) == 1
+    assert found.unexplained_writes == []
+
+
+def test_the_next_call_to_the_store_tells_the_model_and_forgets_it(judge: Standing) -> None:
+    told = judge.call("take_requirement")
+    assert "deferred write was dropped" in told
+    assert "not held by this job" in told
+    assert facts(judge).refused_writes == []
+
+
+def test_it_comes_up_again_where_another_store_is_away(
+    judge: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
+    snapshot = judge.open()
+    values = {"id": "maker/REQ-001", "text": "x"}
+    node = Deferred(kind=NODE, key="k", at=1, about="maker/REQ-001", data={"values": values})
+    snapshot.state.deferred = [*snapshot.state.deferred, node]
+    call = rows.Call(JOB, "key", 10)
+    writer = Writer(judge.root, call, snapshot.files, snapshot.state, snapshot.config)
+    with pytest.raises(StoreAway):
+        flush(writer)
+    assert [entry.kind for entry in snapshot.state.deferred] == ["decision", NODE]
+
+
+def test_a_rewind_tells_people(judge: Standing) -> None:
+    [told] = environment(local=False).run(turning.after_rewind, judge.root, judge.open())
+    assert "deferred write was dropped" in told
+
+
+async def test_a_cancelled_job_tells_it_in_its_result(judge: Standing) -> None:
+    [lost] = await cancelled(judge)
+    assert "not held by this job" in lost
+
+
+async def test_and_what_could_not_even_be_tried(
+    judge: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
+    [lost] = await cancelled(judge)
+    assert lost.startswith("1 write waits, since ")
