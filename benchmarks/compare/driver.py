@@ -31,6 +31,8 @@ SPARE = 60.0
 """Seconds that a process may take over its cap, to start and to read its history."""
 AT_ONCE = 2
 """Drifting runs side by side: those are not timed."""
+DRIFT_CAP = 300.0
+"""Seconds of a drifting run: what counts is how it ends."""
 STEPS_PROMPT = "Write all the files."
 
 
@@ -93,6 +95,7 @@ class Bench:
     async def _alone(
         self, name: str, model: str, prompt: str, *, lifted: bool, items: int = 0
     ) -> Outcome:
+        cap = DRIFT_CAP if items else self._plan.cap
         folder = self._folder / model
         folder.mkdir()
         task = Task(
@@ -102,7 +105,7 @@ class Bench:
             str(folder),
             self._plan.steps,
             lifted,
-            self._plan.cap,
+            cap,
             items,
         )
         process = await asyncio.create_subprocess_exec(
@@ -112,7 +115,7 @@ class Bench:
             start_new_session=True,
         )
         try:
-            async with asyncio.timeout(self._plan.cap + SPARE):
+            async with asyncio.timeout(cap + SPARE):
                 printed, _ = await process.communicate()
         except TimeoutError:
             return Outcome("stopped", f"Hung: no end {SPARE:.0f} s after its time was up")
