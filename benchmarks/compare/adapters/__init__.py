@@ -40,7 +40,8 @@ ADAPTERS = {
         "LangGraph with SQLite",
         ("langgraph", "langchain", "langchain-openai", "langgraph-checkpoint-sqlite"),
         "`create_agent` of LangChain, which is a LangGraph, with `AsyncSqliteSaver`, in one "
-        "process. After each node a checkpoint of the whole conversation is written.",
+        "process. After each node a checkpoint of the whole conversation is written, behind the "
+        "run: what is recorded a step is the mean of all.",
     ),
     "dbos": Adapter(
         "DBOS with SQLite",
