@@ -6,7 +6,7 @@ PYTHON_BIN := .venv/bin/python
 JOBS := 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench chaos docs screenshot audit record pins setup develop clean
+.PHONY: help demo test check format bench compare chaos docs screenshot audit record pins setup develop clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' Makefile | while read -r name does; do \
@@ -30,6 +30,9 @@ format: develop ## put the code into its form
 
 bench: develop ## measure a step against the bare engine
 	@$(PYTHON_BIN) -m benchmarks $(ARGS)
+
+compare: .venv-compare/.complete ## measure what others would use beside Longhaul (9 minutes)
+	@.venv-compare/bin/python -m benchmarks.compare --write docs/comparison.md $(ARGS)
 
 chaos: develop ## disturb work of every kind in every way and compare how it ends (ARGS=--help)
 	@test -d tests/.fetched/faketime || $(PYTHON_BIN) -m pip install --quiet --no-deps \
@@ -60,7 +63,16 @@ develop: tests/.fetched/.complete ## .venv with what developing needs, and docum
 	@sh scripts/setup.sh requirements.txt requirements-dev.txt
 
 clean: ## remove the environment and what the demo left
-	rm -rf .venv workspaces tests/.fetched
+	rm -rf .venv .venv-compare workspaces tests/.fetched
+
+# The other runners and Longhaul, in an environment of their own.
+.venv-compare/.complete: benchmarks/compare/requirements.txt
+	@sh scripts/setup.sh
+	@$(PYTHON_BIN) -m venv .venv-compare
+	@echo "Installing $< into .venv-compare; this takes a minute." >&2
+	@.venv-compare/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
+		--no-deps --require-hashes --requirement $<
+	@touch $@
 
 # Documents by other people, from the source archives of packages, and servers by other people,
 # from npm where it is there; without it the tests that need them say so.

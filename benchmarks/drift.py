@@ -59,7 +59,7 @@ async def as_job(temporal: Client, root: Root, queue: str, model: Drifting, seed
     handle = await temporal.start_workflow(
         "Job", start, id=name, task_queue=queue, result_type=dict
     )
-    status, waiting, checkpoint = await _end(handle)
+    status, waiting, checkpoint = await closed(handle)
     files = Snapshot.load(open_checkpoints(root, name), checkpoint).files
     made = sum(
         files.entry(path(number)) is not None
@@ -69,7 +69,7 @@ async def as_job(temporal: Client, root: Root, queue: str, model: Drifting, seed
     return Ended(status, waiting, made, model.calls[seed])
 
 
-async def _end(handle: WorkflowHandle[Any, dict[str, Any]]) -> tuple[str, str | None, str]:
+async def closed(handle: WorkflowHandle[Any, dict[str, Any]]) -> tuple[str, str | None, str]:
     """Status, reason of waiting and last checkpoint of a job that runs no more.
 
     Its memo is watched: a query of a job that is closed would have the worker replay it.

@@ -1,4 +1,4 @@
-"""Writes requirements.txt and requirements-dev.txt from pyproject.toml: `make pins`.
+"""Writes requirements.txt and its like from pyproject.toml: `make pins`.
 
 Every version is pinned by hash, for all platforms at once; no address of a package index is
 written, so that whoever installs uses their own.
@@ -12,7 +12,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FILES = {"requirements.txt": [], "requirements-dev.txt": ["--group", "dev"]}
+COMPARE = "benchmarks/compare/requirements"
+FILES = {
+    "requirements.txt": [],
+    "requirements-dev.txt": ["--group", "dev"],
+    # In what is compared, Longhaul has the versions it has elsewhere.
+    f"{COMPARE}.txt": [f"{COMPARE}.in", "--constraint", "requirements.txt"],
+}
 HEADER = "# Pinned from pyproject.toml by `make pins`.\n"
 
 

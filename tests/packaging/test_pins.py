@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 FILES = ("requirements.txt", "requirements-dev.txt")
+COMPARE = "benchmarks/compare/requirements.txt"
 _PIN = re.compile(
     r"^([\w.-]+)==([^\s;]+)[^\n]*\\\n((?:    --hash=sha256:[0-9a-f]{64}[ \\]*\n)+)", re.M
 )
@@ -39,12 +40,13 @@ def test_every_dependency_is_pinned_to_a_version_that_fits(file: str, asked: str
     assert requirement.specifier.contains(version)
 
 
-def test_both_files_agree() -> None:
-    run, develop = map(pins, FILES)
+def test_the_files_agree() -> None:
+    run, develop, compare = map(pins, (*FILES, COMPARE))
     assert run.items() <= develop.items()
+    assert run.items() <= compare.items()
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", [*FILES, COMPARE])
 def test_everything_has_hashes_and_nothing_an_address(file: str) -> None:
     lines = [line for line in text(file).splitlines() if line and not line.startswith((" ", "#"))]
     assert len(lines) == len(_PIN.findall(text(file)))

@@ -1,0 +1,35 @@
+"""`python -m benchmarks.compare [--write PAGE] [--json FILE]`: all runners, in one run."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+
+from benchmarks.compare.adapters import ADAPTERS
+from benchmarks.compare.driver import Plan, measure
+from benchmarks.compare.page import markdown, write
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
+    options.add_argument("--only", nargs="+", choices=list(ADAPTERS), default=list(ADAPTERS))
+    options.add_argument("--steps", type=int, default=400, help="files of the long run")
+    options.add_argument("--cap", type=float, default=60, help="seconds of a run at most")
+    options.add_argument("--seeds", type=int, default=5, help="of the drifting model; 0: none")
+    options.add_argument("--rate", type=float, default=0.2, help="how often it drifts, of 1")
+    options.add_argument("--json", type=Path, help="write the figures to this file")
+    options.add_argument("--write", type=Path, help="put the tables into this page")
+    asked = options.parse_args()
+    plan = Plan(asked.only, asked.steps, asked.seeds, asked.rate, asked.cap)
+    figures = asyncio.run(measure(plan))
+    if asked.json:
+        asked.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    if asked.write:
+        write(asked.write, figures)
+    print(markdown(figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The runners, each used as its documentation says, and what it does otherwise than the others.
+
+Each has a module of its name with `async def run(task: Task) -> Outcome`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A runner."""
+
+    title: str
+    packages: tuple[str, ...]
+    """Distributions it needs; their versions are told."""
+    note: str
+    limited: bool = False
+    """Whether it has a limit of its own on the length of a run, which `Task.lifted` raises."""
+
+
+ADAPTERS = {
+    "plain": Adapter(
+        "a plain loop",
+        ("openai",),
+        "The client and a list of messages in memory. Nothing is kept: a killed process begins "
+        "anew.",
+    ),
+    "longhaul": Adapter(
+        "Longhaul",
+        ("temporalio", "openai"),
+        "The agent `generalist` as it comes, streaming. Its work is phases of up to 20 todos with "
+        "a new conversation each, so it also asks the model to plan and to close todos; those "
+        "calls are counted as steps. Files and conversation are in a store of checkpoints, by "
+        "hash; the history has references. It continues as new at 1,000 events. It gets the scope "
+        "as items.",
+    ),
+    "langgraph": Adapter(
+        "LangGraph with SQLite",
+        ("langgraph", "langchain", "langchain-openai", "langgraph-checkpoint-sqlite"),
+        "`create_agent` of LangChain, which is a LangGraph, with `AsyncSqliteSaver`, in one "
+        "process. After each node a checkpoint of the whole conversation is written, behind the "
+        "run: what is recorded a step is the mean of all.",
+    ),
+    "dbos": Adapter(
+        "DBOS with SQLite",
+        ("dbos", "pydantic-ai-slim"),
+        "`DBOSDurability` of Pydantic AI, in a DBOS workflow in one process. Results of model "
+        "calls and of the tool are kept as steps, arguments are not. A run may make 50 requests "
+        "unless told otherwise.",
+        limited=True,
+    ),
+    "openai_agents": Adapter(
+        "OpenAI Agents SDK on Temporal",
+        ("temporalio-openai-agents", "openai-agents"),
+        "Chat Completions, since the endpoint does not speak the Responses API. Each model call "
+        "is an activity with the whole conversation as input, the tool is another. `max_turns` is "
+        "10 unless told otherwise.",
+        limited=True,
+    ),
+    "pydantic_ai": Adapter(
+        "Pydantic AI on Temporal",
+        ("pydantic-ai-slim", "temporalio"),
+        "`TemporalDurability`, which took the place of `TemporalAgent`. Each model call is an "
+        "activity with the whole conversation as input, the tool is another. With a handler for "
+        "`continue_as_new`, which hands the conversation on. A run may make 50 requests unless "
+        "told otherwise.",
+        limited=True,
+    ),
+    "deepagents": Adapter(
+        "Deep Agents on Temporal",
+        ("temporalio-deepagents", "deepagents", "langchain-openai"),
+        "Its own file tools on a real folder through `TemporalBackend`, its own system prompt and "
+        "tools beside. Each model call is an activity with the whole conversation as input. "
+        "`run_deep_agent` continues as new between turns; this is one long turn.",
+    ),
+}
+"""In the order in which they are run and shown."""

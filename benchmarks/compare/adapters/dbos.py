@@ -1,0 +1,52 @@
+"""Pydantic AI with its durability capability for DBOS, on SQLite."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from dbos import DBOS, DBOSConfig
+from pydantic_ai.durable_exec.dbos import DBOSDurability
+from pydantic_ai.toolsets import FunctionToolset
+
+from benchmarks.compare.pydantic_writer import agent, limits
+from benchmarks.compare.task import TOOL, Gauge, Outcome, Task, current, failed, tool
+
+_database = Path(current().folder) / "dbos.sqlite"
+_gauge = Gauge(_database, current().steps // 10)
+_config: DBOSConfig = {
+    "name": "compare",
+    "system_database_url": f"sqlite:///{_database}",
+    "log_level": "ERROR",
+}
+DBOS(config=_config)
+
+
+async def write_file(path: str, content: str) -> str:
+    return tool(current(), _gauge)(path, content)
+
+
+write_file.__doc__ = TOOL
+step = DBOS.step()(write_file)
+writer = agent(current(), FunctionToolset(tools=[step], id="files"), DBOSDurability())
+
+
+async def work(prompt: str) -> str:
+    return str((await writer.run(prompt, usage_limits=limits(current()))).output)
+
+
+durable = DBOS.workflow()(work)
+
+
+async def run(task: Task) -> Outcome:
+    DBOS.launch()
+    outcome = Outcome("finished")
+    try:
+        async with asyncio.timeout(task.cap):
+            await durable(task.prompt)
+    except TimeoutError:
+        outcome = Outcome("time")
+    except Exception as error:
+        outcome = failed(error)
+    _gauge.look()
+    return Outcome(outcome.ended, outcome.error, _gauge.recorded)

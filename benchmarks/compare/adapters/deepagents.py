@@ -1,0 +1,66 @@
+"""LangChain's Deep Agents with Temporal's plugin for them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.worker import Worker
+from temporalio.workflow import ActivityConfig
+
+with workflow.unsafe.imports_passed_through():
+    from deepagents.backends import FilesystemBackend
+    from langchain_openai import ChatOpenAI
+    from temporalio.deepagents import (
+        DeepAgentsPlugin,
+        TemporalBackend,
+        create_temporal_deep_agent,
+        run_deep_agent,
+    )
+
+    from benchmarks.compare.task import KEY, SYSTEM, Outcome, Task, current
+    from benchmarks.compare.temporal import QUEUE, WORKFLOW, connected, ended
+
+PATIENCE = timedelta(seconds=60)
+
+
+@workflow.defn(name="DeepAgent")
+class DeepAgent:
+    @workflow.run
+    async def run(self, given: dict[str, Any], state_snapshot: dict[str, Any] | None = None) -> Any:
+        backend = TemporalBackend(
+            "files",
+            factory_argument=str(current().files),
+            backend_type=FilesystemBackend,
+            activity_options=ActivityConfig(start_to_close_timeout=PATIENCE),
+        )
+        agent = create_temporal_deep_agent(
+            model=current().model,
+            system_prompt=SYSTEM,
+            backend=backend,
+            activity_options={"start_to_close_timeout": PATIENCE},
+        )
+        result = await run_deep_agent(agent, given, state_snapshot=state_snapshot)
+        return result["messages"][-1].content
+
+
+async def run(task: Task) -> Outcome:
+    task.files.mkdir(parents=True)
+    plugin = DeepAgentsPlugin(
+        model_provider=lambda name: ChatOpenAI(
+            model=name, base_url=task.base_url, api_key=KEY, temperature=0, max_retries=0
+        ),
+        backends={"files": lambda folder: FilesystemBackend(root_dir=folder, virtual_mode=True)},
+    )
+    async with (
+        connected([plugin]) as temporal,
+        Worker(temporal, task_queue=QUEUE, workflows=[DeepAgent]),
+    ):
+        handle = await temporal.start_workflow(
+            DeepAgent.run,
+            {"messages": [{"role": "user", "content": task.prompt}]},
+            id=WORKFLOW,
+            task_queue=QUEUE,
+        )
+        return await ended(temporal, handle, task, "invoke_model")

@@ -1,0 +1,38 @@
+"""LangChain's `create_agent`, which is a LangGraph, with a SQLite checkpointer."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from langchain.agents import create_agent
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from benchmarks.compare.task import KEY, SYSTEM, Gauge, Outcome, Task, failed, tool
+
+
+async def run(task: Task) -> Outcome:
+    database = Path(task.folder) / "checkpoints.sqlite"
+    gauge = Gauge(database, task.steps // 10)
+    model = ChatOpenAI(
+        model=task.model, base_url=task.base_url, api_key=KEY, temperature=0, max_retries=0
+    )
+    async with AsyncSqliteSaver.from_conn_string(str(database)) as saver:
+        agent = create_agent(
+            model, tools=[tool(task, gauge)], system_prompt=SYSTEM, checkpointer=saver
+        )
+        outcome = Outcome("finished")
+        try:
+            async with asyncio.timeout(task.cap):
+                await agent.ainvoke(
+                    {"messages": [{"role": "user", "content": task.prompt}]},
+                    {"configurable": {"thread_id": "run"}},
+                )
+        except TimeoutError:
+            outcome = Outcome("time")
+        except Exception as error:
+            outcome = failed(error)
+        gauge.look()
+    # Checkpoints are written behind the run, so sizes on the way tell nothing.
+    return Outcome(outcome.ended, outcome.error, [(0, 0), gauge.recorded[-1]])

@@ -1,0 +1,55 @@
+"""A job of Longhaul."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from openai import AsyncOpenAI
+from temporalio.client import WorkflowFailureError
+
+from activities.catalogue import all_activities
+from activities.checkpoints import Root, open_checkpoints
+from activities.snapshot import Snapshot
+from benchmarks.compare.task import KEY, Outcome, Task, failed
+from benchmarks.compare.temporal import QUEUE, WORKFLOW, history
+from benchmarks.drift import closed
+from engine.development import server
+from engine.service import build_worker
+
+
+async def run(task: Task) -> Outcome:
+    root = Root.open(Path(task.folder) / "root", create=True)
+    client = AsyncOpenAI(base_url=task.base_url, api_key=KEY, max_retries=0)
+    start = {
+        "agent": "generalist",
+        "instructions": task.prompt,
+        "items": [f"Item {number}" for number in range(1, task.items + 1)],
+        "set": {"model.name": task.model, "model.base_url": task.base_url},
+    }
+    activities = all_activities(root, connect=lambda _: client)
+    async with (
+        server(ui=False) as running,
+        build_worker(running.client, root=root, task_queue=QUEUE, activities=activities),
+    ):
+        handle = await running.client.start_workflow(
+            "Job", start, id=WORKFLOW, task_queue=QUEUE, result_type=dict
+        )
+        ended, error, checkpoint = "finished", "", ""
+        try:
+            async with asyncio.timeout(task.cap):
+                status, waiting, checkpoint = await closed(handle)
+            if status != "completed":
+                ended, error = "stopped", f"{status}: {waiting}"
+        except TimeoutError:
+            ended, checkpoint = "time", (await handle.query("status"))["checkpoint"]
+            await handle.terminate()
+        except WorkflowFailureError as failure:
+            return failed(failure)
+        recorded, runs = await history(running.client, WORKFLOW, "model_call")
+    store = open_checkpoints(root, WORKFLOW)
+    store.pack()
+    files = Snapshot.load(store, checkpoint).files
+    made = {one.path: files.content(one).decode() for one in files.walk("output")}
+    size = sum(file.stat().st_size for file in store.path.rglob("*") if file.is_file())
+    return Outcome(ended, error, recorded, size, runs, made)

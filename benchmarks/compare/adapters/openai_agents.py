@@ -1,0 +1,66 @@
+"""The OpenAI Agents SDK with Temporal's plugin for it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from temporalio import activity, workflow
+from temporalio.worker import Worker
+
+with workflow.unsafe.imports_passed_through():
+    from agents import Agent, ModelSettings, OpenAIProvider, Runner
+    from openai import AsyncOpenAI
+    from temporalio.openai_agents import ModelActivityParameters, OpenAIAgentsPlugin
+    from temporalio.openai_agents.workflow import activity_as_tool
+
+    from benchmarks.compare.task import KEY, SYSTEM, TOOL, Outcome, Task, current, tool
+    from benchmarks.compare.temporal import QUEUE, WORKFLOW, connected, ended
+
+PATIENCE = timedelta(seconds=60)
+MANY = 1_000_000
+"""Turns, where the limit is lifted."""
+
+
+@activity.defn(name="write_file")
+async def write_file(path: str, content: str) -> str:
+    return tool(current())(path, content)
+
+
+write_file.__doc__ = TOOL
+
+
+@workflow.defn(name="OpenAIAgent")
+class OpenAIAgent:
+    @workflow.run
+    async def run(self, model: str, prompt: str, lifted: bool) -> str:
+        agent = Agent(
+            name="Writer",
+            instructions=SYSTEM,
+            model=model,
+            model_settings=ModelSettings(temperature=0),
+            tools=[activity_as_tool(write_file, start_to_close_timeout=PATIENCE)],
+        )
+        if lifted:
+            result = await Runner.run(agent, input=prompt, max_turns=MANY)
+        else:
+            result = await Runner.run(agent, input=prompt)
+        return str(result.final_output)
+
+
+async def run(task: Task) -> Outcome:
+    client = AsyncOpenAI(base_url=task.base_url, api_key=KEY, max_retries=0)
+    plugin = OpenAIAgentsPlugin(
+        model_params=ModelActivityParameters(start_to_close_timeout=PATIENCE),
+        model_provider=OpenAIProvider(openai_client=client, use_responses=False),
+    )
+    async with (
+        connected([plugin]) as temporal,
+        Worker(temporal, task_queue=QUEUE, workflows=[OpenAIAgent], activities=[write_file]),
+    ):
+        handle = await temporal.start_workflow(
+            OpenAIAgent.run,
+            args=[task.model, task.prompt, task.lifted],
+            id=WORKFLOW,
+            task_queue=QUEUE,
+        )
+        return await ended(temporal, handle, task, "invoke_model_activity")

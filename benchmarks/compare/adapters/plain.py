@@ -1,0 +1,66 @@
+"""A loop of twenty lines: ask, run the calls, stop at the first reply without one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from openai import AsyncOpenAI
+
+from benchmarks.compare.task import KEY, SYSTEM, TOOL, Outcome, Task, failed, tool
+
+OFFERED: Any = {
+    "type": "function",
+    "function": {
+        "name": "write_file",
+        "description": TOOL,
+        "parameters": {
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+            "required": ["path", "content"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+async def run(task: Task) -> Outcome:
+    client = AsyncOpenAI(base_url=task.base_url, api_key=KEY)
+    try:
+        async with asyncio.timeout(task.cap):
+            await _loop(client, task)
+    except TimeoutError:
+        return Outcome("time")
+    except Exception as error:
+        return failed(error)
+    return Outcome("finished")
+
+
+async def _loop(client: AsyncOpenAI, task: Task) -> None:
+    write = tool(task)
+    messages: list[Any] = [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": task.prompt},
+    ]
+    while True:
+        answer = await client.chat.completions.create(
+            model=task.model, messages=messages, tools=[OFFERED], temperature=0
+        )
+        reply = answer.choices[0].message
+        messages.append(reply.model_dump(exclude_none=True))
+        if not reply.tool_calls:
+            return
+        for call in reply.tool_calls:
+            if call.type == "function":
+                told = _called(write, call.function.name, call.function.arguments)
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": told})
+
+
+def _called(write: Any, name: str, arguments: str) -> str:
+    if name != "write_file":
+        return f"Error: there is no tool {name}."
+    try:
+        return str(write(**json.loads(arguments)))
+    except (ValueError, TypeError) as error:
+        return f"Error: {error}"

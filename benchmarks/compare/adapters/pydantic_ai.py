@@ -1,0 +1,58 @@
+"""Pydantic AI with its durability capability for Temporal."""
+
+from __future__ import annotations
+
+from temporalio import workflow
+from temporalio.worker import Worker
+
+with workflow.unsafe.imports_passed_through():
+    from pydantic_ai import ModelMessage, RunContext
+    from pydantic_ai.durable_exec.temporal import (
+        PydanticAIPlugin,
+        TemporalDurability,
+    )
+    from pydantic_ai.toolsets import FunctionToolset
+    from pydantic_ai.usage import RunUsage
+
+    from benchmarks.compare.pydantic_writer import agent, limits
+    from benchmarks.compare.task import Outcome, Task, current, tool
+    from benchmarks.compare.temporal import QUEUE, WORKFLOW, connected, ended
+
+
+def _onward(context: RunContext[None]) -> None:
+    workflow.continue_as_new(args=[None, context.messages, context.usage])
+
+
+def _writer() -> FunctionToolset[None]:
+    return FunctionToolset(tools=[tool(current())], id="files")
+
+
+writer = agent(current(), _writer(), TemporalDurability(continue_as_new=_onward))
+
+
+@workflow.defn(name="PydanticAgent")
+class PydanticAgent:
+    __pydantic_ai_agents__ = (writer,)
+
+    @workflow.run
+    async def run(
+        self, prompt: str | None, messages: list[ModelMessage], usage: RunUsage | None
+    ) -> str:
+        result = await writer.run(
+            prompt, message_history=messages, usage=usage, usage_limits=limits(current())
+        )
+        return str(result.output)
+
+
+async def run(task: Task) -> Outcome:
+    async with (
+        connected([PydanticAIPlugin()]) as temporal,
+        Worker(temporal, task_queue=QUEUE, workflows=[PydanticAgent]),
+    ):
+        handle = await temporal.start_workflow(
+            PydanticAgent.run,
+            args=[task.prompt, [], None],
+            id=WORKFLOW,
+            task_queue=QUEUE,
+        )
+        return await ended(temporal, handle, task, "__model_request")

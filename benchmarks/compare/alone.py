@@ -1,0 +1,41 @@
+"""One run of one adapter, in this process: `python -m benchmarks.compare.alone NAME TASK`.
+
+The task comes as JSON, the outcome is the last line that is printed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.compare.task import Outcome, Task, begin, quiet
+
+
+async def run(name: str, task: Task) -> Outcome:
+    """The outcome, with the files that were made."""
+    adapter: Any = importlib.import_module(f"benchmarks.compare.adapters.{name}")
+    outcome: Outcome = await adapter.run(task)
+    made = outcome.made if outcome.made is not None else _found(task.files)
+    return Outcome(**{**asdict(outcome), "made": made})
+
+
+def _found(files: Path) -> dict[str, str]:
+    found = sorted(path for path in files.rglob("*") if path.is_file())
+    return {str(path.relative_to(files)): path.read_text() for path in found}
+
+
+def main() -> None:
+    quiet()
+    task = Task(**json.loads(sys.argv[2]))
+    begin(task)
+    outcome = asyncio.run(run(sys.argv[1], task))
+    print(json.dumps(asdict(outcome)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""Runs the adapters one after another, each in its process, and the endpoint in another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from activities.rehearsal.drifting import ITEMS
+from benchmarks.compare import figures
+from benchmarks.compare.adapters import ADAPTERS
+from benchmarks.compare.task import Outcome, Task
+from benchmarks.runs import bare
+from engine.development import FLAGS, server
+
+SPARE = 60.0
+"""Seconds that a process may take over its cap, to start and to read its history."""
+AT_ONCE = 2
+"""Drifting runs side by side: those are not timed."""
+DRIFT_CAP = 300.0
+"""Seconds of a drifting run: what counts is how it ends."""
+STEPS_PROMPT = "Write all the files."
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured."""
+
+    names: Sequence[str]
+    steps: int
+    seeds: int
+    rate: float
+    cap: float
+
+
+class Bench:
+    """A scratch folder, and the endpoint that all adapters ask.
+
+    Args:
+        folder: Scratch.
+        base_url: Of the endpoint.
+        plan: What is measured.
+    """
+
+    def __init__(self, folder: Path, base_url: str, plan: Plan) -> None:
+        self._folder = folder
+        self._base_url = base_url
+        self._plan = plan
+
+    @property
+    def log(self) -> Path:
+        return self._folder / "calls.jsonl"
+
+    async def steps(self, name: str) -> dict[str, Any]:
+        """A long run as the adapter comes and, where its own limit ended that, one without."""
+        first = await self._steps(name, lifted=False)
+        if not ADAPTERS[name].limited or first.ended != "stopped":
+            return {"steps": asdict(first)}
+        return {"as_it_comes": asdict(first), "steps": asdict(await self._steps(name, lifted=True))}
+
+    async def _steps(self, name: str, *, lifted: bool) -> figures.Steps:
+        model = f"steps-{self._plan.steps}-{name}{'-lifted' if lifted else ''}"
+        outcome = await self._alone(name, model, STEPS_PROMPT, lifted=lifted)
+        return figures.steps(outcome, figures.arrivals(self.log, model))
+
+    async def drift(self, name: str) -> dict[str, Any]:
+        """The drifting model's runs."""
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def one(seed: int) -> tuple[Outcome, int]:
+            model = f"drift-{self._plan.rate}-{name}-{seed}"
+            async with gate:
+                outcome = await self._alone(
+                    name, model, f"Make all items. Seed {seed}.", lifted=True, items=ITEMS
+                )
+            return outcome, len(figures.arrivals(self.log, model))
+
+        seeds = range(1, self._plan.seeds + 1)
+        return asdict(figures.drifted(await asyncio.gather(*map(one, seeds))))
+
+    async def _alone(
+        self, name: str, model: str, prompt: str, *, lifted: bool, items: int = 0
+    ) -> Outcome:
+        cap = DRIFT_CAP if items else self._plan.cap
+        folder = self._folder / model
+        folder.mkdir()
+        task = Task(
+            self._base_url,
+            model,
+            prompt,
+            str(folder),
+            self._plan.steps,
+            lifted,
+            cap,
+            items,
+        )
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "benchmarks.compare.alone", name, json.dumps(asdict(task))),
+            stdout=subprocess.PIPE,
+            stderr=(folder / "stderr").open("wb"),
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(cap + SPARE):
+                printed, _ = await process.communicate()
+        except TimeoutError:
+            return Outcome("stopped", f"Hung: no end {SPARE:.0f} s after its time was up")
+        finally:
+            # Its Temporal server is in the same group.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        lines = printed.decode().splitlines()
+        if process.returncode or not lines:
+            last = (folder / "stderr").read_text().strip().rpartition("\n")[2]
+            return Outcome("stopped", last[:300] or f"exit code {process.returncode}")
+        return Outcome(**json.loads(lines[-1]))
+
+
+async def measure(plan: Plan) -> dict[str, Any]:
+    """All figures of one run."""
+    found: dict[str, Any] = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
+        "server": "temporal server start-dev " + " ".join(FLAGS),
+        "asked": asdict(plan),
+        "runners": {},
+    }
+    before = await _bare()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        async with _endpoint(Path(folder)) as base_url:
+            bench = Bench(Path(folder), base_url, plan)
+            for name in plan.names:
+                if missing := _missing(name):
+                    found["runners"][name] = {"missing": missing}
+                    print(f"{name}: {missing} is not installed", file=sys.stderr)
+                    continue
+                print(f"{ADAPTERS[name].title} …", file=sys.stderr, flush=True)
+                measured = await bench.steps(name)
+                if plan.seeds:
+                    measured["drift"] = await bench.drift(name)
+                measured["versions"] = {each: version(each) for each in ADAPTERS[name].packages}
+                found["runners"][name] = measured
+    found["bare_ms"] = mean([before, await _bare()])
+    return found
+
+
+async def _bare() -> float:
+    """Milliseconds of the unit: two activities of Temporal that do nothing."""
+    async with server(ui=False) as running:
+        await bare(running.client, 10, local=False)
+        return (await bare(running.client, 60, local=False)).mean
+
+
+def _missing(name: str) -> str | None:
+    """The first of this adapter's packages that is not there."""
+    for package in ADAPTERS[name].packages:
+        try:
+            version(package)
+        except PackageNotFoundError:
+            return package
+    return None
+
+
+@asynccontextmanager
+async def _endpoint(folder: Path) -> AsyncIterator[str]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.compare.endpoint", str(folder / "calls.jsonl")),
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        yield (await process.stdout.readline()).decode().strip()
+    finally:
+        process.kill()
+        await process.wait()

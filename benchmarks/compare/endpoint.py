@@ -1,0 +1,166 @@
+"""The fake endpoint, in a process of its own: `python -m benchmarks.compare.endpoint LOG`.
+
+It is the rehearsal server with two models, told apart by the model's name:
+
+- `steps-N-…` writes N files, one tool call a reply, and then says that it is done.
+- `drift-RATE-…` is `activities.rehearsal.drifting`.
+
+The log has a line for each call: that, and not the runner, says what a step took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from activities.rehearsal import Reply, Request, ZeroCost, wire
+from activities.rehearsal.drifting import Drifting, even
+from activities.rehearsal.server import ModelServer
+from activities.rehearsal.wire import Model
+
+SIZE = 500
+"""Characters of a file."""
+PHASE = 80
+"""Files of one of Longhaul's phases, which has 20 todos."""
+_PHASE = re.compile(r"Todo list · \w+ phase (\d+)")
+_TOLD = ("Updated file", "Wrote")
+
+
+@dataclass(frozen=True)
+class Stepping:
+    """Writes a file in each reply, whoever asks.
+
+    Args:
+        steps: Files, altogether.
+    """
+
+    steps: int
+
+    def __call__(self, request: Request) -> Reply:
+        tools = {tool["function"]["name"] for tool in request.get("tools") or ()}
+        if not tools or "todo_complete" in tools:
+            return self._planned(request)
+        last = next((one for one in reversed(request["messages"]) if one.get("tool_calls")), None)
+        done = 0
+        if last is not None:
+            arguments = json.loads(last["tool_calls"][0]["function"]["arguments"])
+            done = int(arguments["content"].partition(" ")[0])
+        if done >= self.steps:
+            return Reply("All files have been written.")
+        content = f"{done + 1} ".ljust(SIZE - 1, ".") + "\n"
+        return wire.call("write_file", path=f"output/file_{done + 1:04d}.md", content=content)
+
+    def _planned(self, request: Request) -> Reply:
+        """For Longhaul: as many phases as it takes, the files of each shared out over its todos."""
+        phases = max(1, round(self.steps / PHASE))
+        files = round(self.steps / phases)
+        todos = min(20, max(5, files // 4))
+        reply = ZeroCost(files + todos, "write_file", SIZE, todos=todos, phases=phases)(request)
+        header = _PHASE.search(str(request["messages"][-1]["content"]))
+        phase = int(header.group(1)) // 2 if header else 0
+        return Reply(reply.content, [_placed(name, given, phase) for name, given in reply.calls])
+
+
+def _placed(name: str, given: Any, phase: int) -> tuple[str, Any]:
+    """A call of `ZeroCost`, which writes over its files, with a folder for each phase."""
+    if name == "write_file" and given["path"] != "plan.md":
+        number = int(given["content"].partition(" ")[0])
+        return name, {**given, "path": f"output/phase_{phase}/file_{number:04d}.md"}
+    if name == "job_complete":
+        return name, {**given, "deliverables": ["output/phase_1/file_0001.md"]}
+    return name, given
+
+
+@dataclass
+class Behaviours:
+    """All models of the endpoint, by name; each name has a memory of its own."""
+
+    models: dict[str, Model] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Request) -> wire.Answer:
+        name = str(request.get("model"))
+        with self._lock:
+            model = self.models.get(name)
+            if model is None:
+                model = self.models[name] = _made(name)
+        return adapted(request, model)
+
+
+def _made(name: str) -> Model:
+    kind, _, rest = name.partition("-")
+    value = rest.partition("-")[0]
+    if kind == "drift":
+        return Drifting(even(float(value)))
+    return Stepping(int(value))
+
+
+def adapted(request: Request, model: Model) -> wire.Answer:
+    """The model's answer in the words of the tools it is offered.
+
+    Deep Agents bring a `write_file` of their own, whose path is called `file_path` and which
+    answers `Updated file`. A hosted model reads that from the tool's description; ours is told.
+    """
+    if not any("file_path" in _parameters(tool) for tool in request.get("tools") or ()):
+        return model(request)
+    answer = model({**request, "messages": [_heard(one) for one in request["messages"]]})
+    if isinstance(answer, Reply):
+        calls = [
+            (name, {**given, "file_path": "/" + given["path"].lstrip("/")})
+            if name == "write_file" and isinstance(given, dict)
+            else (name, given)
+            for name, given in answer.calls
+        ]
+        for _, given in calls:
+            if isinstance(given, dict):
+                given.pop("path", None)
+        return Reply(answer.content, calls, answer.finish)
+    return answer
+
+
+def _parameters(tool: dict[str, Any]) -> Any:
+    function = tool.get("function", {})
+    if function.get("name") != "write_file":
+        return ()
+    return function.get("parameters", {}).get("properties", {})
+
+
+def _heard(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    if message.get("role") == "tool" and isinstance(content, str):
+        return {**message, "content": content.replace(*_TOLD, 1)}
+    return message
+
+
+@dataclass
+class Endpoint(ModelServer):
+    """Writes when each call came, from whom, how long it was and what was answered."""
+
+    def received(self, incoming: wire.Incoming) -> None:
+        """Nothing but the time: what the server usually works out would be a cost of its own."""
+        arrived = time.perf_counter()
+        with self._lock:
+            if self.calls_log is not None:
+                line = (arrived, str(incoming.request.get("model")), incoming.size)
+                with self.calls_log.open("a", encoding="utf-8") as log:
+                    log.write(json.dumps(line) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("log", type=Path)
+    server = Endpoint(Behaviours(), calls_log=parser.parse_args().log)
+    print(server.base_url, flush=True)
+    server.serve()
+
+
+if __name__ == "__main__":
+    main()

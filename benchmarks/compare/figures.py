@@ -1,0 +1,119 @@
+"""From the endpoint's log and an adapter's outcome to the figures of the table."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+
+from activities.rehearsal.drifting import ITEMS, content, path
+from benchmarks.compare.task import Outcome
+
+
+@dataclass(frozen=True)
+class Steps:
+    """One long run. A step is a model call with what follows it."""
+
+    ended: str
+    error: str
+    calls: int
+    files: int
+    """Files that were written."""
+    seconds: float
+    ms: float
+    first_ms: float
+    """Of the first tenth."""
+    last_ms: float
+    bytes_first: float
+    """Recorded a step in the first tenth."""
+    bytes_last: float
+    bytes_all: int
+    """Recorded by the end, any other store included."""
+    prompt_last: int
+    """Bytes of the largest prompt."""
+    runs: int
+
+
+@dataclass(frozen=True)
+class Drifted:
+    """The runs of a drifting model."""
+
+    seeds: int
+    made: float
+    """Items made, of all in the scope; the mean of the seeds."""
+    least: int
+    whole: int
+    """Runs in which every item was made."""
+    calls: float
+    ends: dict[str, int]
+    """How the runs ended, and how often."""
+
+
+def arrivals(log: Path, model: str) -> list[tuple[float, int]]:
+    """When the calls of this model came, in seconds, and how many bytes they had."""
+    if not log.exists():
+        return []
+    lines = (json.loads(line) for line in log.read_text().splitlines())
+    return [(arrived, size) for arrived, name, size in lines if name == model]
+
+
+def steps(outcome: Outcome, calls: Sequence[tuple[float, int]]) -> Steps:
+    took = [(after - before) * 1000 for (before, _), (after, _) in pairwise(calls)]
+    tenth = max(1, len(took) // 10)
+    first, last = _slopes(outcome.recorded)
+    recorded = outcome.recorded[-1][1] if outcome.recorded else 0
+    return Steps(
+        ended=outcome.ended,
+        error=outcome.error,
+        calls=len(calls),
+        files=len(outcome.made or ()),
+        seconds=sum(took) / 1000,
+        ms=mean(took) if took else 0.0,
+        first_ms=mean(took[:tenth]) if took else 0.0,
+        last_ms=mean(took[-tenth:]) if took else 0.0,
+        bytes_first=first,
+        bytes_last=last,
+        bytes_all=recorded + outcome.store,
+        prompt_last=max((size for _, size in calls), default=0),
+        runs=outcome.runs,
+    )
+
+
+def _slopes(recorded: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """Bytes a step in the first and in the last tenth of what was recorded."""
+    distinct = dict(recorded)
+    marks = sorted(distinct.items())
+    if len(marks) < 2:
+        return 0.0, 0.0
+    tenth = max(1, (len(marks) - 1) // 10)
+    return _slope(marks[0], marks[tenth]), _slope(marks[-1 - tenth], marks[-1])
+
+
+def _slope(low: tuple[int, int], high: tuple[int, int]) -> float:
+    return (high[1] - low[1]) / (high[0] - low[0])
+
+
+def drifted(runs: Sequence[tuple[Outcome, int]]) -> Drifted:
+    """Of outcomes and the model calls of each."""
+    made = [_items(outcome.made or {}) for outcome, _ in runs]
+    return Drifted(
+        seeds=len(runs),
+        made=mean(made),
+        least=min(made),
+        whole=made.count(ITEMS),
+        calls=mean(calls for _, calls in runs),
+        ends=dict(Counter(_end(outcome) for outcome, _ in runs)),
+    )
+
+
+def _items(made: dict[str, str]) -> int:
+    """Items whose file holds what it should."""
+    return sum(made.get(path(n)) == content(n) for n in range(1, ITEMS + 1))
+
+
+def _end(outcome: Outcome) -> str:
+    return outcome.error.partition(":")[0] if outcome.ended == "stopped" else outcome.ended

@@ -1,0 +1,33 @@
+"""The agent of Pydantic AI, which is the same on Temporal and on DBOS."""
+
+from __future__ import annotations
+
+from openai import AsyncOpenAI
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.usage import UsageLimits
+
+from benchmarks.compare.task import KEY, SYSTEM, Task
+
+
+def agent(
+    task: Task, toolset: FunctionToolset[None], durability: AbstractCapability[None]
+) -> Agent[None, str]:
+    client = AsyncOpenAI(base_url=task.base_url, api_key=KEY, max_retries=0)
+    return Agent(
+        OpenAIChatModel(task.model, provider=OpenAIProvider(openai_client=client)),
+        name="writer",
+        instructions=SYSTEM,
+        model_settings=ModelSettings(temperature=0),
+        toolsets=[toolset],
+        capabilities=[durability],
+    )
+
+
+def limits(task: Task) -> UsageLimits | None:
+    """None leaves the 50 requests of a run as they are."""
+    return UsageLimits(request_limit=None) if task.lifted else None

@@ -1,0 +1,94 @@
+"""What the runners on Temporal share: the server, the wait for the end, and the history."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from temporalio.client import Client, Plugin, WorkflowFailureError, WorkflowHandle
+
+from benchmarks.compare.task import Outcome, Task, failed
+from benchmarks.histories import chain
+from engine.development import server
+
+QUEUE = "compare"
+WORKFLOW = "run"
+FAILING = 5
+"""Seconds of failing workflow tasks after which nothing else is expected."""
+
+
+@asynccontextmanager
+async def connected(plugins: Sequence[Plugin]) -> AsyncIterator[Client]:
+    """A client with these plugins of the server that all runners here have."""
+    async with server(ui=False) as running:
+        yield await Client.connect(running.address, plugins=plugins)
+
+
+async def ended(
+    client: Client, handle: WorkflowHandle[Any, Any], task: Task, model: str
+) -> Outcome:
+    """The workflow's outcome.
+
+    Args:
+        client: Of its server.
+        handle: Of its workflow.
+        task: Says how long to wait.
+        model: Type of the activity that calls the model, or the part of it that names it.
+    """
+    outcome = Outcome("finished")
+    try:
+        async with asyncio.timeout(task.cap):
+            await _result(handle)
+    except TaskFails as error:
+        outcome = Outcome("stopped", f"{await _failure(handle)}{error}")
+        await handle.terminate()
+    except TimeoutError:
+        outcome = Outcome("time")
+        await handle.terminate()
+    except WorkflowFailureError as error:
+        outcome = failed(error)
+    recorded, runs = await history(client, handle.id, model)
+    return Outcome(outcome.ended, outcome.error, recorded, runs=runs)
+
+
+class TaskFails(Exception):
+    """The workflow has not ended, but its task fails and is tried again for ever."""
+
+
+async def _result(handle: WorkflowHandle[Any, Any]) -> None:
+    """Wait for the result, or raise TaskFails."""
+    waiting = asyncio.ensure_future(handle.result())
+    failing = 0
+    try:
+        while not (await asyncio.wait([waiting], timeout=1.0))[0]:
+            described = (await handle.describe()).raw_description
+            failing = failing + 1 if described.pending_workflow_task.attempt > 1 else 0
+            if failing > FAILING:
+                raise TaskFails(" (its workflow task is tried again for ever)")
+        await waiting
+    finally:
+        waiting.cancel()
+
+
+async def _failure(handle: WorkflowHandle[Any, Any]) -> str:
+    """Type of the error in the last failed workflow task, with its text."""
+    for event in reversed((await handle.fetch_history()).events):
+        failure = event.workflow_task_failed_event_attributes.failure
+        if failure.message:
+            return f"{failure.application_failure_info.type}: {failure.message[:200]}"
+    return "unknown"
+
+
+async def history(client: Client, workflow: str, model: str) -> tuple[list[tuple[int, int]], int]:
+    """Bytes of history by model calls, over all runs of the chain, and how many runs there are."""
+    runs = await chain(client, workflow)
+    recorded: list[tuple[int, int]] = []
+    size = 0
+    for events in runs:
+        for event in events:
+            if model in event.activity_task_scheduled_event_attributes.activity_type.name:
+                recorded.append((len(recorded), size))
+            size += event.ByteSize()
+    return [*recorded, (len(recorded), size)], len(runs)
