@@ -21,7 +21,8 @@ from activities.plain import plain
 from activities.snapshot import Snapshot
 from activities.tokens import clip
 from activities.volatile import without_volatile
-from config.schema import PhaseJudge, Problem
+from config.schema import Problem
+from config.sections import PhaseJudge
 from protocol.endings import Judged, JudgeRequest
 
 TASK = "The task (instructions.md)"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from activities.model.stream import Streamed
-    from config.schema import ModelConfig
+    from config.sections import ModelConfig
 
 Heard = Callable[["Streamed"], None]
 """To be called with the reply."""

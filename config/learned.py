@@ -18,7 +18,8 @@ from pydantic import Field, ValidationError
 
 from config.files import explain, read_yaml
 from config.guarding import Guard, Stage
-from config.schema import Problem, Section
+from config.schema import Problem
+from config.sections import Section
 
 
 class Replayed(Section):

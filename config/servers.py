@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Effect = Literal["reads", "repeatable", "once"]
 """What a repeated call does: nothing at all, nothing more than the first, or something again."""
+ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 WORKSPACE = "{workspace}"
 

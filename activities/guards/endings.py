@@ -19,7 +19,7 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.opening import job_id, open_snapshot, scheduled_at
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY
-from config.schema import Verifier
+from config.sections import Verifier
 from protocol.endings import Ending, EndingRequest
 
 

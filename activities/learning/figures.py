@@ -10,7 +10,7 @@ from sqlalchemy import Row
 
 from config.guarding import Stage
 from config.learned import Learned
-from config.schema import Learning
+from config.sections import Learning
 
 BY_ITSELF = "retired by itself"
 WRITTEN = ("write_file", "append_file", "edit_file", "move_file")

@@ -17,7 +17,8 @@ from activities.stores.engine import Store
 from config.guarding import Guard, Stage
 from config.learned import Learned, LearnedGuards
 from config.loader import agent_names, load_agent
-from config.schema import AgentConfig, Learning
+from config.schema import AgentConfig
+from config.sections import Learning
 
 
 def move(guards: LearnedGuards, learned: Learned, stage: Stage, why: str) -> str:

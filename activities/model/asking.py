@@ -24,7 +24,7 @@ from activities.model.endpoint import Connect, explain
 from activities.model.replies import Replies
 from activities.model.stream import Streamed, stream_reply
 from activities.opening import attempt_key, job_id
-from config.schema import ModelConfig
+from config.sections import ModelConfig
 
 TRANSIENT = 3
 """Attempts that fail on the way before the next fallback is asked."""

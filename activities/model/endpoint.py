@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 from activities.failures import failure
 from activities.guards.known import credential
 from activities.rehearsal import RehearsalTransport, rehearse
-from config.schema import ModelConfig
+from config.sections import ModelConfig
 
 REHEARSAL = "rehearsal"
 """Model name that asks for the rehearsal model."""

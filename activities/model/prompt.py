@@ -15,7 +15,7 @@ from activities.snapshot import Snapshot
 from activities.tokens import MESSAGE_TOKENS, count, encoding_of
 from activities.tools import Tool
 from activities.tools.offering import offer
-from config.schema import ModelConfig
+from config.sections import ModelConfig
 from protocol import scope
 from protocol.state import JobState, Phase, PhaseKind
 

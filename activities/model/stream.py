@@ -15,7 +15,7 @@ from openai import AsyncOpenAI, AsyncStream
 
 from activities.model.events import Events
 from activities.plain import plain
-from config.schema import ModelConfig
+from config.sections import ModelConfig
 from protocol.requests import Usage
 from protocol.state import Data
 

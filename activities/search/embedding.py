@@ -16,7 +16,7 @@ import openai
 from numpy.typing import NDArray
 
 from activities.guards.known import credential, without_credentials
-from config.schema import Embeddings
+from config.sections import Embeddings
 
 NONE = (
     "no embeddings: set `embeddings` in the agent's configuration, or install the extra "

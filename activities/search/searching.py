@@ -13,7 +13,7 @@ import numpy as np
 from activities.checkpoints import Files
 from activities.search.embedding import Embedder, EmbeddingsFailed, Matrix, embedder
 from activities.search.index import Index, Place, with_index
-from config.schema import Embeddings
+from config.sections import Embeddings
 
 DEPTH = 50
 """Places of each ranking that count."""

@@ -21,7 +21,7 @@ from activities.search.searching import DAMPING, DEPTH, asked_words
 from activities.stores import traces as rows
 from activities.stores.engine import SECONDS, Store
 from activities.traces.telling import situation
-from config.schema import Embeddings
+from config.sections import Embeddings
 
 EMBEDDED_AT_A_TIME = 256
 """Traces that one search embeds at most; those that are left are found by words."""

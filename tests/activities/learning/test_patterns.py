@@ -11,7 +11,7 @@ from activities.learning.figures import Figures, figures, is_ready, next_stage
 from activities.learning.patterns import extract_patterns
 from activities.learning.proposing import propose
 from config.learned import Learned
-from config.schema import Learning
+from config.sections import Learning
 
 SETTINGS = Learning.model_validate({})
 

@@ -17,7 +17,7 @@ from activities.model.asking import answer
 from activities.model.endpoint import REHEARSAL, chosen_name, connect
 from activities.model.stream import MAX_CALLS, MAX_TEXT, Streamed
 from activities.rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
-from config.schema import ModelConfig
+from config.sections import ModelConfig
 
 MODEL = ModelConfig.model_validate({"name": "m", "temperature": None})
 BODY = json.dumps({"model": "m", "stream": True, "messages": [], "tools": []}).encode()

@@ -8,7 +8,7 @@ import pytest
 
 from activities.requirements.likeness import likeness
 from activities.search import EmbeddingsFailed, embedder
-from config.schema import Embeddings
+from config.sections import Embeddings
 from tests.activities.search.endpoint import serving
 
 TEXT = "Every invoice must be kept for ten years."

@@ -12,7 +12,7 @@ from pathlib import Path
 from activities.checkpoints import Root, open_checkpoints
 from activities.search import search
 from activities.snapshot import Snapshot
-from config.schema import Embeddings
+from config.sections import Embeddings
 
 JOB = "job"
 

@@ -17,7 +17,7 @@ import pytest
 
 from activities.checkpoints import Files
 from activities.search import search
-from config.schema import Embeddings
+from config.sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
 
