@@ -19,7 +19,13 @@ from temporalio.client import AsyncActivityCancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
 SECONDS = 1.0
+MANY = 100
+"""Activities of one worker from which on each sends half as many: a heartbeat is a write at the
+server, and those of some hundred jobs would take it longer than the steps do."""
 LATE_SECONDS = 2.0
+
+_beating: set[int] = set()
+"""The `async def` activities at work in this process."""
 
 
 @asynccontextmanager
@@ -32,17 +38,19 @@ async def heartbeats() -> AsyncIterator[None]:
     loop = asyncio.get_running_loop()
     timers: list[asyncio.TimerHandle] = []
 
-    def wait() -> None:
-        timers[:] = [loop.call_later(SECONDS, beat)]
+    def wait(seconds: float) -> None:
+        timers[:] = [loop.call_later(seconds, beat)]
 
     def beat() -> None:
-        wait()
+        wait(SECONDS if len(_beating) < MANY else 2 * SECONDS)
         activity.heartbeat()
 
-    wait()
+    wait(SECONDS)
+    _beating.add(id(timers))
     try:
         yield
     finally:
+        _beating.remove(id(timers))
         timers[0].cancel()
 
 

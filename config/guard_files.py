@@ -12,6 +12,7 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
+from yaml.constructor import SafeConstructor
 
 from config.files import YAML
 from config.guarding import FieldMatch, Guard, Match, compiled
@@ -129,6 +130,7 @@ class _Read:
 
     path: Path
     lines: dict[Place, int] = field(default_factory=dict)
+    scalars: SafeConstructor = field(default_factory=SafeConstructor)
 
     def value(self, node: yaml.Node, at: Place) -> Any:
         self.lines.setdefault(at, _line(node))
@@ -147,7 +149,7 @@ class _Read:
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*at, n)) for n, item in enumerate(node.value)]
         try:
-            return yaml.SafeLoader("").construct_object(node)
+            return self.scalars.construct_object(node)
         except yaml.YAMLError as error:
             raise Problem(f"{self.path}:{_line(node)}: {error}") from None
 

@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from protocol.forgetting import Forget, Forgotten
 from protocol.payloads import Refused, read
 from protocol.requests import LOST_WORKERS
-from workflows.steps import HEARTBEAT
+from workflows.calling import HEARTBEAT
 
 ATTEMPTS = 4 + LOST_WORKERS
 

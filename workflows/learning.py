@@ -9,7 +9,7 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 
 from protocol.learning import LearnRequest, Learnt
-from workflows.steps import HEARTBEAT
+from workflows.calling import HEARTBEAT
 
 ATTEMPTS = 8
 """The schedule comes again; until then a store may be back."""

@@ -11,6 +11,7 @@ from protocol.requests import Call
 from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
 from workflows import budget, course, gates, guards, parking, questions, replies, stuck, traces
+from workflows.calling import at
 from workflows.judging import Judging
 from workflows.parking import StepFailed
 
@@ -189,7 +190,7 @@ class PhaseLoop(Judging):
         job, ended = self.job, self.job.state.phase
         rewinds = job.rewinds + (purpose == "rewind")
         request = TransitionRequest(
-            **self.steps.at(job),
+            **at(job),
             number=job.last_phase + 1,
             purpose=purpose,
             rewinds=rewinds,

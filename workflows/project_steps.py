@@ -43,19 +43,19 @@ from protocol.project_requests import (
 from protocol.requests import Moved
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import project_status
+from workflows.calling import Calling
 from workflows.moves import Assign
-from workflows.steps import Steps
 
 SUMMARY_CHARACTERS = 95
 """The server takes 400 bytes."""
 Child = ChildWorkflowHandle[Any, dict[str, Any]]
 
 
-class ProjectSteps(Steps):
+class ProjectSteps(Calling):
     """The activities and the children of one project."""
 
     async def begin(self, request: ProjectPrepareRequest) -> ProjectPrepared:
-        return await self._regular(
+        return await self.regular(
             "prepare_project", request, ProjectPrepared, "start project", 120, 4
         )
 
@@ -72,7 +72,7 @@ class ProjectSteps(Steps):
             head=project.head,
             success=project.start.success if run.role == "manager" else [],
         )
-        return await self._regular("take_work", request, Work, f"look into {run.job}", 300, 4)
+        return await self.regular("take_work", request, Work, f"look into {run.job}", 300, 4)
 
     async def store_handoffs(self, project: ProjectRecord, handed: list[Trace]) -> Stored:
         """Hand notes of the project to the store, which takes each once."""
@@ -83,7 +83,7 @@ class ProjectSteps(Steps):
             project=project.id,
             traces=handed,
         )
-        return await self._regular("store_traces", request, Stored, "traces of handoffs", 60, 2)
+        return await self.regular("store_traces", request, Stored, "traces of handoffs", 60, 2)
 
     async def merge(self, project: ProjectRecord, run: Running, commit: str) -> Merged:
         request = MergeRequest(
@@ -93,7 +93,7 @@ class ProjectSteps(Steps):
             head=project.head,
             commit=commit,
         )
-        return await self._regular("merge_work", request, Merged, f"merge {run.job}", 300, 4)
+        return await self.regular("merge_work", request, Merged, f"merge {run.job}", 300, 4)
 
     async def write_state(self, project: ProjectRecord, units: list[str], why: str) -> str:
         """Write what changed into the project's state file; the new head."""
@@ -109,7 +109,7 @@ class ProjectSteps(Steps):
             scope=project.scope,
             why=why[:300],
         )
-        made = await self._regular("write_project_state", request, Moved, why[:150], 120, 4)
+        made = await self.regular("write_project_state", request, Moved, why[:150], 120, 4)
         return made.commit
 
     async def finish(self, project: ProjectRecord, result: ProjectResult, *, cancel: bool) -> Moved:
@@ -122,7 +122,7 @@ class ProjectSteps(Steps):
             request_cancel=cancel,
         )
         what = f"project {result.status}"
-        return await self._regular("close_project", request, Moved, what, 120, 4)
+        return await self.regular("close_project", request, Moved, what, 120, 4)
 
     async def start_child(
         self, project: ProjectRecord, move: Assign, settings: dict[str, object]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gzip
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,46 @@ def test_workflow_code_imports_no_io() -> None:
                 top = name.split(".")[0]
                 assert top in allowed | {"pydantic"}, f"{path.name} imports {name}"
                 assert top in allowed or path.parent.name == "protocol"
+
+
+CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove"}
+CHANGING |= {"setdefault", "sort", "update"}
+
+
+@pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.py")), ids=lambda path: path.stem)
+def test_workflow_modules_hold_nothing_that_runs_change(path: Path) -> None:
+    """All runs on a worker share them (`engine.sandbox`)."""
+    assert list(changes(ast.parse(path.read_text()))) == []
+
+
+def test_what_changes_a_module_is_noticed() -> None:
+    kept = "SEEN = {}\nONE = [1]\n"
+    for line in ("SEEN['a'] = 1", "del SEEN['a']", "ONE.append(2)", "SEEN |= {}", "SEEN.a = 1"):
+        assert list(changes(ast.parse(f"{kept}def run():\n    {line}\n"))), line
+    for line in ("global SEEN", "nonlocal SEEN"):
+        assert list(changes(ast.parse(f"def outer():\n    SEEN = 1\n    {line}\n"))), line
+    assert not list(changes(ast.parse(f"{kept}def run():\n    mine = {{}}\n    mine['a'] = 1\n")))
+
+
+def changes(module: ast.Module) -> Iterator[str]:
+    """Lines of functions that write to what the module holds."""
+    held = {
+        target.id
+        for node in module.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(module):
+        written: ast.expr | None = None
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            yield ast.unparse(node)
+        elif isinstance(node, ast.Subscript | ast.Attribute):
+            if isinstance(node.ctx, ast.Store | ast.Del):
+                written = node.value
+        elif isinstance(node, ast.AugAssign):
+            written = node.target
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            written = node.func.value if node.func.attr in CHANGING else None
+        if isinstance(written, ast.Name) and written.id in held:
+            yield ast.unparse(node)

@@ -1,0 +1,105 @@
+"""How activities are called: time limits, retries, failures. Nothing here decides anything."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import FailureError, is_cancelled_exception
+from temporalio.workflow import ActivityCancellationType
+
+from protocol.record import JobRecord
+from protocol.requests import LOST_WORKERS, ToolReply, ToolRequest
+from protocol.state import Data
+from workflows.parking import StepFailed
+
+HEARTBEAT = timedelta(seconds=5)
+"""Also how soon a lost worker, or a cancelled call, is noticed."""
+TEN_MINUTES = 10 * 60
+R = TypeVar("R", bound=Data)
+
+
+class Calling:
+    """Calls regular and local activities."""
+
+    def __init__(self) -> None:
+        self.may_continue_as_new = False
+        """Whether the present workflow task has run no local activity.
+
+        One that continues as new must not: a signal that arrives meanwhile makes the server
+        throw the task away, and its local activities would run a second time.
+        """
+
+    async def regular(
+        self,
+        name: str,
+        request: Data,
+        result: type[R],
+        summary: str,
+        seconds: int,
+        attempts: int,
+    ) -> R:
+        """Run an activity; with 0 attempts as often as it takes."""
+        try:
+            reply: R = await workflow.execute_activity(
+                name,
+                request,
+                result_type=result,
+                start_to_close_timeout=timedelta(seconds=seconds),
+                heartbeat_timeout=HEARTBEAT,
+                # Failures say themselves when to try again (`activities.failures`). This is for
+                # attempts of which nothing was heard any more: the first goes again at once.
+                retry_policy=RetryPolicy(
+                    initial_interval=timedelta(milliseconds=100),
+                    maximum_interval=timedelta(seconds=60),
+                    maximum_attempts=attempts + LOST_WORKERS if attempts else 0,
+                ),
+                cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+                summary=summary,
+            )
+            return reply
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            raise StepFailed(name, error) from error
+        finally:
+            self.may_continue_as_new = True
+
+    async def local(
+        self, name: str, request: ToolRequest, summary: str, seconds: int, attempts: int
+    ) -> ToolReply:
+        self.may_continue_as_new = False
+        try:
+            reply: ToolReply = await workflow.execute_local_activity(
+                name,
+                request,
+                result_type=ToolReply,
+                start_to_close_timeout=timedelta(seconds=seconds),
+                retry_policy=RetryPolicy(maximum_attempts=attempts),
+                cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+                summary=summary,
+            )
+            return reply
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            raise StepFailed(name, error) from error
+
+
+def root(job: JobRecord) -> dict[str, str]:
+    """The fields of a request that say where the job's checkpoints are."""
+    return {"root": job.root, **({"remote": job.remote} if job.remote else {})}
+
+
+def at(job: JobRecord) -> dict[str, Any]:
+    """The fields of a request that say where the job stands."""
+    return {**root(job), "commit": job.commit, "at": job.at, "step": job.step}
+
+
+def story(job: JobRecord, what: str) -> str:
+    """A line for Temporal Web: `phase 2 · todo 3 · write_file notes/a.md`."""
+    phase = job.state.phase
+    todo = f" · todo {phase.current.id}" if phase.current else ""
+    return f"phase {phase.number}{todo} · {what}"[:180]
