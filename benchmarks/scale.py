@@ -155,7 +155,10 @@ async def _process(
         said = await process.stdout.readline()
         if not said:
             raise SystemExit(f"error: {arguments} ended before it was ready")
+        # What it writes from then on is of no interest, but must not fill the pipe and block it.
+        draining = asyncio.create_task(process.stdout.read())
         yield process.pid, said.decode()
+        draining.cancel()
     finally:
         process.kill()
         await process.wait()

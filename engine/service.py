@@ -9,10 +9,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from temporalio.client import Client
-from temporalio.worker import Worker, WorkerDeploymentConfig
+from temporalio.worker import (
+    FixedSizeSlotSupplier,
+    Worker,
+    WorkerDeploymentConfig,
+    WorkerTuner,
+)
 
 from engine.connection import task_queue as default_task_queue
 from engine.sandbox import runner
+from engine.slots import WhileInTime
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
@@ -68,9 +74,12 @@ def build_worker(
         workflows=job_workflows() if workflows is None else workflows,
         activities=activities,
         activity_executor=ThreadPoolExecutor(slots + LOCAL_SLOTS, thread_name_prefix="step"),
-        max_concurrent_workflow_tasks=TASKS,
-        max_concurrent_activities=slots,
-        max_concurrent_local_activities=LOCAL_SLOTS,
+        tuner=WorkerTuner.create_composite(
+            workflow_supplier=FixedSizeSlotSupplier(TASKS),
+            activity_supplier=WhileInTime(slots),
+            local_activity_supplier=FixedSizeSlotSupplier(LOCAL_SLOTS),
+            nexus_supplier=FixedSizeSlotSupplier(1),
+        ),
         workflow_runner=runner(),
         max_cached_workflows=max_cached_workflows,
         # After a kill, a job's next workflow task waits this long for the dead worker.
