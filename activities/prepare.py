@@ -6,13 +6,11 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 
 from temporalio import activity
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.service import RPCError
 
-from activities import sandbox
 from activities.checkpoints import (
     Checkpoints,
     Files,
@@ -22,45 +20,35 @@ from activities.checkpoints import (
     open_checkpoints,
 )
 from activities.claiming import check_free, claim, join
-from activities.failures import failure, may_pass, typed
+from activities.failures import typed
 from activities.folder import settle
 from activities.forking import begin, bring, copied, no_such_job, origin, with_items
-from activities.guards.routes import guarded_route
 from activities.heartbeats import heartbeats
 from activities.inputs import read_documents
-from activities.mcp.errors import Away
-from activities.model.endpoint import chosen_name
-from activities.model.prices import check_prices, dearest
 from activities.model.prompt import context_tokens
 from activities.model.replies import Replies
 from activities.opening import attempt_key, check_root, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
+from activities.pinning import add_learned, choose_models, declare, limits_of, routes_of, tools_for
 from activities.plan import listed_under
 from activities.projects.handing import hand_over, told
 from activities.projects.repository import repository_path
 from activities.review import reviewer_tools
-from activities.sandbox import NoSandbox
 from activities.snapshot import Snapshot
 from activities.summary import workspace_summary
-from activities.tools import Tool, select
+from activities.tools import Tool
 from activities.tools.context import no_heartbeat
-from activities.tools.equipment import check_servers, toolbox
-from activities.tools.offering import tools_of
 from activities.traces.recalling import recalled
-from config.learned import LearnedGuards
 from config.loader import amend, load_agent
 from config.schema import AgentConfig, Problem
 from config.templates import render
 from protocol.payloads import Fork
 from protocol.search_attributes import NAMES
-from protocol.starting import JobLimits, JudgeLimits, Prepared, PrepareRequest, ReviewLimits
-from protocol.state import MAX_ITEMS, JobState, Phase, PhaseKind
-from protocol.tools import ToolRoute
+from protocol.starting import Prepared, PrepareRequest
+from protocol.state import MAX_ITEMS, JobState, Phase
 
 TITLE_CHARACTERS = 80
-KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
-NEEDED = ("todo_complete", "todo_write", "job_complete")
 
 
 @dataclass(frozen=True)
@@ -118,9 +106,9 @@ class Preparation:
             title=title(request.instructions or snapshot.text("instructions.md")),
             tree=snapshot.checkpoints.tree_of(commit),
             state=state,
-            tools=_routes(config, begun.tools),
+            tools=routes_of(config, begun.tools),
             context=context_tokens(snapshot),
-            limits=_limits(config),
+            limits=limits_of(config),
             search_attributes=registered,
             notices=begun.notices,
         )
@@ -131,10 +119,10 @@ class Preparation:
     def _first(self, request: PrepareRequest) -> Begun:
         """A job from nothing: its first files and the bootstrap."""
         config = load_agent(request.agent, request.set)
-        _add_learned(self._root, config, request.project.id if request.project else "")
+        add_learned(self._root, config, request.project.id if request.project else "")
         choose_models(config)
-        notices = _declare(config) + join(config, request)
-        tools = _tools(config)
+        notices = declare(config) + join(config, request)
+        tools = tools_for(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
         instructions = render(
@@ -183,9 +171,9 @@ class Preparation:
         config = amend(pinned, request.set)
         choose_models(config)
         # What a server declared stays as it was pinned, like all that is not overridden.
-        notices = _declare(config) if config.mcp != pinned.mcp else []
+        notices = declare(config) if config.mcp != pinned.mcp else []
         notices += join(config, request)
-        tools = _tools(config)
+        tools = tools_for(config)
         documents = read_documents(
             self._root,
             request.documents,
@@ -237,95 +225,6 @@ class Preparation:
             keep_days=config.keep_days,
         )
         return checkpoints
-
-
-def _add_learned(root: Root, config: AgentConfig, project: str) -> None:
-    """Add the guards that jobs before this one led to; they are pinned like all the others."""
-    config.rules = LearnedGuards(root.path).rules(config.name, project, config.rules)
-
-
-def _declare(config: AgentConfig) -> list[str]:
-    """Ask the MCP servers for their tools; gives lines on what the job does without."""
-    check_servers(config)
-    if not config.mcp:
-        config.declared, config.away = [], {}
-        return []
-    declaring = import_module("activities.mcp.declaring")  # late, as in `activities.tools.remote`
-    try:
-        notes: list[str] = declaring.declare(config)
-        return notes
-    except Away as away:
-        raise failure("Dependency", str(away), retry=may_pass()) from away
-
-
-def _tools(config: AgentConfig) -> list[Tool]:
-    try:
-        tools = tools_of(config)
-    except KeyError as unknown:
-        raise Problem(
-            f"agent {config.name}: tools: {unknown} is neither a tool nor a group of tools"
-        ) from None
-    names = {entry.name for entry in tools}
-    if "run_command" in names or config.verifiers:
-        try:
-            sandbox.check(config.shell)
-        except NoSandbox as problem:
-            raise Problem(f"agent {config.name}: {problem}") from None
-    if lacking := [name for name in NEEDED if name not in names]:
-        raise Problem(
-            f"agent {config.name}: tools: without {', '.join(lacking)} no job can end; add the "
-            "groups todos and job"
-        )
-    return tools
-
-
-def choose_models(config: AgentConfig) -> None:
-    for model in config.models:
-        model.name = chosen_name(model)
-    check_prices(config)
-
-
-def _limits(config: AgentConfig) -> JobLimits:
-    named = {
-        name: value
-        for name, value in config.limits.model_dump().items()
-        if name in JobLimits.model_fields
-    }
-    return JobLimits.model_validate(
-        named
-        | {
-            "stuck": config.stuck,
-            "reflection": config.reflection,
-            "review": ReviewLimits(attempts=config.review.attempts, calls=config.review.calls)
-            if config.review
-            else None,
-            "judge": JudgeLimits(attempts=config.judge.attempts, phases=config.judge.phases)
-            if config.judge
-            else None,
-            "model_seconds": max(model.timeout_seconds for model in config.models),
-            "output_tokens": max(model.max_output_tokens for model in config.models),
-            "price": dearest(config),
-            "context_tokens": {
-                kind: min(map(config.context.limit, config.chain(kind))) for kind in KINDS
-            },
-        }
-    )
-
-
-def _routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
-    """How each tool is called; those that the agent's `approve` names ask a person first."""
-    try:
-        asking = {entry.name for entry in select(config.approve, toolbox(config))}
-    except KeyError as unknown:
-        raise Problem(
-            f"agent {config.name}: approve: {unknown} is neither a tool nor a group of tools"
-        ) from None
-    return [
-        guarded_route(config, entry).model_copy(
-            update={"asks": True} if entry.name in asking else {}
-        )
-        for entry in tools
-    ]
 
 
 def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> JobState:

@@ -110,9 +110,12 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
         for role, file in roles.items()
         if file != before.get(role)
     }
+    follows: dict[str, Any] = {"templates": config.templates | templates}
+    if checked.graph != config.graph:
+        base = load_graph_schema(folder / "graph" / "schema.yaml")
+        follows["graph_schema"] = extended(base, checked.graph, Path(config.name))
     return config.model_copy(
-        update={name: getattr(checked, name) for name in AgentFile.model_fields}
-        | {"templates": config.templates | templates}
+        update={name: getattr(checked, name) for name in AgentFile.model_fields} | follows
     )
 
 

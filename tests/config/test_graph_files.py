@@ -8,7 +8,7 @@ import pytest
 
 from config.graph_files import extended, load_graph_schema
 from config.graphing import GraphSchema
-from config.loader import SHIPPED
+from config.loader import SHIPPED, amend, load_agent
 from config.schema import Problem
 
 NODE = "nodes:\n  Tea:\n    key: id\n    properties:\n      id: {type: text}\n"
@@ -53,3 +53,15 @@ def test_an_agent_changes_nothing_that_others_rely_on() -> None:
     assert made.nodes["Message"].properties["x"].type == "integer"
     assert "name" in made.nodes["Message"].properties
     assert "x" not in base.nodes["Message"].properties
+
+
+def test_a_fork_may_declare_more_of_the_graph() -> None:
+    pinned = load_agent("validator")
+    place = {
+        "description": "Where something is.",
+        "key": "id",
+        "properties": {"id": {"type": "text"}},
+    }
+    amended = amend(pinned, {"graph.nodes": {"Place": place}})
+    assert amended.graph_schema.nodes.keys() == pinned.graph_schema.nodes.keys() | {"Place"}
+    assert amend(pinned, {}).graph_schema == pinned.graph_schema
