@@ -17,6 +17,7 @@ demo: setup ## server, worker and a real job on a real document (ARGS=--keep sta
 
 test: develop ## everything that CI runs (ARGS="-k rewind" runs some)
 	@$(PYTHON_BIN) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+	@if [ -n "$$CI" ]; then $(PYTHON_BIN) -m scripts.audit; fi
 
 check: develop ## format, lint, types, then tests
 	@$(PYTHON_BIN) -m ruff format --check .
