@@ -85,10 +85,10 @@ class Asking:
             found = _find(replies, key)
             if found is not None:
                 return found
+            asked = question()
             if activity.info().attempt > 1:
                 # The attempt before may have failed for that, after its reply was paid for.
                 replies.make_sure_of_room()
-            asked = question()
             count = len(asked.models)
             place = (skip + number) % count
             model = asked.models[place]

@@ -13,6 +13,7 @@ from activities.checkpoints import Files, Root, open_checkpoints
 from activities.conversation import Conversation
 from activities.tokens import clip, count, encoding_of, of_message
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 OFFLINE = """
 import sys
 
@@ -49,7 +50,7 @@ def test_counting_needs_no_network_and_no_file_kept_from_before(tmp_path: Path) 
     """In a process of its own, with nothing downloaded yet."""
     ran = subprocess.run(
         [sys.executable, "-c", OFFLINE],
-        env={"TIKTOKEN_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path.cwd())},
+        env={"TIKTOKEN_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
         text=True,
         timeout=60,
