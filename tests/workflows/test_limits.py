@@ -148,3 +148,19 @@ async def test_nonsense_is_refused_visibly_and_changes_nothing(jobs: Jobs) -> No
     assert after["waiting"] == status["waiting"]
     assert sum("signal limit" in notice for notice in after["notices"]) == len(NONSENSE)
     await handle.terminate()
+
+
+async def test_time_spent_waiting_for_people_does_not_count(jobs: Jobs) -> None:
+    async def paused() -> float:
+        await handle.signal("pause", {})
+        status = await jobs.until(handle, waiting_for="paused")
+        spent: float = status["limits"]["job"]["seconds"]["spent"]
+        return spent
+
+    handle = await jobs.start({**TEA, "set": {"limits.job.seconds": 1000}})
+    before = await paused()
+    await asyncio.sleep(6)
+    await handle.signal("resume", {})
+    await jobs.until(handle, waiting_for=None)
+    assert await paused() - before < 5
+    await handle.signal("cancel", {})
