@@ -17,6 +17,7 @@ from activities.forgetting.records import Record, every, forgotten
 
 JOB = "read/the law.git"
 FILES = 500
+REPOSITORY = Path(__file__).resolve().parents[3]
 FORGET = """
 import sys
 from pathlib import Path
@@ -131,7 +132,9 @@ def test_whoever_is_at_the_repository_is_waited_for(root: Root) -> None:
 def test_killed_anywhere_the_next_call_finishes(root: Root, milliseconds: int) -> None:
     make(root, files=FILES)
     process = subprocess.Popen(
-        [sys.executable, "-c", FORGET, str(root.path), JOB], stdout=subprocess.PIPE
+        [sys.executable, "-c", FORGET, str(root.path), JOB],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
     )
     assert process.stdout
     assert process.stdout.readline() == b"begun\n"
