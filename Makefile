@@ -63,8 +63,9 @@ setup: ## .venv with what running needs
 develop: tests/.fetched/.complete ## .venv with what developing needs, and documents for tests
 	@sh scripts/setup.sh requirements.txt requirements-dev.txt
 
-clean: ## remove the environment and what the demo left
-	rm -rf .venv .venv-compare workspaces tests/.fetched
+# Not `workspaces`, which is where jobs are.
+clean: ## remove the environment
+	rm -rf .venv .venv-compare tests/.fetched
 
 # The other runners and Longhaul, in an environment of their own.
 .venv-compare/.complete: benchmarks/compare/requirements.txt

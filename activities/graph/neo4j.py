@@ -64,7 +64,8 @@ class Neo4j:
         except ImportError:
             raise GraphAway(
                 "LONGHAUL_GRAPH_URL names a Neo4j server, but its driver is not installed on this "
-                "worker: pip install 'longhaul[neo4j]', or unset the variable."
+                "worker: run .venv/bin/python -m pip install '.[neo4j]' in the checkout, or unset "
+                "the variable."
             ) from None
         user = self._address.user
         self._driver = self._neo4j.GraphDatabase.driver(

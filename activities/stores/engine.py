@@ -145,8 +145,8 @@ def _make(url: URL) -> Engine:
         return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_timeout=8)
     except (ModuleNotFoundError, NoSuchModuleError):
         raise StoreAway(
-            f"{VARIABLE} names PostgreSQL, whose driver is not installed: "
-            "pip install 'longhaul[postgres]'."
+            f"{VARIABLE} names PostgreSQL, whose driver is not installed: run "
+            ".venv/bin/python -m pip install '.[postgres]' in the checkout."
         ) from None
 
 

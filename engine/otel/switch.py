@@ -60,8 +60,9 @@ def pipeline() -> Any:
         if not (error.name or "").startswith("opentelemetry"):
             raise
         raise NotExportable(
-            f"{ENDPOINT} asks for traces and metrics, but OpenTelemetry is not installed: "
-            "pip install 'longhaul[otel]', or unset the variable (OTEL_SDK_DISABLED=true does, too)"
+            f"{ENDPOINT} asks for traces and metrics, but OpenTelemetry is not installed: run "
+            ".venv/bin/python -m pip install '.[otel]' in the checkout, or unset the variable "
+            "(OTEL_SDK_DISABLED=true does, too)"
         ) from None
 
 

@@ -31,7 +31,7 @@ def test_what_is_no_address_is_told_without_its_password(url: str) -> None:
 
 @pytest.mark.skipif(DRIVER, reason="the driver is installed")
 def test_a_missing_driver_is_told_with_what_to_do() -> None:
-    with pytest.raises(GraphAway, match=r"pip install 'longhaul\[neo4j\]'"):
+    with pytest.raises(GraphAway, match=r"pip install '\.\[neo4j\]'"):
         Neo4j("bolt://localhost:1", SCHEMA)
 
 

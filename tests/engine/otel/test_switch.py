@@ -63,7 +63,7 @@ def test_without_the_extra_a_worker_names_it() -> None:
     ended = run(f"{without} process.main()", OTEL_EXPORTER_OTLP_ENDPOINT=HERE)
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: OTEL_EXPORTER_OTLP_ENDPOINT asks for traces")
-    assert "pip install 'longhaul[otel]'" in ended.stderr
+    assert ".venv/bin/python -m pip install '.[otel]'" in ended.stderr
     assert ended.stderr.count("\n") == 1
 
 
