@@ -32,7 +32,7 @@ app = typer.Typer(
         "First time: `starter.py demo` shows everything on a real document. Then, with a server "
         "and a worker (`python worker.py`) running: `start`, `watch`, `show`, `files`.\n\n"
         "Exit codes: 0 well, 1 the job failed or was cancelled or a check failed, 2 a mistake in "
-        "the command or no server."
+        "the command or no server, 130 after Ctrl-C."
     ),
     no_args_is_help=True,
     add_completion=False,

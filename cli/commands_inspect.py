@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from activities.checkpoints import Checkpoints
     from cli.project_files import Project
 
+MOMENT = (
+    "Of a job: the start of this phase, or `now`. Of a project: a commit that `log` names, or "
+    "`now`."
+)
 COLUMNS = ("job_id", "agent", "status", "phase", "title", "started")
 
 
@@ -75,7 +79,7 @@ def files(
     path: Annotated[str, typer.Argument(help="A file to print or a folder to list.")] = "",
     at: Annotated[
         str,
-        typer.Option(help="As they were at the start of this phase.", metavar="PHASE|COMMIT|now"),
+        typer.Option(help=MOMENT, metavar="PHASE|COMMIT|now"),
     ] = "now",
     json: Json = False,
 ) -> int:
@@ -118,12 +122,8 @@ def files(
 
 def diff(
     job: Job,
-    before: Annotated[
-        str, typer.Argument(help="Start of this phase, or `now`.", metavar="PHASE|COMMIT|now")
-    ],
-    after: Annotated[
-        str, typer.Argument(help="Start of this phase, or `now`.", metavar="PHASE|COMMIT|now")
-    ],
+    before: Annotated[str, typer.Argument(help=MOMENT, metavar="PHASE|COMMIT|now")],
+    after: Annotated[str, typer.Argument(help="The same.", metavar="PHASE|COMMIT|now")],
     path: Annotated[str, typer.Argument(help="Only this file, or what is in this folder.")] = "",
     stat: Annotated[bool, typer.Option("--stat", help="Names and sizes only.")] = False,
     json: Json = False,

@@ -35,7 +35,12 @@ def traces(
     ] = "summary",
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
     universal: Annotated[
-        int, typer.Option(help="Let every project find the trace of this number.", metavar="NUMBER")
+        int,
+        typer.Option(
+            help="Let every project find the trace of this number.",
+            metavar="NUMBER",
+            show_default=False,
+        ),
     ] = 0,
     json: Json = False,
 ) -> int:

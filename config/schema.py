@@ -73,7 +73,11 @@ class AgentFile(Section):
     prices: dict[str, Price] = Field(
         default_factory=dict, description="What models charge, by the model's name."
     )
-    stuck: StuckFigures = Field(default_factory=StuckFigures)
+    stuck: StuckFigures = Field(
+        default_factory=StuckFigures,
+        description="When a phase counts as stuck. `nudge`: the model is told, and again at each "
+        "multiple; `then`: the phase goes back, or the job waits for a person.",
+    )
     reflection: bool = Field(
         True,
         description="Whether the model is asked, after an attempt that failed, what it teaches.",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from inspect import cleandoc
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from typer.main import get_command
 
 from cli.app import app
+from scripts.docs.markdown import table
 
 HELP = "--help"
 
@@ -18,9 +19,8 @@ def commands() -> str:
 
 
 def registered() -> dict[str, Any]:
-    """The commands by name, in the order in which `--help` lists them."""
-    found: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 - Group or Command
-    return found
+    """The commands by name, in the order in which `--help` lists them: `list`, `config check`."""
+    return _below("", get_command(app))
 
 
 def options(command: Any) -> set[str]:
@@ -28,13 +28,23 @@ def options(command: Any) -> set[str]:
     return {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
 
 
+def _below(name: str, command: Any) -> dict[str, Any]:
+    inner: dict[str, Any] | None = getattr(command, "commands", None)
+    if inner is None:
+        return {name: command}
+    found: dict[str, Any] = {}
+    for word, each in inner.items():
+        found |= _below(f"{name} {word}".strip(), each)
+    return found
+
+
 def _command(name: str, command: Any) -> str:
     named = [param for param in command.params if param.param_type_name == "argument"]
     usage = " ".join(["starter.py", name, *(_argument(param) for param in named)])
     rows = [_row(param) for param in command.params if HELP not in param.opts]
-    table = ["| argument or option | |", "|---|---|", *rows]
     told = cleandoc(command.help or "")
-    return "\n".join([f"## {name}", "", f"`{usage}`", "", told, "", *table, "", ""])
+    parameters = table(["argument or option", ""], rows)
+    return "\n".join([f"## {name}", "", f"`{usage}`", "", told, "", *parameters, "", ""])
 
 
 def _argument(param: Any) -> str:
@@ -42,21 +52,24 @@ def _argument(param: Any) -> str:
     return str(shown if param.required else f"[{shown}]")
 
 
-def _row(param: Any) -> str:
+def _row(param: Any) -> tuple[str, str]:
     if param.param_type_name == "argument":
-        return f"| `{_argument(param)}` | {param.help} |"
+        return f"`{_argument(param)}`", _told(param)
     shown = " / ".join([*param.opts, *param.secondary_opts])
     if not param.is_flag:
         shown += f" {param.metavar or param.name.upper()}"
+    return f"`{shown}{' …' if param.multiple else ''}`", _told(param)
+
+
+def _told(param: Any) -> str:
+    """The help, what may be chosen from, and what holds where nothing is given."""
     told = param.help or ""
-    if param.multiple:
-        return f"| `{shown} …` | {told} |"
+    kind = param.type_descriptor.annotation
+    if get_origin(kind) is Literal:
+        told += f" One of {', '.join(f'`{word}`' for word in get_args(kind))}."
+    flag = param.param_type_name == "option" and param.is_flag
     if param.required:
-        told += " Required."
-    elif not param.is_flag and param.default not in (None, ""):
+        return str(told if param.param_type_name == "argument" else f"{told} Required.")
+    if not flag and param.show_default and param.default not in (None, "", ()):
         told += f" Default: {param.default}."
-    return f"| `{_escaped(shown)}` | {told} |"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
+    return str(told)

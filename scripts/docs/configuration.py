@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -14,15 +15,25 @@ from activities.tools import REGISTRY
 from config.guarding import FieldMatch, Guard, Match
 from config.loader import SHIPPED, agent_names, load_agent
 from config.schema import AgentFile
+from config.sections import ModelConfig
 from protocol.course import Figures
+from scripts.docs.markdown import anchor, table
 
 LISTS = "see `config/defaults.yaml`"
+KEY = ("key", "takes", "default", "")
+EXTENDS = (
+    "`extends`",
+    "text",
+    "none",
+    "The agent over whose file this one is merged, in place of the defaults.",
+)
+Row = tuple[str, ...]
 
 
 def keys() -> str:
     """Every key an agent's file may have, a section at a time."""
     defaults = yaml.safe_load((SHIPPED / "defaults.yaml").read_text(encoding="utf-8"))
-    return "\n".join(_tables("", AgentFile, defaults))
+    return "\n".join(_tables("", AgentFile, defaults, {}))
 
 
 def guards() -> str:
@@ -33,60 +44,107 @@ def guards() -> str:
         "`match`": Match,
         "`match.changes`": FieldMatch,
     }
-    tables = [_table(title, kind.model_fields, {}) for title, kind in parts.items()]
-    return "\n".join(tables)
+    return "\n".join(
+        line
+        for title, kind in parts.items()
+        for line in [f"### {title}", "", *table(KEY, _rows(kind.model_fields, {})), ""]
+    )
 
 
 def agents() -> str:
     """The agents that ship."""
-    lines = ["| agent | does | tools | needs documents |", "|---|---|---|---|"]
+    rows = []
     for name in agent_names():
         agent = load_agent(name)
         needs = "yes" if agent.needs_documents else "no"
-        lines.append(f"| `{name}` | {agent.description} | {', '.join(agent.tools)} | {needs} |")
-    return "\n".join([*lines, ""])
+        rows.append((f"`{name}`", agent.description, ", ".join(agent.tools), needs))
+    return "\n".join([*table(("agent", "does", "tools", "needs documents"), rows), ""])
 
 
 def tools() -> str:
     """The tools by group."""
-    lines = ["| group | tool | phases | does |", "|---|---|---|---|"]
+    rows = []
     for entry in sorted(REGISTRY.values(), key=lambda entry: entry.group):
         phases = "both" if len(entry.phases) == 2 else entry.phases[0]
-        lines.append(f"| {entry.group} | `{entry.signature}` | {phases} | {entry.summary} |")
-    return "\n".join([*lines, ""])
+        rows.append((entry.group, f"`{entry.signature}`", phases, entry.summary))
+    return "\n".join([*table(("group", "tool", "phases", "does"), rows), ""])
 
 
-def _tables(name: str, section: type[BaseModel], defaults: dict[str, Any]) -> list[str]:
-    """A section's own keys, then its sections; `prices.*` are sections of any name."""
+def _tables(
+    name: str, section: type[BaseModel], defaults: dict[str, Any], told: dict[str, list[Row]]
+) -> list[str]:
+    """A section's own keys, then its sections; `prices.*` are sections of any name, `verifiers[]`
+    the entries of a list.
+
+    Args:
+        name: Dotted, as it is named in messages; empty for the whole file.
+        section: Its schema.
+        defaults: What `defaults.yaml` has for it.
+        told: The tables so far by heading, none of which is given twice.
+    """
     fields = section.model_fields
-    plain = {key: field for key, field in fields.items() if _section(field) is None}
-    tables = [_table(f"`{name}`" if name else "The agent", plain, defaults)]
+    rows = _rows({key: field for key, field in fields.items() if not _section(field)}, defaults)
+    rows = rows if name else [EXTENDS, *rows]
+    heading = f"`{name}`" if name else "The agent"
+    if first := "`model`" if section is ModelConfig and name != "model" else _same(rows, told):
+        lines = [f"The keys of [{first}](#{anchor(first)}).", ""]
+    else:
+        told[heading] = rows
+        lines = [*table(KEY, rows), ""] if rows else []
     for key, field in fields.items():
         inner = f"{name}.{key}".lstrip(".")
-        if kind := _section(field):
-            tables += _tables(inner, kind, defaults.get(key) or {})
-        elif get_origin(field.annotation) is dict:
-            held = get_args(field.annotation)[1]
-            one = get_args(held)[0] if get_origin(held) is list else held
-            if isinstance(one, type) and issubclass(one, BaseModel):
-                tables += _tables(f"{inner}.*", one, {})
-    return tables
+        for suffix, kind in _held(field):
+            below = (defaults.get(key) or {}) if not suffix else {}
+            lines += [f"### `{inner}{suffix}`", ""]
+            if not suffix and kind is not ModelConfig:
+                lines += _introduction(field, defaults.get(key))
+            lines += _tables(f"{inner}{suffix}", kind, below, told)
+    return lines if name else [f"### {heading}", "", *lines]
+
+
+def _same(rows: list[Row], told: dict[str, list[Row]]) -> str:
+    """The heading under which the same keys were told, with the same defaults."""
+    return next((heading for heading, others in told.items() if rows and others == rows), "")
+
+
+def _introduction(field: FieldInfo, default: object) -> list[str]:
+    """What a section is for, and that it may be left out."""
+    lines = [field.description, ""] if field.description else []
+    optional = NoneType in get_args(field.annotation) and default is None
+    return [*lines, "Off unless the section is there; then:", ""] if optional else lines
+
+
+def _held(field: FieldInfo) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The sections below a key, with what their names end in."""
+    if kind := _section(field):
+        yield "", kind
+        return
+    suffix, held = "", field.annotation
+    while get_origin(held) in (dict, list):
+        suffix += ".*" if get_origin(held) is dict else "[]"
+        held = get_args(held)[-1]
+    if suffix and _is_model(held):
+        yield suffix, held  # type: ignore[misc]
 
 
 def _section(field: FieldInfo) -> type[BaseModel] | None:
-    """The section that a key holds, also where it may be null."""
-    for kind in (field.annotation, *get_args(field.annotation)):
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            return None if get_origin(field.annotation) in (dict, list) else kind
-    return None
+    """The section that a key holds, also where it may be null; pairs of figures are values."""
+    if get_origin(field.annotation) in (dict, list):
+        return None
+    kinds = (field.annotation, *get_args(field.annotation))
+    return next((kind for kind in kinds if _is_model(kind) and kind is not Figures), None)
 
 
-def _table(title: str, fields: dict[str, FieldInfo], defaults: dict[str, Any]) -> str:
-    lines = [f"### {title}", "", "| key | takes | default | |", "|---|---|---|---|"]
+def _is_model(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _rows(fields: dict[str, FieldInfo], defaults: dict[str, Any]) -> list[Row]:
+    rows: list[Row] = []
     for name, field in fields.items():
         default = defaults.get(name, field.get_default(call_default_factory=True))
-        lines.append(f"| `{name}` | {_takes(field)} | {_shown(default)} | {field.description} |")
-    return "\n".join([*lines, ""])
+        rows.append((f"`{name}`", _takes(field), _shown(default), field.description or ""))
+    return rows
 
 
 def _takes(field: FieldInfo) -> str:
@@ -111,7 +169,9 @@ def _annotations(kind: Any) -> list[Any]:
 def _named(kind: Any) -> str:
     if get_origin(kind) is Annotated:
         return _named(get_args(kind)[0])
-    if get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, BaseModel)):
+    if kind is Figures:
+        return "nudge, then: whole numbers"
+    if get_origin(kind) is dict or _is_model(kind):
         return "mapping"
     if get_origin(kind) is Literal:
         return ", ".join(f"`{word}`" for word in get_args(kind))
@@ -119,9 +179,10 @@ def _named(kind: Any) -> str:
         names = ["null" if part is NoneType else _named(part) for part in get_args(kind)]
         return " or ".join(names)
     if get_origin(kind) is list:
-        return f"list of {_named(get_args(kind)[0])}"
-    if kind is Figures:
-        return "nudge, then: whole numbers"
+        held = get_args(kind)[0]
+        return f"list of {'mappings' if _is_model(held) else _named(held)}"
+    if get_origin(kind) is tuple:
+        return f"pairs of {_named(get_args(kind)[0])}"
     words = {str: "text", int: "whole number", float: "number", bool: "true or false"}
     return words.get(kind, str(kind))
 
@@ -131,11 +192,13 @@ def _shown(default: Any) -> str:
         return "required"
     if default in ([], {}):
         return "none"
+    if isinstance(default, Figures):
+        default = default.model_dump()
     if isinstance(default, dict):
         return ", ".join(f"{name} `{value}`" for name, value in default.items())
     if isinstance(default, list):
         return LISTS if any(" " in str(item) for item in default) else f"`{', '.join(default)}`"
-    if isinstance(default, BaseModel) or default in ({}, []):
+    if isinstance(default, BaseModel):
         return "none"
     if default is None or isinstance(default, bool):
         return f"`{str(default).lower().replace('none', 'null')}`"

@@ -10,9 +10,10 @@ from scripts.docs.__main__ import ROOT, pages
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 _INLINE = re.compile(r"`([^`\n]+)`")
 
-__all__ = ["ROOT", "anchors", "blocks", "commands", "links", "page", "pages"]
+__all__ = ["ROOT", "anchors", "blocks", "commands", "links", "page", "pages", "tables"]
 
 
 def page(name: str) -> str:
@@ -42,3 +43,8 @@ def commands(text: str) -> list[str]:
     joined = [block.replace("\\\n", " ") for block in blocks(text, "sh")]
     lines = [line.partition("  #")[0].strip() for block in joined for line in block.splitlines()]
     return [*lines, *_INLINE.findall(_BLOCK.sub("", text))]
+
+
+def tables(text: str) -> list[list[str]]:
+    """The rows of each table."""
+    return [found.splitlines() for found in _TABLE.findall(_BLOCK.sub("", text))]

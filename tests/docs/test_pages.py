@@ -13,10 +13,11 @@ from config.loader import load_agent
 from protocol.course import StuckFigures
 from scripts.docs.__main__ import renewed
 from scripts.docs.commands import options, registered
-from tests.docs.reading import ROOT, anchors, blocks, commands, links, page, pages
+from tests.docs.reading import ROOT, anchors, blocks, commands, links, page, pages, tables
 
 CODE = ("activities", "cli", "config", "engine", "protocol", "workflows")
 VARIABLE = re.compile(r"\b(?:LONGHAUL|TEMPORAL|OPENAI)_[A-Z_]+\b")
+CELLS = re.compile(r"(?<!\\)\|")
 STARTER = re.compile(r"^(?:(?:\.venv/bin/)?python )?starter(?:\.py)? (.+)")
 every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 
@@ -37,6 +38,23 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert not anchor or anchor in anchors(target), link
 
 
+@every_page
+def test_the_rows_of_a_table_have_as_many_cells_as_its_heading(page: Path) -> None:
+    for rows in tables(page.read_text(encoding="utf-8")):
+        for row in rows:
+            assert len(CELLS.findall(row)) == len(CELLS.findall(rows[0])), row
+
+
+def test_no_table_of_the_configuration_is_empty_or_given_twice() -> None:
+    text = page("configuration.md")
+    assert not re.search(r"^\|---.*\n(?!\|)", text, re.MULTILINE)
+    assert text.count("| `temperature` |") == 1
+    assert "tuple" not in text
+    headings = re.findall(r"^### `(.+)`$", text, re.MULTILINE)
+    assert {"verifiers[]", "hooks.*[]", "prices.*", "judge.model", "web.search"} <= set(headings)
+    assert "| `extends` |" in text
+
+
 def test_every_page_can_be_reached_from_the_readme() -> None:
     readme, *others = pages()
     reached = {(readme.parent / link.partition("#")[0]).resolve() for link in links(readme)}
@@ -52,6 +70,8 @@ def test_starter_commands_exist_with_their_options(page: Path) -> None:
         name, *words = shlex.split(match[1])
         if name.startswith("-"):
             continue
+        if words and f"{name} {words[0]}" in known:
+            name = f"{name} {words[0]}"
         assert name in known, line
         given = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert given <= options(known[name]), line

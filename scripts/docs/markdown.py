@@ -1,0 +1,22 @@
+"""Markdown as GitHub reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
+    return [_row(heads), "|" + "---|" * len(heads), *map(_row, rows)]
+
+
+def anchor(heading: str) -> str:
+    """What a link to a heading of the page ends in."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _row(cells: Sequence[str]) -> str:
+    # A bar ends the cell, also within code.
+    shown = (f" {text} " if text else " " for text in (cell.replace("|", r"\|") for cell in cells))
+    return f"|{'|'.join(shown)}|"
