@@ -46,6 +46,17 @@ def declare(config: AgentConfig) -> list[str]:
 
 def tools_for(config: AgentConfig) -> list[Tool]:
     """The agent's tools. Raises Problem: one is not known, cannot work here, or is lacking."""
+    tools = tools_named(config)
+    if "run_command" in {entry.name for entry in tools} or config.verifiers:
+        try:
+            sandbox.check(config.shell)
+        except NoSandbox as problem:
+            raise Problem(f"agent {config.name}: {problem}") from None
+    return tools
+
+
+def tools_named(config: AgentConfig) -> list[Tool]:
+    """The same wherever they can work. Raises Problem: one is not known, or is lacking."""
     try:
         tools = tools_of(config)
     except KeyError as unknown:
@@ -53,11 +64,6 @@ def tools_for(config: AgentConfig) -> list[Tool]:
             f"agent {config.name}: tools: {unknown} is neither a tool nor a group of tools"
         ) from None
     names = {entry.name for entry in tools}
-    if "run_command" in names or config.verifiers:
-        try:
-            sandbox.check(config.shell)
-        except NoSandbox as problem:
-            raise Problem(f"agent {config.name}: {problem}") from None
     if lacking := [name for name in NEEDED if name not in names]:
         raise Problem(
             f"agent {config.name}: tools: without {', '.join(lacking)} no job can end; add the "

@@ -11,6 +11,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from cli import (
+    commands_config,
     commands_forget,
     commands_inspect,
     commands_learn,
@@ -45,6 +46,7 @@ for module in (
     commands_inspect,
     commands_report,
     commands_learn,
+    commands_config,
     commands_forget,
 ):
     module.add_to(app)

@@ -17,6 +17,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, Describe
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from cli import checking
 from cli.output import refused
 from cli.stuck import MOST_JOBS, failing
 from config.loader import agent_names, load_agent
@@ -121,13 +122,11 @@ def _store() -> Check:
 
 
 def _configuration() -> Check:
-    try:
-        names = agent_names()
-        for name in names:
-            load_agent(name)
-    except Problem as problem:
-        return Check("configuration", False, str(problem), "correct that file")
-    return Check("configuration", True, f"agents {', '.join(names)}")
+    wrong = [one.problem for one in checking.findings(root=workspaces_root()) if not one.ok]
+    if wrong:
+        more = f" (and {len(wrong) - 1} more: `starter.py config check`)" if wrong[1:] else ""
+        return Check("configuration", False, f"{wrong[0]}{more}", "correct that file")
+    return Check("configuration", True, f"agents {', '.join(agent_names())}")
 
 
 def _graph() -> Check:

@@ -65,10 +65,14 @@ class LearnedGuards:
 
     def newest(self) -> list[Learned]:
         """The newest revision of each, by name. Raises Problem."""
+        found = map(self.revisions, self.names())
+        return [revisions[-1] for revisions in found if revisions]
+
+    def names(self) -> list[str]:
+        """Of all that were learned, sorted."""
         if not self._folder.is_dir():
             return []
-        found = (self.revisions(path.name) for path in sorted(self._folder.iterdir()))
-        return [revisions[-1] for revisions in found if revisions]
+        return sorted(path.name for path in self._folder.iterdir())
 
     def revisions(self, name: str) -> list[Learned]:
         """All of a guard, oldest first. Raises Problem."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,33 @@ ENVIRONMENT = {
 """Keys that an environment variable of the worker overrides."""
 
 
+@dataclass(frozen=True)
+class _Merged:
+    """An agent's file over all that it extends."""
+
+    content: dict[str, Any]
+    files: list[tuple[Path, dict[str, Any]]]
+    """Each with what it holds itself, the agent's own first, the defaults last."""
+    agents: list[str]
+    """The agent and those that it extends, the nearest first."""
+
+    def file_with(self, place: tuple[str | int, ...]) -> Path:
+        """The file that a key is to be looked for in; the agent's own for what is in none."""
+        return next((path for path, own in self.files if _has(own, place)), self.files[0][0])
+
+
 def agent_names(folder: Path = SHIPPED) -> list[str]:
     """Names of the agents that can be started, sorted."""
     return sorted(path.parent.name for path in (folder / "agents").glob("*/agent.yaml"))
+
+
+def extended_by(name: str, folder: Path = SHIPPED) -> list[str]:
+    """The agents that an agent extends, the nearest first; none extends the defaults alone.
+
+    Raises:
+        Problem: unknown agent, a file that cannot be read, a circle.
+    """
+    return _merged(name, folder, []).agents[1:]
 
 
 def load_agent(
@@ -53,18 +78,21 @@ def load_agent(
     Raises:
         Problem: unknown agent, broken YAML, wrong key or value, missing or outdated template.
     """
-    merged, source, chain = _merged(name, folder, [])
+    merged = _merged(name, folder, [])
+    source = merged.files[0][0]
     given = {key: ("set", value) for key, value in (overrides or {}).items()}
     for variable, key in ENVIRONMENT.items():
         if found := os.environ.get(variable):
             given[key] = (variable, _number(found) if key.startswith("limits.") else found)
-    checked = _validated(merged, given, source)
+    checked = _validated(merged, given)
     if reviews and checked.review:
         raise Problem(f"{source}: review: {name} reviews other agents and has no reviewer itself")
     if reviews and checked.mcp:
         raise Problem(f"{source}: mcp: {name} reviews other agents, and a reviewer has no servers")
+    if checked.review and checked.review.agent not in agent_names(folder):
+        raise Problem(f"{source}: review.agent: {_no_agent(checked.review.agent, folder)}")
     roles = checked.prompt_files
-    guards = [*(folder / "agents" / agent / "guards" for agent in chain), folder / "guards"]
+    guards = [*(folder / "agents" / agent / "guards" for agent in merged.agents), folder / "guards"]
     return AgentConfig(
         **checked.model_dump(),
         name=name,
@@ -102,8 +130,8 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
         Problem: wrong key or value, missing or outdated template.
     """
     given = {key: ("set", value) for key, value in overrides.items()}
-    merged = config.model_dump(include=set(AgentFile.model_fields))
-    checked = _validated(merged, given, Path(config.name))
+    pinned = config.model_dump(include=set(AgentFile.model_fields))
+    checked = _validated(_Merged(pinned, [(Path(config.name), {})], [config.name]), given)
     before, roles = config.prompt_files, checked.prompt_files
     templates = {
         role: read_prompt(folder / "prompts" / file)
@@ -119,30 +147,39 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
     )
 
 
-def _validated(
-    merged: dict[str, Any], given: dict[str, tuple[str, object]], source: Path
-) -> AgentFile:
+def _validated(merged: _Merged, given: dict[str, tuple[str, object]]) -> AgentFile:
     """The agent's file with what was given from outside, as (origin, value) by dotted key."""
     for key, (_, value) in given.items():
-        _set(merged, key, value)
-    _complete_models(merged, renamed=given.get("model.name", ("", None))[0] == "LONGHAUL_MODEL")
+        _set(merged.content, key, value)
+    renamed = given.get("model.name", ("", None))[0] == "LONGHAUL_MODEL"
+    _complete_models(merged.content, renamed)
     try:
-        return AgentFile.model_validate(merged)
+        return AgentFile.model_validate(merged.content)
     except ValidationError as error:
-        wrong = ".".join(map(str, error.errors()[0]["loc"]))
+        place = error.errors()[0]["loc"]
+        wrong = ".".join(map(str, place))
         # What was given from outside is not to be looked for in the file.
-        origins = [
+        origins: list[object] = [
             name for key, (name, _) in given.items() if _above(key, wrong) or _above(wrong, key)
         ]
-        raise Problem(f"{origins[0] if origins else source}: {explain(error)}") from None
+        where = origins[0] if origins else merged.file_with(place)
+        raise Problem(f"{where}: {explain(error)}") from None
+
+
+def _has(held: Any, place: tuple[str | int, ...]) -> bool:
+    try:
+        for key in place:
+            held = held[key]
+    except (KeyError, IndexError, TypeError):
+        return False
+    return True
 
 
 def _above(key: str, other: str) -> bool:
     return f"{other}.".startswith(f"{key}.")
 
 
-def _merged(name: str, folder: Path, seen: list[str]) -> tuple[dict[str, Any], Path, list[str]]:
-    """The agent's file over all that it extends; the file; the agents, the nearest first."""
+def _merged(name: str, folder: Path, seen: list[str]) -> _Merged:
     path = folder / "agents" / name / "agent.yaml"
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name) or not path.is_file():
         known = ", ".join(agent_names(folder))
@@ -151,14 +188,21 @@ def _merged(name: str, folder: Path, seen: list[str]) -> tuple[dict[str, Any], P
         raise Problem(f"{path}: extends: circle {' -> '.join([*seen, name])}")
     own = read_mapping(path)
     parent = own.pop("extends", None)
-    above: list[str] = []
     if parent is None:
-        base = read_mapping(folder / "defaults.yaml")
-    elif isinstance(parent, str):
-        base, _, above = _merged(parent, folder, [*seen, name])
+        defaults = folder / "defaults.yaml"
+        base = read_mapping(defaults)
+        above = _Merged(base, [(defaults, base)], [])
+    elif parent in agent_names(folder):
+        above = _merged(parent, folder, [*seen, name])
     else:
-        raise Problem(f"{path}: extends: expected the name of an agent, found {short(parent)}")
-    return _merge(base, own), path, [name, *above]
+        raise Problem(f"{path}: extends: {_no_agent(parent, folder)}")
+    content = _merge(above.content, own)
+    return _Merged(content, [(path, own), *above.files], [name, *above.agents])
+
+
+def _no_agent(found: object, folder: Path) -> str:
+    known = ", ".join(agent_names(folder))
+    return f"expected the name of an agent, found {short(found)}; the agents are {known}"
 
 
 def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from config.graphing import GraphSchema
 from config.guarding import Guard, Hook, HookEvent
@@ -184,8 +182,3 @@ class AgentConfig(AgentFile):
 
 class Problem(ValueError):
     """A configuration that cannot be used: one line with file, key, found and expected."""
-
-
-def describe(kind: type[BaseModel]) -> dict[str, Any]:
-    """JSON Schema for editors."""
-    return kind.model_json_schema()

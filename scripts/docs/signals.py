@@ -8,6 +8,7 @@ from inspect import getdoc
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from config.editors import OF_PROJECTS
 from protocol.payloads import SIGNALS, Start
 from protocol.project import ProjectStart
 from protocol.record import JobRecord
@@ -25,24 +26,6 @@ MEANING = {
     "set": "Configuration for this job alone, dotted keys to values.",
     "fork": '`{"job": "…", "phase": N}`: go on from the start of a phase of another job.',
     "project": "Set by the project that the job works for.",
-}
-OF_PROJECTS = {
-    "form": "`features`, `groups` or `pipeline`.",
-    "title": "A name for people; else the first line of the instructions.",
-    "instructions": "What is to be made. Every agent is given them.",
-    "documents": "As of a job, for the agents that plan and those that work in groups or stages.",
-    "items": "`groups`: the scope; else the list under `Scope` in the instructions.",
-    "stages": "`pipeline`: agents in order, each with `agent`, `task` and what else is told below.",
-    "agents": "Other agents for the roles initializer, coder, tester, manager, worker.",
-    "product": "Folder of each workspace that holds the project's files; `repo` if left out.",
-    "parallel": "Groups that work at the same time; 4 if left out.",
-    "attempts": "Jobs on one feature, group or stage before it is blocked; 2 if left out.",
-    "proof": "For each check, the tools a result of which proves that it was run.",
-    "success": "`groups`: what must hold of the project's files before it may end.",
-    "deadline": "Seconds that each job may take.",
-    "limits": "What all jobs together may use: model_calls, tool_calls, tokens, cost, seconds.",
-    "set": "Configuration for every job of the project.",
-    "history_events": "Events after which the project continues as new; 1000 if left out.",
 }
 
 

@@ -1,0 +1,174 @@
+"""Checks of the configuration: every agent as a start would find it, without starting anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from config.guard_files import read_guards
+from config.learned import LearnedGuards
+from config.loader import SHIPPED, agent_names, extended_by, load_agent
+from config.schema import AgentConfig, Problem
+from config.templates import read_prompt
+
+if TYPE_CHECKING:
+    from activities.tools import Tool
+    from protocol.tools import ToolRoute
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is to be said of an agent, or of files beside them."""
+
+    name: str
+    told: str = ""
+    problem: str = ""
+    """File, key, what was found, what was expected; empty when nothing is wrong."""
+    data: dict[str, Any] | None = None
+
+    @property
+    def ok(self) -> bool:
+        return not self.problem
+
+    def line(self) -> str:
+        return f"✓ {self.name}: {self.told}" if self.ok else f"✗ {self.name}: {self.problem}"
+
+    def json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "name": self.name,
+            "ok": self.ok,
+            **(self.data or {}),
+            **({"problem": self.problem} if self.problem else {}),
+        }
+
+
+@dataclass(frozen=True)
+class Settled:
+    """An agent with all that a start makes of its configuration, but what servers declare."""
+
+    config: AgentConfig
+    tools: list[Tool]
+    routes: list[ToolRoute]
+    reviews: bool
+    """Whether it reviews other agents' work, and cannot have a job of its own."""
+
+
+def findings(
+    names: Sequence[str] = (), *, root: Path | None = None, folder: Path = SHIPPED
+) -> Iterator[Finding]:
+    """What a check finds, an agent at a time.
+
+    Args:
+        names: The agents to be checked; empty: all, and then files that no agent uses as well.
+        root: The workspaces root, whose learned guards every start reads.
+        folder: Where `defaults.yaml`, `agents/` and the rest are.
+    """
+    told: set[str] = set()
+    for name in names or agent_names(folder):
+        yield (found := _of_agent(name, folder))
+        told.add(found.problem)
+    if not names:
+        for path, read in _files(folder):
+            try:
+                read(path)
+            except Problem as problem:
+                if str(problem) not in told:
+                    yield Finding(str(path.relative_to(folder)), problem=str(problem))
+    if root is not None:
+        yield from _of_root(root)
+
+
+def settled(name: str, folder: Path = SHIPPED) -> Settled:
+    """The agent as a start would find it, on a machine that has all it may need.
+
+    Raises:
+        Problem: with what is wrong, and where.
+    """
+    from activities.model.prices import check_prices  # noqa: PLC0415 - loads the activities
+    from activities.pinning import routes_of  # noqa: PLC0415
+    from activities.tools.equipment import check_servers  # noqa: PLC0415
+
+    config = load_agent(name, folder=folder)
+    own = folder / "agents" / name / "agent.yaml"
+    try:
+        check_servers(config)
+        check_prices(config)
+        if config.reviewer:
+            _reviews(config.reviewer, own)
+        tools, reviews = _tools(config)
+        # Servers are not asked for what they have, so that their tools have no names yet.
+        config.approve = [tool for tool in config.approve if not _of_server(tool, config)]
+        return Settled(config, tools, routes_of(config, tools), reviews)
+    except Problem as problem:
+        raise Problem(str(problem).replace(f"agent {name}: ", f"{own}: ", 1)) from None
+
+
+def _reviews(reviewer: AgentConfig, of: Path) -> None:
+    from activities.review import reviewer_tools  # noqa: PLC0415 - loads the activities
+
+    try:
+        reviewer_tools(reviewer)
+    except Problem as problem:
+        raise Problem(f"{of}: review.agent: {problem}") from None
+
+
+def _tools(config: AgentConfig) -> tuple[list[Tool], bool]:
+    """The agent's tools, and whether they are those of a reviewer."""
+    from activities.pinning import tools_named  # noqa: PLC0415 - loads the activities
+    from activities.review import VERDICTS, reviewer_tools  # noqa: PLC0415
+
+    try:
+        return tools_named(config), False
+    except Problem:
+        if {"verdict", *VERDICTS}.isdisjoint(config.tools):
+            raise
+        return reviewer_tools(config), True
+
+
+def _of_server(tool: str, config: AgentConfig) -> bool:
+    return any(tool == server or tool.startswith(f"{server}__") for server in config.mcp)
+
+
+def _of_agent(name: str, folder: Path) -> Finding:
+    try:
+        found, above = settled(name, folder), extended_by(name, folder)
+    except Problem as problem:
+        return Finding(name, problem=str(problem))
+    data = {
+        "extends": above[0] if above else None,
+        "model": found.config.model.name,
+        "tools": len(found.tools),
+        "servers": sorted(found.config.mcp),
+    }
+    told = [
+        f"extends {', '.join(above) or 'the defaults'}",
+        f"model {found.config.model.name}",
+        f"{len(found.tools)} tools" + (" and those of its servers" if found.config.mcp else ""),
+    ]
+    return Finding(name, ", ".join(told), data=data)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
+    """Files that are read only when an agent names them, with what reads them."""
+    for pattern in ("guards/*.yaml", "agents/*/guards/*.yaml"):
+        for path in sorted(folder.glob(pattern)):
+            yield path, read_guards
+    for path in sorted(folder.glob("prompts/*.md")):
+        yield path, read_prompt
+
+
+def _of_root(root: Path) -> Iterator[Finding]:
+    learned = LearnedGuards(root)
+    names = learned.names()
+    wrong = []
+    for name in names:
+        try:
+            learned.revisions(name)
+        except Problem as problem:
+            wrong.append(Finding(f"learned guard {name}", problem=str(problem)))
+    yield from wrong
+    if names and not wrong:
+        yield Finding("learned guards", f"{', '.join(names)} in {root}", data={"guards": names})

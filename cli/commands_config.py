@@ -1,0 +1,112 @@
+"""Commands on what agents are made of: config check, config schema, tools."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from cli import checking, equipping, view
+from cli.options import Json
+from cli.output import FAILED, OK, Mistake, dump, note, say
+from config.editors import Kind, schema
+from config.loader import agent_names
+from config.schema import Problem
+from engine.connection import workspaces_root
+
+config = typer.Typer(
+    help="Check the configuration, or have an editor check it.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+@config.command()
+def check(
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(help="Agents to check; all if left out.", metavar="AGENT..."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Load agents as a start would, and tell of each that it is fine, or what is wrong where.
+
+    With an agent come its prompts, phrases, guards, hooks, tools and graph; with all of them, guard
+    files and prompts that no agent names; always, the guards that the workspaces root has learned.
+    What a machine may lack (an endpoint, a sandbox, MCP servers) is for `doctor`, or the start.
+    Exit code 1 if anything is wrong. Needs no server.
+    """
+    for name in agents or []:
+        _known(name)
+    found = []
+    for one in checking.findings(agents or (), root=workspaces_root()):
+        found.append(one)
+        if not json:
+            say(one.line())
+    if json:
+        dump([one.json() for one in found])
+    return OK if all(one.ok for one in found) else FAILED
+
+
+@config.command("schema")
+def schema_(
+    kind: Annotated[Kind, typer.Argument(help="Kind of file.")] = "agent", json: Json = False
+) -> int:
+    """Print the JSON Schema (2020-12) of a kind of file, with which editors complete and check it.
+
+    Example: `starter.py config schema agent > agent.schema.json`; then, as the first line of an
+    `agent.yaml`: `# yaml-language-server: $schema=../../../agent.schema.json`.
+    """
+    dump(schema(kind))
+    return OK
+
+
+def tools(
+    agent: Annotated[
+        str, typer.Argument(help="An agent, for what it is offered in each kind of phase.")
+    ] = "",
+    json: Json = False,
+) -> int:
+    """List the tools: what each does, what it may change, and how it is run.
+
+    `reads` and `writes` are of the workspace, `outside` is anything else; a `local` tool is run
+    within the step, the others as activities of their own. With AGENT those that its model is
+    offered, by kind of phase, with the guards and hooks that may have a say. --json adds what each
+    takes, as JSON Schema.
+    """
+    if not agent:
+        every = equipping.every()
+        if json:
+            dump([asdict(told) for told in every])
+            return OK
+        for line in view.columns([told.row() for told in every], equipping.COLUMNS):
+            say(line)
+        return OK
+    _known(agent)
+    try:
+        found = equipping.of_agent(agent)
+    except Problem as problem:
+        raise Mistake(f"{problem} (`starter.py config check` tells all that is wrong)") from None
+    if json:
+        dump(found.data())
+        return OK
+    for kind, offered in found.kinds.items():
+        say(f"{kind}: {len(offered)} tools")
+        for line in view.columns([told.row() for told in offered], equipping.OFFERED):
+            say(f"  {line}")
+        say("")
+    for server in found.servers:
+        note(f"the tools of the MCP server {server} are known when a job starts, which asks it")
+    return OK
+
+
+def _known(agent: str) -> None:
+    if agent not in (names := agent_names()):
+        raise Mistake(f"agent {agent!r} is not known; the agents are {', '.join(names)}")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    app.add_typer(config, name="config")
+    app.command()(tools)

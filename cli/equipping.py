@@ -1,0 +1,141 @@
+"""What `tools` tells: the registry, and what of it an agent is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from cli.checking import settled
+from config.guarding import Guard
+from config.schema import AgentConfig
+
+if TYPE_CHECKING:
+    from activities.tools import Tool
+    from protocol.tools import ToolRoute
+
+COLUMNS = ("group", "tool", "phases", "effect", "run", "does")
+OFFERED = ("tool", "effect", "run", "guards", "does")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A tool, of an agent or of the registry."""
+
+    tool: str
+    group: str
+    does: str
+    phases: list[str]
+    effect: str
+    local: bool
+    parameters: dict[str, Any]
+    """JSON Schema of what it takes."""
+    guards: list[str] = field(default_factory=list)
+    """The agent's guards and hooks that may be asked about a call."""
+    asks: bool = False
+    """Whether a person approves each call."""
+    deferred: bool = False
+    """Whether it is offered only once `search_tools` has found it."""
+
+    def row(self) -> dict[str, str]:
+        """For a table."""
+        marks = {"asks a person": self.asks, "once searched for": self.deferred}
+        run = ["local" if self.local else "activity", *(mark for mark in marks if marks[mark])]
+        return {
+            "tool": self.tool,
+            "group": self.group,
+            "phases": ", ".join(self.phases),
+            "effect": self.effect,
+            "run": ", ".join(run),
+            "guards": ", ".join(self.guards),
+            "does": self.does,
+        }
+
+
+@dataclass(frozen=True)
+class Equipped:
+    """The tools of an agent."""
+
+    agent: str
+    kinds: dict[str, list[Told]]
+    """Those of each kind of phase; of a reviewer, those of a review."""
+    servers: list[str]
+    """MCP servers, whose tools come on top in tactical phases."""
+
+    def data(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+
+def every() -> list[Told]:
+    """All tools, a group after another."""
+    from activities.tools import REGISTRY  # noqa: PLC0415 - loads the activities
+
+    entries = sorted(REGISTRY.values(), key=lambda entry: entry.group)
+    return [_told(entry, entry.route) for entry in entries]
+
+
+def of_agent(name: str) -> Equipped:
+    """What the agent is offered. Raises Problem."""
+    from activities.pinning import KINDS  # noqa: PLC0415 - loads the activities
+    from activities.tools.offering import offer  # noqa: PLC0415
+
+    found = settled(name)
+    routes = {route.name: route for route in found.routes}
+
+    def told(entry: Tool, *, deferred: bool = False) -> Told:
+        guards = list(dict.fromkeys(_guards(found.config, entry)))
+        return _told(entry, routes[entry.name], guards=guards, deferred=deferred)
+
+    if found.reviews:
+        # Nothing guards what can only read.
+        kinds = {"review": [_told(entry, routes[entry.name]) for entry in found.tools]}
+    else:
+        offers = {kind: offer(found.config, kind) for kind in KINDS}
+        kinds = {
+            kind: [*map(told, made.offered), *(told(e, deferred=True) for e in made.deferred)]
+            for kind, made in offers.items()
+        }
+    return Equipped(name, kinds, sorted(found.config.mcp))
+
+
+def _told(entry: Tool, route: ToolRoute, **of_agent: Any) -> Told:
+    return Told(
+        tool=entry.name,
+        group=entry.group,
+        does=entry.summary,
+        phases=list(entry.phases),
+        effect=entry.effect,
+        local=route.local,
+        parameters=entry.arguments.schema,
+        asks=route.asks,
+        **of_agent,
+    )
+
+
+def _guards(config: AgentConfig, entry: Tool) -> Iterator[str]:
+    from activities.guards.hooks import matching  # noqa: PLC0415 - loads the activities
+    from activities.guards.routes import ENDINGS, OF_CALLS  # noqa: PLC0415
+
+    points = {"before_tool", "after_tool", *ENDINGS.get(entry.name, ())}
+    acting = [guard for guard in config.rules if guard.stage in ("active", "experiment")]
+    for guard in acting:
+        if guard.point in points and _concerns(guard, config.name, entry):
+            yield guard.name
+    for event in OF_CALLS:
+        yield from (hook.title for hook in matching(config, event, entry.name))
+    if entry.name == "job_complete":
+        for event in ("Stop", "SubagentStop"):
+            yield from (hook.title for hook in config.hooks.get(event, []))
+
+
+def _concerns(guard: Guard, agent: str, entry: Tool) -> bool:
+    """Whether the guard may have a say, going by tool and agent alone."""
+    match = guard.match
+    return (
+        (not match.tool or any(fnmatchcase(entry.name, name) for name in match.tool))
+        and (not match.agent or any(fnmatchcase(agent, name) for name in match.agent))
+        and not any(fnmatchcase(agent, name) for name in match.not_agent)
+        and not (match.changes and entry.effect == "reads")
+    )
