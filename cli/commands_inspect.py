@@ -52,7 +52,8 @@ def list_(
 def show(job: Job, json: Json = False) -> int:
     """Show how a job stands: phase, todos, usage, what it waits for; closed, its result.
 
-    Without a worker the last state on record is shown, and said to be that.
+    Without a worker the last state on record is shown, and said to be that. --json prints the
+    answer of the query `status` with `job_id`, `live` (whether a worker gave it) and `tree` added.
     """
 
     async def fetch() -> Seen:
@@ -65,13 +66,22 @@ def show(job: Job, json: Json = False) -> int:
     if gone:
         note(gone)
     if json:
-        dump({**seen.status, "live": seen.live, **({"forgotten": gone} if gone else {})})
+        told = seen.status | ({"forgotten": gone} if gone else {})
+        dump({**told, **_standing(job, seen), "live": seen.live})
     else:
         lines = view.sheet(seen.status, seen.waiting)
         for line in [*lines, *(view.outcome(seen.status) if seen.closed else [])]:
             say(line)
         say(f"running for {view.elapsed(seen.started, seen.ended or datetime.now(UTC))}")
     return OK
+
+
+def _standing(job: str, seen: Seen) -> dict[str, str | None]:
+    if seen.status.get("project"):
+        return {}
+    from cli import inspecting  # noqa: PLC0415 - takes a second
+
+    return inspecting.standing(job, seen.status)
 
 
 def files(

@@ -168,6 +168,28 @@ def _tagged(store: Checkpoints) -> dict[int, str]:
     return found
 
 
+def standing(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
+    """The job's newest checkpoint and its tree, by which runs are compared.
+
+    The tree is without what `shell.volatile` names, like that of a result. It is None where the
+    checkpoint is not below the workspaces root of this environment; nothing is fetched.
+    """
+    result = status.get("result") or {}
+    commit = status.get("checkpoint") or result.get("checkpoint") or None
+    if tree := result.get("tree"):
+        return {"checkpoint": commit, "tree": tree}
+    try:
+        store = repository(job_id)
+        # Of a closed job that no worker tells of.
+        commit = commit or store.tags().get(str(status.get("status")))
+        return {
+            "checkpoint": commit,
+            "tree": Snapshot.load(store, commit).compared if commit else None,
+        }
+    except (StoreMissing, CheckpointMissing):
+        return {"checkpoint": commit, "tree": None}
+
+
 def files_at(store: Checkpoints, commit: str) -> Files:
     """The workspace as the commit holds it."""
     try:

@@ -32,7 +32,7 @@ def waiting(project: ProjectRecord) -> Waiting | None:
 
 
 def status(project: ProjectRecord, notices: list[str]) -> dict[str, Any]:
-    """What `starter.py show --json` prints."""
+    """The answer of the query, which `starter.py show --json` prints."""
     stands = waiting(project)
     usage = used(project)
     return {

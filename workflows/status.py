@@ -16,7 +16,7 @@ MOST_ITEMS = 200
 
 
 def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
-    """What `starter.py show --json` prints."""
+    """The answer of the query; `starter.py show --json` adds what the workflow does not know."""
     phase = job.state.phase
     approval = questions.approval_at_hand(job)
     return {

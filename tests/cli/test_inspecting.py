@@ -138,6 +138,36 @@ def kept(engine, workspaces):
     return engine.job(job, set=known)
 
 
+def test_show_has_the_tree_of_the_checkpoint(engine, kept, starter):
+    store = inspecting.repository(kept)
+    told = json.loads(starter("show", kept, "--json").out)
+    assert told["checkpoint"] == engine.status(kept)["checkpoint"]
+    assert told["tree"] == store.tree_of(told["checkpoint"])
+    snapshot = Snapshot.load(store, told["checkpoint"])
+    snapshot.files = snapshot.files.write("notes/run.log", b"at 12:01\n")
+    later = snapshot.save("phase 1 · todo 1 · run_command", 1_700_000_120)
+    assert store.tree_of(later) != told["tree"]
+    # What differs from run to run is not part of it.
+    again = inspecting.standing(kept, {"checkpoint": later})
+    assert again == {"checkpoint": later, "tree": told["tree"]}
+
+
+def test_the_tree_of_a_closed_job_is_that_of_its_result_or_of_its_tag(engine, kept):
+    closed = {"status": "completed", "result": {"checkpoint": "c", "tree": "t"}}
+    assert inspecting.standing(kept, closed) == {"checkpoint": "c", "tree": "t"}
+    store, newest = inspecting.repository(kept), engine.status(kept)["checkpoint"]
+    store.tag("cancelled", newest)
+    found = inspecting.standing(kept, {"status": "cancelled"})
+    assert found == {"checkpoint": newest, "tree": store.tree_of(newest)}
+
+
+def test_a_tree_that_is_not_here_is_told_as_none(engine, kept, starter):
+    engine.job("far-away", set={"checkpoint": "0" * 40})
+    told = json.loads(starter("show", "far-away", "--json").out)
+    assert (told["checkpoint"], told["tree"]) == ("0" * 40, None)
+    assert inspecting.standing(kept, {"checkpoint": "0" * 40})["tree"] is None
+
+
 def test_files_lists_and_prints_any_checkpoint(kept, starter):
     listed = starter("files", kept).out.split()
     assert listed == ["6", "notes/a.md", "7", "plan.md"]

@@ -42,6 +42,10 @@ from cli.demo import DOCUMENT
         ("fork x --phase 0", "--phase"),
         ("fork x --phase 1 --instructions @/no/such/file", "/no/such/file"),
         ("fork x --phase 1 --id ../x", "--id"),
+        ("config nonsense", "nonsense"),
+        ("config schema nonsense", "nonsense"),
+        ("config check nobody", "generalist"),
+        ("tools nobody", "generalist"),
         ("diff x 1", "PHASE"),
         ("diff x 1 then", "or now"),
         ("demo --agent nobody", "generalist"),
@@ -105,13 +109,13 @@ def test_a_root_that_cannot_be_written_is_named(starter, monkeypatch, tmp_path):
 
 COMMANDS = (
     "demo", "start", "fork", "list", "show", "watch", "rewind", "cancel", "pause", "resume",
-    "files", "diff", "log", "doctor",
+    "files", "diff", "log", "doctor", "tools", "config check", "config schema",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(offline, command):
-    ran = offline(command, "--help")
+    ran = offline(*command.split(), "--help")
     assert ran.code == 0
     assert "Usage" in ran.out
 
