@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pydantic import ValidationError
+
+from activities.documents.indicators import Indicators
+from activities.model.prices import check_prices
+from activities.pinning import routes_of, tools_named
+from activities.review import VERDICTS, reviewer_tools
+from activities.tools import Tool
+from activities.tools.equipment import check_servers
+from config.files import explain, read_mapping
 from config.guard_files import read_guards
 from config.learned import LearnedGuards
 from config.loader import SHIPPED, agent_names, extended_by, load_agent
 from config.schema import AgentConfig, Problem
 from config.templates import read_prompt
-
-if TYPE_CHECKING:
-    from activities.tools import Tool
-    from protocol.tools import ToolRoute
+from protocol.tools import ToolRoute
 
 
 @dataclass(frozen=True)
@@ -87,10 +93,6 @@ def settled(name: str, folder: Path = SHIPPED) -> Settled:
     Raises:
         Problem: with what is wrong, and where.
     """
-    from activities.model.prices import check_prices  # noqa: PLC0415 - loads the activities
-    from activities.pinning import routes_of  # noqa: PLC0415
-    from activities.tools.equipment import check_servers  # noqa: PLC0415
-
     config = load_agent(name, folder=folder)
     own = folder / "agents" / name / "agent.yaml"
     try:
@@ -107,8 +109,6 @@ def settled(name: str, folder: Path = SHIPPED) -> Settled:
 
 
 def _reviews(reviewer: AgentConfig, of: Path) -> None:
-    from activities.review import reviewer_tools  # noqa: PLC0415 - loads the activities
-
     try:
         reviewer_tools(reviewer)
     except Problem as problem:
@@ -117,9 +117,6 @@ def _reviews(reviewer: AgentConfig, of: Path) -> None:
 
 def _tools(config: AgentConfig) -> tuple[list[Tool], bool]:
     """The agent's tools, and whether they are those of a reviewer."""
-    from activities.pinning import tools_named  # noqa: PLC0415 - loads the activities
-    from activities.review import VERDICTS, reviewer_tools  # noqa: PLC0415
-
     try:
         return tools_named(config), False
     except Problem:
@@ -152,12 +149,23 @@ def _of_agent(name: str, folder: Path) -> Finding:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
-    """Files that are read only when an agent names them, with what reads them."""
-    for pattern in ("guards/*.yaml", "agents/*/guards/*.yaml"):
+    """Files that are read only when an agent names them, or a tool needs them."""
+    readers: dict[str, Callable[[Path], object]] = {
+        "guards/*.yaml": read_guards,
+        "agents/*/guards/*.yaml": read_guards,
+        "prompts/*.md": read_prompt,
+        "requirements/*.yaml": _indicators,
+    }
+    for pattern, read in readers.items():
         for path in sorted(folder.glob(pattern)):
-            yield path, read_guards
-    for path in sorted(folder.glob("prompts/*.md")):
-        yield path, read_prompt
+            yield path, read
+
+
+def _indicators(path: Path) -> Indicators:
+    try:
+        return Indicators.model_validate(read_mapping(path))
+    except ValidationError as error:
+        raise Problem(f"{path}: {explain(error)}") from None
 
 
 def _of_root(root: Path) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli import checking, equipping, view
+from cli import view
 from cli.options import Json
 from cli.output import FAILED, OK, Mistake, dump, note, say
 from config.editors import Kind, schema
@@ -37,6 +37,8 @@ def check(
     What a machine may lack (an endpoint, a sandbox, MCP servers) is for `doctor`, or the start.
     Exit code 1 if anything is wrong. Needs no server.
     """
+    from cli import checking  # noqa: PLC0415 - loads the activities, which takes a second
+
     for name in agents or []:
         _known(name)
     found = []
@@ -75,6 +77,8 @@ def tools(
     offered, by kind of phase, with the guards and hooks that may have a say. --json adds what each
     takes, as JSON Schema.
     """
+    from cli import equipping  # noqa: PLC0415 - loads the activities
+
     if not agent:
         every = equipping.every()
         if json:

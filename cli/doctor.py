@@ -17,7 +17,6 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, Describe
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from cli import checking
 from cli.output import refused
 from cli.stuck import MOST_JOBS, failing
 from config.loader import agent_names, load_agent
@@ -122,6 +121,8 @@ def _store() -> Check:
 
 
 def _configuration() -> Check:
+    from cli import checking  # noqa: PLC0415 - loads the activities
+
     wrong = [one.problem for one in checking.findings(root=workspaces_root()) if not one.ok]
     if wrong:
         more = f" (and {len(wrong) - 1} more: `starter.py config check`)" if wrong[1:] else ""

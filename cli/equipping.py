@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from activities.guards.hooks import matching
+from activities.guards.routes import ENDINGS, OF_CALLS
+from activities.pinning import KINDS
+from activities.tools import REGISTRY, Tool
+from activities.tools.offering import offer
 from cli.checking import settled
-from config.guarding import Guard
+from config.guarding import Guard, HookEvent
 from config.schema import AgentConfig
-
-if TYPE_CHECKING:
-    from activities.tools import Tool
-    from protocol.tools import ToolRoute
+from protocol.tools import ToolRoute
 
 COLUMNS = ("group", "tool", "phases", "effect", "run", "does")
 OFFERED = ("tool", "effect", "run", "guards", "does")
@@ -70,17 +72,12 @@ class Equipped:
 
 def every() -> list[Told]:
     """All tools, a group after another."""
-    from activities.tools import REGISTRY  # noqa: PLC0415 - loads the activities
-
     entries = sorted(REGISTRY.values(), key=lambda entry: entry.group)
     return [_told(entry, entry.route) for entry in entries]
 
 
 def of_agent(name: str) -> Equipped:
     """What the agent is offered. Raises Problem."""
-    from activities.pinning import KINDS  # noqa: PLC0415 - loads the activities
-    from activities.tools.offering import offer  # noqa: PLC0415
-
     found = settled(name)
     routes = {route.name: route for route in found.routes}
 
@@ -115,9 +112,6 @@ def _told(entry: Tool, route: ToolRoute, **of_agent: Any) -> Told:
 
 
 def _guards(config: AgentConfig, entry: Tool) -> Iterator[str]:
-    from activities.guards.hooks import matching  # noqa: PLC0415 - loads the activities
-    from activities.guards.routes import ENDINGS, OF_CALLS  # noqa: PLC0415
-
     points = {"before_tool", "after_tool", *ENDINGS.get(entry.name, ())}
     acting = [guard for guard in config.rules if guard.stage in ("active", "experiment")]
     for guard in acting:
@@ -126,7 +120,8 @@ def _guards(config: AgentConfig, entry: Tool) -> Iterator[str]:
     for event in OF_CALLS:
         yield from (hook.title for hook in matching(config, event, entry.name))
     if entry.name == "job_complete":
-        for event in ("Stop", "SubagentStop"):
+        endings: tuple[HookEvent, ...] = ("Stop", "SubagentStop")
+        for event in endings:
             yield from (hook.title for hook in config.hooks.get(event, []))
 
 

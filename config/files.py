@@ -15,13 +15,15 @@ YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_text(path: Path) -> str:
-    """Raises Problem if it is not there or not UTF-8."""
+    """Raises Problem if it cannot be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise Problem(f"{path}: the file is missing") from None
     except UnicodeDecodeError as error:
         raise Problem(f"{path}: not UTF-8 text ({error.reason})") from None
+    except OSError as error:
+        raise Problem(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
 def read_yaml(path: Path) -> Any:

@@ -54,6 +54,8 @@ def read_guards(path: Path) -> list[tuple[int, Guard]]:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise Problem(f"{path}:1: not UTF-8 text ({error.reason})") from None
+    except OSError as error:
+        raise Problem(f"{path}: cannot be read ({error.strerror or error})") from None
     try:
         node = yaml.compose(text, Loader=YAML)
     except yaml.MarkedYAMLError as error:

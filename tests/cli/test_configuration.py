@@ -109,9 +109,17 @@ def test_the_tools_of_a_server_need_not_be_known(folder):
 def test_files_that_no_agent_names_are_checked_too(folder):
     (folder / "guards" / "paths.yaml").write_text("- {name: a}")
     (folder / "prompts" / "judge.md").write_text("no version")
+    (folder / "guards" / "folder.yaml").mkdir()
+    indicators = folder / "requirements" / "indicators.yaml"
+    indicators.write_text(indicators.read_text().replace("languages:", "language:", 1))
     told = problems(folder)
-    assert set(told) == {"guards/paths.yaml", "prompts/judge.md"}
+    assert set(told) == {
+        "guards/folder.yaml", "guards/paths.yaml", "prompts/judge.md",
+        "requirements/indicators.yaml",
+    }  # fmt: skip
+    assert "cannot be read (Is a directory)" in told["guards/folder.yaml"]
     assert "found nothing, expected point" in told["guards/paths.yaml"]
+    assert "language" in told["requirements/indicators.yaml"]
     # Where every agent tells of it, once more would be once too often.
     (folder / "guards" / "logs.yaml").write_text("- {name: b}")
     assert "guards/logs.yaml" not in problems(folder)
