@@ -165,7 +165,7 @@ def _indicators(path: Path) -> Indicators:
     try:
         return Indicators.model_validate(read_mapping(path))
     except ValidationError as error:
-        raise Problem(f"{path}: {explain(error)}") from None
+        raise Problem(f"{path}: {explain(error, Indicators)}") from None
 
 
 def _of_root(root: Path) -> Iterator[Finding]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from config.schema import Problem
 
@@ -49,13 +51,43 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return content
 
 
-def explain(error: ValidationError) -> str:
-    """A validation error in one line: key, what was found, what was expected."""
+def explain(error: ValidationError, kind: type[BaseModel]) -> str:
+    """A validation error in one line: key, what was found, what was expected.
+
+    Args:
+        error: What is wrong.
+        kind: The schema that it was held against, which knows the keys there are.
+    """
     return "; ".join(
         f"{'.'.join(map(str, item['loc'])) or 'the whole'}: {item['msg'].lower()}"
         + (f", found {short(item['input'])}" if item["type"] != "missing" else "")
+        + (_instead(item["loc"], kind) if item["type"] == "extra_forbidden" else "")
         for item in error.errors()[:5]
     )
+
+
+def _instead(place: tuple[str | int, ...], kind: Any) -> str:
+    """Which keys there are in the place of one that is not known."""
+    for key in place[:-1]:
+        kind = _unwrapped(kind)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            field = kind.model_fields.get(str(key))
+            kind = field.annotation if field else None
+        else:
+            kind = (get_args(kind) or (None,))[-1]
+    kind = _unwrapped(kind)
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return ""
+    near = get_close_matches(str(place[-1]), kind.model_fields, 1)
+    return f", expected {near[0]}?" if near else f", expected {', '.join(kind.model_fields)}"
+
+
+def _unwrapped(kind: Any) -> Any:
+    """A type without its annotations, and without null."""
+    while get_origin(kind) in (Annotated, Union, UnionType):
+        parts = [part for part in get_args(kind) if part is not NoneType]
+        kind = parts[0]
+    return kind
 
 
 def short(value: object) -> str:

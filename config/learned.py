@@ -141,4 +141,4 @@ def _read(path: Path) -> Learned:
     try:
         return Learned.model_validate(read_yaml(path))
     except ValidationError as error:
-        raise Problem(f"{path}: {explain(error)}") from None
+        raise Problem(f"{path}: {explain(error, Learned)}") from None

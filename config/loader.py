@@ -163,7 +163,7 @@ def _validated(merged: _Merged, given: dict[str, tuple[str, object]]) -> AgentFi
             name for key, (name, _) in given.items() if _above(key, wrong) or _above(wrong, key)
         ]
         where = origins[0] if origins else merged.file_with(place)
-        raise Problem(f"{where}: {explain(error)}") from None
+        raise Problem(f"{where}: {explain(error, AgentFile)}") from None
 
 
 def _has(held: Any, place: tuple[str | int, ...]) -> bool:
@@ -253,5 +253,5 @@ def _wording(folder: Path) -> Wording:
         try:
             files.append(WordingFile.model_validate(read_mapping(path)))
         except ValidationError as error:
-            raise Problem(f"{path}: {explain(error)}") from None
+            raise Problem(f"{path}: {explain(error, WordingFile)}") from None
     return together(files)

@@ -44,7 +44,18 @@ def test_every_shipped_agent_loads(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("limits: {min_todo: 3}", "limits.min_todo: extra inputs"),
+        (
+            "limits: {min_todo: 3}",
+            "limits.min_todo: extra inputs are not permitted, found 3, expected min_todos?",
+        ),
+        ("mod: {}", "mod: extra inputs are not permitted, found {}, expected model?"),
+        (
+            "context: {zzz: 1}",
+            "context.zzz: extra inputs are not permitted, found 1, expected tokens, share",
+        ),
+        ("judge: {model: {wndow: 1}}", "found 1, expected window?"),
+        ("phase_models: {tactical: {wndow: 1}}", "found 1, expected window?"),
+        ("hooks: {Stop: [{command: a, matchr: b}]}", "found 'b', expected matcher?"),
         ("limits: {min_todos: many}", "limits.min_todos: input should be a valid integer"),
         ("limits: {min_todos: 9, max_todos: 8}", "min_todos 9 is over max_todos 8"),
         ("settings: {chunk_tokens: 100, chunk_overlap: 100}", "chunk_overlap 100 is not under"),
