@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -13,6 +13,8 @@ from temporalio.exceptions import is_cancelled_exception
 
 from protocol.project import ProjectRecord
 from protocol.record import JobRecord
+from workflows import parking
+from workflows.parking import StepFailed
 from workflows.signals import Signals
 
 T = TypeVar("T")
@@ -35,6 +37,45 @@ class Standing(Signals):
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Write down that it was cancelled; only the server can then close it so."""
         raise NotImplementedError
+
+    async def _let_see(self) -> None:
+        """Show how it stands."""
+        raise NotImplementedError
+
+    async def _write_down(
+        self,
+        record: JobRecord | ProjectRecord,
+        close: Callable[[], Awaitable[None]],
+        *,
+        by_signal: bool,
+    ) -> None:
+        """Close what was cancelled, and wait until the server was asked to cancel it as well.
+
+        After a signal closing itself asks the server, as its last act. Where it fails a person is
+        waited for: what is sent next lets it be tried again, and Temporal's own cancellation ends
+        it without a result.
+        """
+        while True:
+            self._inbox.letters.clear()
+            try:
+                await close()
+                break
+            except StepFailed as failed:
+                self._inbox.notice(f"the result is not written: {failed.message}")
+                if not by_signal or is_cancelled():
+                    break
+                record.waiting = parking.not_closed(failed)
+            await self._let_see()
+            with suppress(asyncio.CancelledError):
+                await workflow.wait_condition(lambda: is_cancelled() or bool(self._inbox.letters))
+            if is_cancelled():
+                break
+            record.waiting = None
+            await self._let_see()
+        record.waiting = None
+        await self._let_see()
+        if by_signal:
+            await workflow.wait_condition(is_cancelled)
 
     async def _until_result(self, record: JobRecord | ProjectRecord) -> dict[str, Any]:
         try:
