@@ -170,6 +170,24 @@ def test_a_pinned_configuration_is_amended_by_what_is_given_alone(
         amend(pinned, {"limits.nothing": 1}, folder)
 
 
+def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path) -> None:
+    agent(folder, "description: reads", "first")
+    agent(folder, "description: reads twice", "second")
+    agent(folder, "review: {agent: first}")
+    pinned = load_agent("mine", {}, folder)
+    agent(folder, "description: edited since", "first")
+
+    fewer = amend(pinned, {"review.calls": 3}, folder)
+    assert fewer.reviewer == pinned.reviewer
+    other = amend(pinned, {"review.agent": "second"}, folder)
+    assert other.reviewer is not None
+    assert other.reviewer.name == "second"
+    assert amend(pinned, {"review": None}, folder).reviewer is None
+    with pytest.raises(Problem, match=r"set: guards: found \['x'\].*a new job"):
+        amend(pinned, {"guards": ["x"]}, folder)
+    assert amend(pinned, {"guards": pinned.guards}, folder).rules == pinned.rules
+
+
 def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LONGHAUL_MODEL", "other")
     monkeypatch.setenv("LONGHAUL_MAX_MODEL_CALLS", "7")
