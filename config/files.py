@@ -9,6 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from config.schema import Problem
+from protocol.telling import place, said
 
 YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The parser in C, where PyYAML was built with it: a job's start reads a dozen files."""
@@ -50,7 +51,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 def explain(error: ValidationError) -> str:
     """A validation error in one line: key, what was found, what was expected."""
     return "; ".join(
-        f"{'.'.join(map(str, item['loc'])) or 'the whole'}: {item['msg'].lower()}"
+        f"{place(item['loc'])}: {said(item['msg'])}"
         + (f", found {short(item['input'])}" if item["type"] != "missing" else "")
         for item in error.errors()[:5]
     )

@@ -21,6 +21,7 @@ from config.guarding import Guard
 from config.schema import AgentConfig, AgentFile, Problem
 from config.templates import read_instructions, read_prompt
 from config.wording import Wording, WordingFile, together
+from protocol.telling import place
 
 SHIPPED = Path(__file__).parent
 ENVIRONMENT = {
@@ -144,7 +145,7 @@ def _validated(
     try:
         return AgentFile.model_validate(merged)
     except ValidationError as error:
-        wrong = ".".join(map(str, error.errors()[0]["loc"]))
+        wrong = place(error.errors()[0]["loc"])
         # What was given from outside is not to be looked for in the file.
         origins = [
             name for key, (name, _) in given.items() if _above(key, wrong) or _above(wrong, key)

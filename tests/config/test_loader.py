@@ -55,6 +55,8 @@ def test_every_shipped_agent_loads(folder: Path) -> None:
         ("limits: {phase: {cost: 0}}", "limits.phase.cost: input should be greater than 0"),
         ("limits: {phase: {cost: .inf}}", "limits.phase.cost: input should be"),
         ("limits: {phase: {money: 1}}", "limits.phase.money: extra inputs"),
+        ("tools: files", "tools: input should be a valid list, found 'files'"),
+        ("graph: {nodes: {my tea: {key: id}}}", "graph.nodes.my tea: string should match"),
         ("prices: {m: {prompt: 1}}", "prices.m.completion: field required"),
         ("prices: {m: {prompt: -1, completion: 1}}", "prices.m.prompt: input should be greater"),
         ("model: 7", "model: input should be a valid dictionary"),
