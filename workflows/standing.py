@@ -11,6 +11,7 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import is_cancelled_exception
 
+from protocol.payloads import check_unsealed
 from protocol.project import ProjectRecord
 from protocol.record import JobRecord
 from workflows import parking
@@ -95,6 +96,7 @@ class Standing(Signals):
         """The record that the run before this one handed over; None in the first run."""
         if not workflow.info().continued_run_id:
             return None
+        check_unsealed(start)
         record = kind.model_validate(start[0])
         self._inbox.letters[:0] = record.inbox
         self._inbox.notices[:0] = record.notices
