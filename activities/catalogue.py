@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from activities.cancelling import cancel_start
 from activities.checkpoints import Root
 from activities.closing import Closing
 from activities.context.compaction import Compacting
@@ -47,6 +48,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         Judging(root, connect).judge_phase,
         Reviewing(root, connect).review_job,
         Closing(root).close_job,
+        cancel_start,
         traces_activity(root),
         learn_activity(root),
         Forgetting(root).forget,

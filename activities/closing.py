@@ -8,6 +8,7 @@ from typing import Any
 from temporalio import activity
 
 from activities.archive import archive_page, archive_phase
+from activities.cancelling import ask_server
 from activities.checkpoints import Root
 from activities.failures import typed
 from activities.folder import settle
@@ -37,10 +38,7 @@ class Closing:
             async with heartbeats():
                 closed = await asyncio.to_thread(self._close, request)
                 if request.request_cancel:
-                    # Only the server can close a workflow as Cancelled, and only when asked.
-                    run_id = activity.info().workflow_run_id
-                    handle = activity.client().get_workflow_handle(job_id(), run_id=run_id)
-                    await handle.cancel()
+                    await ask_server()
                 return closed
 
     def _close(self, request: CloseRequest) -> Closed:

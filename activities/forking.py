@@ -26,6 +26,7 @@ from activities.checkpoints import (
 from activities.checkpoints.remote import fetch, owner_at
 from activities.forgetting.records import forgotten
 from activities.inputs import Document
+from activities.phase_tags import phase_starts, phase_tag
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under, parse_plan
 from activities.snapshot import Snapshot
@@ -36,7 +37,6 @@ from protocol.state import JobState, Phase, Purpose, ScopeItem
 
 MAX_NAMED = 10
 ITEM_CHARACTERS = 500
-_START = re.compile(r"phase/0*(\d+)")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def bring(root: Root, fork: Fork, remote: object) -> None:
         RemoteAway, NoGit, OSError.
     """
     with suppress(CheckpointMissing):
-        if fork.phase in _starts(open_checkpoints(root, fork.job)):
+        if fork.phase in phase_starts(open_checkpoints(root, fork.job)):
             return
     try:
         url = Workspace.model_validate({"remote": remote}).remote
@@ -98,19 +98,10 @@ def bring(root: Root, fork: Fork, remote: object) -> None:
         fetch(url, fork.job, open_checkpoints(root, fork.job, create=True))
 
 
-def _starts(checkpoints: Checkpoints) -> dict[int, str]:
-    """Start checkpoints of a job's phases."""
-    return {
-        int(found[1]): commit
-        for tag, commit in checkpoints.tags().items()
-        if (found := _START.fullmatch(tag))
-    }
-
-
 def origin(root: Root, fork: Fork) -> Origin:
     """The checkpoint to begin from. Raises Problem, with the phases there are."""
     checkpoints = open_checkpoints(root, fork.job)
-    starts = _starts(checkpoints)
+    starts = phase_starts(checkpoints)
     if fork.phase not in starts:
         known = ", ".join(map(str, sorted(starts))) or "none yet"
         raise Problem(
@@ -133,7 +124,7 @@ def copied(found: Origin, fork: Fork, target: Checkpoints) -> Snapshot:
     for number, commit in found.starts.items():
         # A start that Temporal's reset or a lost checkpoint left aside is no part of this story.
         if number <= found.phase and commit in passed:
-            target.tag(f"phase/{number:04d}", commit)
+            target.tag(phase_tag(number), commit)
     return Snapshot.load(target, found.snapshot.commit)
 
 

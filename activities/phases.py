@@ -28,6 +28,7 @@ from activities.model.prompt import context_tokens, plain_body
 from activities.model.stream import Streamed
 from activities.opening import attempt_key, open_snapshot, scheduled_at
 from activities.orientation import first_messages
+from activities.phase_tags import phase_tag
 from activities.plan import boxes, listed_under, parse_plan, parse_todos
 from activities.snapshot import Snapshot
 from activities.stores.turning import after_rewind
@@ -133,7 +134,7 @@ class Phases:
         at = scheduled_at()
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
         commit = snapshot.save(story, at)
-        moved = settle(self._root, snapshot, f"phase/{request.number:04d}", attempt_key())
+        moved = settle(self._root, snapshot, phase_tag(request.number), attempt_key())
         return Transitioned(
             commit=commit,
             at=at,

@@ -29,6 +29,7 @@ from activities.model.prompt import context_tokens
 from activities.model.replies import Replies
 from activities.opening import attempt_key, check_root, job_id, scheduled_at
 from activities.orientation import first_messages
+from activities.phase_tags import phase_tag
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.pinning import add_learned, choose_models, declare, limits_of, routes_of, tools_for
 from activities.plan import listed_under
@@ -96,7 +97,7 @@ class Preparation:
         at = scheduled_at()
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)
-        settle(self._root, snapshot, f"phase/{state.phase.number:04d}", attempt_key())
+        settle(self._root, snapshot, phase_tag(state.phase.number), attempt_key())
         made = Prepared(
             commit=commit,
             at=at,

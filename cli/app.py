@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Sequence
 
@@ -20,6 +19,7 @@ from cli import (
     commands_steer,
 )
 from cli.output import FAILED, MISTAKE, OK, Mistake, note
+from engine import logs
 from engine.connection import Unreachable
 from engine.process import INTERRUPTED
 from protocol.payloads import Sealed
@@ -58,10 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: As after the program's name; None takes the process's.
     """
-    logging.basicConfig(level=os.environ.get("LONGHAUL_LOG", "ERROR").upper())
     try:
+        logging.basicConfig(level=logs.level("ERROR"))
         return _run(sys.argv[1:] if arguments is None else list(arguments))
-    except (Mistake, Unreachable) as error:
+    except (Mistake, Unreachable, logs.BadLevel) as error:
         note(f"error: {error}")
         return MISTAKE
     except Sealed as error:

@@ -176,9 +176,11 @@ async def _steer(
     json: bool,
 ) -> int:
     client = await connect()
-    applied, seen = await steering.steer(client, job, signal, payload, effect)
+    applied, seen, to = await steering.steer(client, job, signal, payload, effect)
     if json:
         dump({**seen.status, "signal": signal, "applied": applied})
+    elif to:
+        say(f"{job} handed {signal} on to job {to}; `starter.py show {to}` tells what came of it")
     elif applied:
         say(f"{job} {done}: {view.line(seen.status, seen.waiting)}")
     elif not seen.live and not seen.closed:

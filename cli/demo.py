@@ -13,6 +13,7 @@ from cli import view
 from cli.output import FAILED, OK, Mistake, console, dump, err_console, note, say
 from cli.starting import job_input, new_id, start
 from cli.watch import follow_on
+from engine import logs
 from engine.connection import describe_endpoint, ui_link, workspaces_root
 from engine.development import Server, server
 from engine.process import INTERRUPTED
@@ -46,6 +47,8 @@ async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> 
         Mistake: unknown agent, missing document, unusable workspaces root.
         Unreachable: the embedded server does not start.
     """
+    # The worker of the demo logs here, and what it logs needs what any worker's does.
+    logs.set_up("ERROR", force=True)
     try:
         root = open_root(workspaces_root())
     except RootUnusable as error:

@@ -34,6 +34,7 @@ from engine.root import RootUnusable, open_root
 from protocol.search_attributes import NAMES
 
 LIMIT = timedelta(seconds=5)
+BEFORE_ROOT = "not looked at before there is a workspaces root"
 VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
 RECENT_SECONDS = 90
 """A poller renews its entry with each poll, at least once a minute."""
@@ -108,7 +109,7 @@ def _root() -> Check:
 def _store() -> Check:
     folder = workspaces_root()
     if not folder.exists():
-        return Check("store", True, "not looked at before there is a workspaces root")
+        return Check("store", True, BEFORE_ROOT)
     from activities.stores.away import StoreAway  # noqa: PLC0415 - loads the database library
     from activities.stores.engine import Store  # noqa: PLC0415
 
@@ -140,6 +141,8 @@ def _graph() -> Check:
         open_graph,
     )
 
+    if not workspaces_root().exists():
+        return Check("graph", True, BEFORE_ROOT)
     folder = graph_folder(workspaces_root())
     if not graph_url() and not folder.exists():
         return Check("graph", True, f"{folder} is not there yet; the first use makes it")

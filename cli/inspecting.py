@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import time
 from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -24,6 +24,7 @@ from activities.checkpoints import (
     open_checkpoints,
 )
 from activities.checkpoints.remote import fetch
+from activities.phase_tags import phase_starts
 from activities.snapshot import Snapshot
 from cli.forgotten import forgotten
 from cli.jobs import look
@@ -32,7 +33,9 @@ from engine.connection import workspaces_root
 from protocol.endings import Outcome
 
 ALL = 1_000_000
-FETCHES = 10
+FETCHES = 4
+PAUSE_SECONDS = 0.5
+"""Between two of them: what the job made last may be on its way."""
 CLOSED: tuple[str, ...] = get_args(Outcome)
 """Tags of a job's last checkpoint."""
 
@@ -126,13 +129,20 @@ def _bring(root: Root, job_id: str, found: Places) -> None:
     wanted = [commit for commit in (found.newest, *found.starts.values()) if commit]
     checkpoints = open_checkpoints(root, job_id, create=True)
     try:
-        for _ in range(FETCHES):
-            if all(checkpoints.holds(commit) for commit in wanted):
+        for attempt in range(FETCHES + 1):
+            missing = [commit for commit in wanted if not checkpoints.holds(commit)]
+            if not missing:
                 return
-            # The newest may be on its way.
-            fetch(found.remote, job_id, checkpoints)
+            if attempt < FETCHES:
+                time.sleep(PAUSE_SECONDS if attempt else 0)
+                fetch(found.remote, job_id, checkpoints)
     except (NoGit, RemoteAway) as error:
         note(f"not all checkpoints are here, and the remote {found.remote} gives none: {error}")
+        return
+    note(
+        f"{len(missing)} of {len(wanted)} checkpoints are neither here nor in the remote "
+        f"{found.remote}; its host may not have pushed them yet: try again later"
+    )
 
 
 def commit_at(found: Places, store: Checkpoints, phase: int | None) -> str:
@@ -141,7 +151,7 @@ def commit_at(found: Places, store: Checkpoints, phase: int | None) -> str:
     Raises:
         Mistake: there is no such phase, or nobody knows the newest commit.
     """
-    starts = {**_tagged(store), **found.starts}
+    starts = {**phase_starts(store), **found.starts}
     if phase is not None:
         if phase in starts:
             return starts[phase]
@@ -157,15 +167,6 @@ def commit_at(found: Places, store: Checkpoints, phase: int | None) -> str:
         # Nobody knows better when no worker answers: tags are written at phase starts.
         return starts[max(starts)]
     raise Mistake("the job has made no checkpoint yet")
-
-
-def _tagged(store: Checkpoints) -> dict[int, str]:
-    """Phase starts by the repository's tags."""
-    found = {}
-    for name, commit in store.tags().items():
-        if match := re.fullmatch(r"phase\D*0*(\d+)", name):
-            found[int(match.group(1))] = commit
-    return found
 
 
 def standing(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:

@@ -20,17 +20,23 @@ PATIENCE_SECONDS = 10.0
 REFUSED = "refused: "
 """How a job's notice of a signal it did not take begins."""
 
+HANDED_ON = "signal {signal}: handed on to job "
+"""How a project's notice of a signal begins that it gave to one of its jobs."""
+FOR_JOBS = frozenset({"rewind", "answer", "approve", "deny", "bypass"})
+"""Signals that a project hands on."""
+
 Effect = Callable[[Seen, Seen], bool]
 """Whether the job, seen before and after, shows what the signal asked for."""
 
 
 async def steer(
     client: Client, job_id: str, signal: str, payload: dict[str, Any], effect: Effect
-) -> tuple[bool, Seen]:
+) -> tuple[bool, Seen, str]:
     """Send a signal and wait for its effect, a visible refusal or the end of patience.
 
     Returns:
-        Whether the effect was seen, and the job as it was last seen.
+        Whether the effect was seen; the job as it was last seen; of a project, the job that it
+        handed the signal on to.
 
     Raises:
         Mistake: no such job, a closed one, or the job refused the signal.
@@ -49,13 +55,16 @@ async def steer(
     end = loop.time() + (PATIENCE_SECONDS if before.live else 0)
     while True:
         seen = await look(client, job_id, seconds=2)
-        if effect(before, seen):
-            return True, seen
+        if seen.status.get("project") and signal in FOR_JOBS:
+            if to := _handed_on(signal, before, seen):
+                return True, seen, to
+        elif effect(before, seen):
+            return True, seen, ""
         refused = [text for text in fresh_notices(before, seen) if text.startswith(REFUSED)]
         if refused:
             raise Mistake(f"job {job_id} {refused[-1]}")
         if seen.closed or loop.time() >= end:
-            return False, seen
+            return False, seen, ""
         await asyncio.sleep(0.2)
 
 
@@ -64,12 +73,19 @@ def fresh_notices(before: Seen, after: Seen) -> list[str]:
     return list((Counter(after.notices) - Counter(before.notices)).elements())
 
 
+def _handed_on(signal: str, before: Seen, after: Seen) -> str:
+    start = HANDED_ON.format(signal=signal)
+    told = [text for text in fresh_notices(before, after) if text.startswith(start)]
+    return told[-1].removeprefix(start) if told else ""
+
+
 def paused(before: Seen, after: Seen) -> bool:
     return bool(after.waiting) and (after.waiting or {}).get("reason") == "paused"
 
 
 def resumed(before: Seen, after: Seen) -> bool:
-    return after.live and not after.waiting
+    # One that was not waiting refuses, and says so.
+    return after.live and bool(before.waiting) and not after.waiting
 
 
 def cancelled(before: Seen, after: Seen) -> bool:
@@ -78,10 +94,11 @@ def cancelled(before: Seen, after: Seen) -> bool:
 
 def limited(payload: dict[str, Any]) -> Effect:
     """Whether the limits are what was asked for."""
-    wanted = [("job", key, value) for key, value in payload.items() if key != "phase"]
-    wanted += [("phase", key, value) for key, value in payload.get("phase", {}).items()]
 
     def holds(before: Seen, after: Seen) -> bool:
+        own = "project" if after.status.get("project") else "job"
+        wanted = [(own, key, value) for key, value in payload.items() if key != "phase"]
+        wanted += [("phase", key, value) for key, value in payload.get("phase", {}).items()]
         limits = after.status.get("limits") or {}
         found = [limits.get(scope, {}).get(key, {}).get("limit") for scope, key, _ in wanted]
         return after.live and found == [value for _, _, value in wanted]

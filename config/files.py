@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from config.schema import Problem
+from protocol.telling import place, said
 
 YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The parser in C, where PyYAML was built with it: a job's start reads a dozen files."""
@@ -59,7 +60,7 @@ def explain(error: ValidationError, kind: type[BaseModel]) -> str:
         kind: The schema that it was held against, which knows the keys there are.
     """
     return "; ".join(
-        f"{'.'.join(map(str, item['loc'])) or 'the whole'}: {item['msg'].lower()}"
+        f"{place(item['loc'])}: {said(item['msg'])}"
         + (f", found {short(item['input'])}" if item["type"] != "missing" else "")
         + (_instead(item["loc"], kind) if item["type"] == "extra_forbidden" else "")
         for item in error.errors()[:5]

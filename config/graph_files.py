@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from config.files import read_yaml
 from config.graphing import GraphSchema
 from config.schema import Problem
+from protocol.telling import place, said
 
 
 def load_graph_schema(path: Path) -> GraphSchema:
@@ -69,12 +70,10 @@ def _told(error: ValidationError) -> str:
     wrong = sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
     told = []
     for item in wrong[:3]:
-        where = ".".join(str(part) for part in item["loc"] if part != "[key]") or "the whole"
-        said = item["msg"].removeprefix("Value error, ")
-        said = said[:1].lower() + said[1:]
+        why = said(item["msg"])
         if item["type"] == "extra_forbidden":
-            said = f"found the unknown key {item['loc'][-1]!r}"
+            why = f"found the unknown key {item['loc'][-1]!r}"
         elif item["type"] != "missing" and not isinstance(item["input"], dict):
-            said += f", found {str(item['input'])[:60]!r}"
-        told.append(f"{where}: {said}")
+            why += f", found {str(item['input'])[:60]!r}"
+        told.append(f"{place(item['loc'])}: {why}")
     return "; ".join(told)

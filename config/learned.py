@@ -75,12 +75,16 @@ class LearnedGuards:
         return sorted(path.name for path in self._folder.iterdir())
 
     def revisions(self, name: str) -> list[Learned]:
-        """All of a guard, oldest first. Raises Problem."""
-        return [_read(path) for path in sorted((self._folder / name).glob("[0-9]*.yaml"))]
+        """All of a guard that are there, oldest first. Raises Problem."""
+        return [_read(path) for path in self._files(name)]
 
     def path(self, name: str) -> Path:
         """The file that counts."""
-        return sorted((self._folder / name).glob("[0-9]*.yaml"))[-1]
+        return self._files(name)[-1]
+
+    def _files(self, name: str) -> list[Path]:
+        """Revisions, oldest first; people may have taken some away."""
+        return sorted((self._folder / name).glob("[0-9][0-9][0-9][0-9].yaml"))
 
     def put(self, learned: Learned) -> Path:
         """Write a further revision, whole or not at all; nothing is written over."""
@@ -94,7 +98,8 @@ class LearnedGuards:
         draft.write_text(content, encoding="utf-8")
         try:
             while True:
-                path = folder / f"{len(list(folder.glob('[0-9]*.yaml'))) + 1:04d}.yaml"
+                newest = _number(files[-1]) if (files := self._files(learned.name)) else 0
+                path = _revision(folder, newest + 1)
                 try:
                     os.link(draft, path)
                     return path
@@ -129,12 +134,29 @@ class LearnedGuards:
         return [*(guard for guard in own if guard.name not in replaced), *found]
 
     def acting(self, newest: Learned) -> Learned | None:
-        """The revision of a guard that acts: the newest, or the one that it is to replace."""
+        """The revision of a guard that acts: the newest, or the one that it is to replace.
+
+        Raises:
+            Problem: its file is missing or broken.
+        """
         if newest.stage == "active":
             return newest
-        if newest.stage == "experiment" and newest.stricter_than:
-            return self.revisions(newest.name)[newest.stricter_than - 1]
-        return None
+        number = self.number_acting(newest)
+        return _read(_revision(self._folder / newest.name, number)) if number else None
+
+    def number_acting(self, newest: Learned) -> int:
+        """The number of that revision; 0: none acts."""
+        if newest.stage == "active":
+            return _number(self.path(newest.name))
+        return newest.stricter_than if newest.stage == "experiment" else 0
+
+
+def _revision(folder: Path, number: int) -> Path:
+    return folder / f"{number:04d}.yaml"
+
+
+def _number(path: Path) -> int:
+    return int(path.stem)
 
 
 def _read(path: Path) -> Learned:

@@ -22,6 +22,7 @@ from config.guarding import Guard
 from config.schema import AgentConfig, AgentFile, Problem
 from config.templates import read_instructions, read_prompt
 from config.wording import Wording, WordingFile, together
+from protocol.telling import place
 
 SHIPPED = Path(__file__).parent
 ENVIRONMENT = {
@@ -103,10 +104,17 @@ def load_agent(
         graph_schema=extended(
             load_graph_schema(folder / "graph" / "schema.yaml"), checked.graph, source
         ),
-        reviewer=load_agent(checked.review.agent, folder=folder, reviews=True)
-        if checked.review
-        else None,
+        reviewer=_load_reviewer(checked, folder),
     )
+
+
+def _reviewer(agent: AgentFile) -> str:
+    return agent.review.agent if agent.review else ""
+
+
+def _load_reviewer(agent: AgentFile, folder: Path) -> AgentConfig | None:
+    name = _reviewer(agent)
+    return load_agent(name, folder=folder, reviews=True) if name else None
 
 
 def _rules(names: list[str], folders: list[Path], source: Path) -> list[Guard]:
@@ -127,11 +135,17 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
     """A pinned configuration with keys overridden; what was not overridden is as it was pinned.
 
     Raises:
-        Problem: wrong key or value, missing or outdated template.
+        Problem: wrong key or value, missing or outdated template, guards other than those pinned.
     """
     given = {key: ("set", value) for key, value in overrides.items()}
     pinned = config.model_dump(include=set(AgentFile.model_fields))
     checked = _validated(_Merged(pinned, [(Path(config.name), {})], [config.name]), given)
+    if checked.guards != config.guards:
+        # Among those that were pinned are learned ones, which take the place of some.
+        raise Problem(
+            f"set: guards: found {short(checked.guards)}, expected {short(config.guards)}: a fork "
+            "keeps the guards of the job it goes on from; start a new job to have others"
+        )
     before, roles = config.prompt_files, checked.prompt_files
     templates = {
         role: read_prompt(folder / "prompts" / file)
@@ -142,6 +156,8 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
     if checked.graph != config.graph:
         base = load_graph_schema(folder / "graph" / "schema.yaml")
         follows["graph_schema"] = extended(base, checked.graph, Path(config.name))
+    if _reviewer(checked) != _reviewer(config):
+        follows["reviewer"] = _load_reviewer(checked, folder)
     return config.model_copy(
         update={name: getattr(checked, name) for name in AgentFile.model_fields} | follows
     )
@@ -156,13 +172,13 @@ def _validated(merged: _Merged, given: dict[str, tuple[str, object]]) -> AgentFi
     try:
         return AgentFile.model_validate(merged.content)
     except ValidationError as error:
-        place = error.errors()[0]["loc"]
-        wrong = ".".join(map(str, place))
+        at = error.errors()[0]["loc"]
+        wrong = place(at)
         # What was given from outside is not to be looked for in the file.
         origins: list[object] = [
             name for key, (name, _) in given.items() if _above(key, wrong) or _above(wrong, key)
         ]
-        where = origins[0] if origins else merged.file_with(place)
+        where = origins[0] if origins else merged.file_with(at)
         raise Problem(f"{where}: {explain(error, AgentFile)}") from None
 
 

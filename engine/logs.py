@@ -16,14 +16,41 @@ FORMAT = "LONGHAUL_LOG_FORMAT"
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-def set_up() -> None:
-    """Log to standard error as the environment says."""
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+class BadLevel(Exception):
+    """The level that the environment names is none; one line that says what is expected."""
+
+
+def level(otherwise: str) -> str:
+    """The least that is logged: what the environment names, or else this.
+
+    Raises:
+        BadLevel: there is no such level.
+    """
+    found = os.environ.get(LEVEL, "").strip()
+    if found and found.upper() not in LEVELS:
+        raise BadLevel(f"{LEVEL}: found {found!r}, expected one of {', '.join(LEVELS)}")
+    return found.upper() or otherwise
+
+
+def set_up(otherwise: str = "WARNING", *, force: bool = False) -> None:
+    """Log to standard error as the environment says.
+
+    Args:
+        otherwise: The level where it names none.
+        force: Whether to take the place of what was set up before.
+
+    Raises:
+        BadLevel: there is no such level.
+    """
     handler = logging.StreamHandler()
     as_json = os.environ.get(FORMAT, "").strip().lower() == "json"
     # By name and late, like all activities (`engine.service`).
     redacting = import_module("activities.guards.secrets").Redacting
     handler.setFormatter(Json() if as_json else redacting(TEXT))
-    logging.basicConfig(level=os.environ.get(LEVEL, "WARNING").upper(), handlers=[handler])
+    logging.basicConfig(level=level(otherwise), handlers=[handler], force=force)
 
 
 class Json(logging.Formatter):

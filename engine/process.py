@@ -57,10 +57,10 @@ def leave(code: int) -> NoReturn:
 
 def main() -> NoReturn:
     """Run a worker until SIGINT or SIGTERM. Never returns: leaves with the exit code."""
-    logs.set_up()
     try:
+        logs.set_up()
         asyncio.run(serve())
-    except (Unreachable, RootUnusable, BadDeployment) as error:
+    except (Unreachable, RootUnusable, BadDeployment, logs.BadLevel) as error:
         print(f"error: {error}", file=sys.stderr)
         leave(CANNOT_START)
     except KeyboardInterrupt:  # before there was anything to drain

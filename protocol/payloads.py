@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count
 from protocol.state import Data
+from protocol.telling import place, said
 
 D = TypeVar("D", bound=Data)
 MOST_ID = 1000
@@ -197,9 +198,7 @@ def read(kind: type[D], value: Any, what: str) -> D:
         return kind.model_validate(value)
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'the whole'}: "
-            + item["msg"].removeprefix("Value error, ").lower()
-            for item in error.errors()[:5]
+            f"{place(item['loc'])}: {said(item['msg'])}" for item in error.errors()[:5]
         )
         known = ", ".join(kind.model_fields)
         raise Refused(f"{what}: {problems}; its keys are: {known or 'none'}") from None

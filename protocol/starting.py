@@ -13,6 +13,12 @@ from protocol.state import Data, JobState, PhaseKind
 from protocol.tools import ToolRoute
 
 
+class Cancelling(Data):
+    """Asks for the cancellation of a job that has not begun; also what comes back."""
+
+    reason: str
+
+
 class PrepareRequest(Data):
     agent: str = ""
     """Empty only for a fork, which keeps the agent of the first job."""

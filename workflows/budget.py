@@ -13,6 +13,7 @@ from protocol.limits import Budget, Price
 from protocol.record import JobRecord, Waiting
 from protocol.requests import Usage
 from protocol.starting import JobLimits
+from workflows.parking import quoted
 
 Scope = Literal["job", "phase"]
 KEYS = tuple(Budget.model_fields)
@@ -54,8 +55,9 @@ def next_call(job: JobRecord) -> Reservation:
         return review_call(job)
     if job.judgement and not job.judgement.asked:
         return judge_call(job)
-    calls = job.review or job.next_call < len(job.calls)
-    return TOOL_CALL if calls else next_model_call(job)
+    if job.review or job.next_call < len(job.calls):
+        return TOOL_CALL
+    return compaction(job) if compaction_is_due(job) else next_model_call(job)
 
 
 def review_call(job: JobRecord) -> Reservation:
@@ -79,6 +81,12 @@ def reflection(job: JobRecord) -> Reservation:
     """For the two questions of a reflection, each of which may be asked twice."""
     one = summary_call(job)
     return Reservation(model_calls=4, tokens=4 * one.tokens, cost=4 * one.cost)
+
+
+def compaction_is_due(job: JobRecord) -> bool:
+    """Whether the next request would be too large, and compacting again can make it smaller."""
+    grown = job.context - job.compacted
+    return job.context >= job.context_limit and grown > job.context_limit // 10
 
 
 def compaction(job: JobRecord) -> Reservation:
@@ -133,8 +141,8 @@ class Over:
         enough = max(2 * self.limit, self.spent + self.needed)
         value = figure(self.key, enough, up=True).replace(",", "")
         return (
-            f"Raise it with the signal limit, such as `starter.py limit {job_id} {name}={value}`, "
-            "or cancel the job."
+            f"Raise it with the signal limit, such as `starter.py limit {quoted(job_id)} "
+            f"{name}={value}`, or cancel the job."
         )
 
     def waiting(self, job_id: str) -> Waiting:

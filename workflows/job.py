@@ -25,7 +25,7 @@ from workflows import status, traces
 from workflows.job_standing import JobStanding
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
-from workflows.standing import is_cancelled, to_its_end
+from workflows.standing import to_its_end
 from workflows.start import Start
 
 
@@ -96,8 +96,7 @@ class Job(JobStanding):
             with suppress(Interrupted):
                 await self._interruptible(self._loop.keep_traces())
         self._job.count_time(workflow.now().timestamp())
-        self._show(self._job)
-        await self._tell_project()
+        await self._let_see()
         self._continue_as_new_if_due()
 
     async def _interruptible(self, step: Coroutine[Any, Any, Any]) -> None:
@@ -123,16 +122,16 @@ class Job(JobStanding):
 
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         await to_its_end(self._loop.keep_traces())
-        try:
+
+        async def close() -> None:
             closed = await to_its_end(
                 self._steps.close(self._job, "cancelled", reason=reason, request_cancel=by_signal)
             )
             self._job.move_to(closed.commit)
             self._job.result = closed.result
-        except StepFailed as failed:
-            self._inbox.notice(f"completion.json not written: {failed.message}")
-        self._job.waiting = None
+
+        await self._write_down(self._job, close, by_signal=by_signal)
+
+    async def _let_see(self) -> None:
         self._show(self._job)
         await self._tell_project()
-        if by_signal:
-            await workflow.wait_condition(is_cancelled)

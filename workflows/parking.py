@@ -60,6 +60,14 @@ LONGEST = timedelta(minutes=10)
 """Between two attempts of a start: a day of them has to fit into its history."""
 
 
+def quoted(job_id: str) -> str:
+    """The id as a shell takes it."""
+    if job_id.translate(dict.fromkeys(map(ord, "-_.:"))).isalnum():
+        return job_id
+    inner = job_id.replace("'", "'\\''")
+    return f"'{inner}'"
+
+
 class StepFailed(Exception):
     """An activity failed for good.
 
@@ -87,6 +95,15 @@ def waiting_for(failed: StepFailed) -> Waiting:
     """How the job waits after this failure."""
     reason, remedy = REMEDIES.get(failed.kind, OTHERWISE)
     return Waiting(reason=reason, message=str(failed), remedy=remedy)
+
+
+def not_closed(failed: StepFailed) -> Waiting:
+    """How what was cancelled waits whose result could not be written."""
+    remedy = (
+        "Mend what it names, then resume: closing is tried again. To end it without a result, "
+        "cancel the workflow through Temporal."
+    )
+    return waiting_for(failed).model_copy(update={"remedy": remedy})
 
 
 def not_there(failed: StepFailed) -> Waiting:

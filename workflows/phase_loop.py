@@ -6,7 +6,6 @@ from typing import Any
 
 from protocol.course import Course
 from protocol.endings import TransitionRequest
-from protocol.record import JobRecord
 from protocol.requests import Call
 from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
@@ -18,12 +17,6 @@ from workflows.parking import StepFailed
 MAX_SQUEEZES = 4
 """Compactions in a row on the endpoint's word that the request is too long."""
 NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
-
-
-def compaction_is_due(job: JobRecord) -> bool:
-    """Whether the next request would be too large, and compacting again can make it smaller."""
-    grown = job.context - job.compacted
-    return job.context >= job.context_limit and grown > job.context_limit // 10
 
 
 class PhaseLoop(Judging):
@@ -41,7 +34,7 @@ class PhaseLoop(Judging):
             await self._carry_out(job.calls[job.next_call])
         elif issue := stuck.overdue(job.course, job.step):
             await self._force_rewind(issue)
-        elif compaction_is_due(job):
+        elif budget.compaction_is_due(job):
             if not self._parked(budget.compaction(job)):
                 await self._compact()
         elif not self._parked(budget.next_model_call(job)):
@@ -81,8 +74,9 @@ class PhaseLoop(Judging):
                 return
             if failed.kind != "ContextTooLong" or job.squeezed >= MAX_SQUEEZES:
                 raise
-            await self._compact(hard=True)
-            job.squeezed += 1
+            if not self._parked(budget.compaction(job)):
+                await self._compact(hard=True)
+                job.squeezed += 1
             return
         job.squeezed = 0
         job.behind = reply.behind

@@ -37,7 +37,7 @@ from workflows.moves import Assign, End, Park, Wait, begin, problems, shortened
 from workflows.parking import StepFailed
 from workflows.project_standing import ProjectStanding
 from workflows.project_steps import Child, outcome
-from workflows.standing import is_cancelled, to_its_end
+from workflows.standing import to_its_end
 
 
 @workflow.defn(name="Project")
@@ -317,13 +317,14 @@ class Project(ProjectStanding):
             project.usage.add(ended.usage)
             project.running.pop(ended.job, None)
         project.ended, project.waiting = [], None
-        try:
+
+        async def close() -> None:
             await self._close("cancelled", reason, cancel=by_signal)
-        except StepFailed as failed:
-            self._inbox.notice(f"the result is not written: {failed.message}")
-        self._show(project)
-        if by_signal:
-            await workflow.wait_condition(is_cancelled)
+
+        await self._write_down(project, close, by_signal=by_signal)
+
+    async def _let_see(self) -> None:
+        self._show(self._project)
 
 
 def _state(unit: Unit) -> str:

@@ -97,26 +97,34 @@ class ProjectStanding(Standing):
         reason = BY_REASON.get(signal)
         meant = [run.job for run in running if reason is None or run.seen.waiting == reason]
         if len(meant) == 1:
-            await self._forward(meant, signal, payload)
+            if await self._forward(meant, signal, payload):
+                self._inbox.notice(f"signal {signal}: handed on to job {meant[0]}")
             return
         named = ", ".join(meant) or "none"
         self._inbox.refuse(
             f"signal {signal}: it could be meant for these jobs: {named}. Name one under `job`."
         )
 
-    async def _forward(self, jobs: Sequence[str], signal: str, payload: dict[str, Any]) -> None:
+    async def _forward(self, jobs: Sequence[str], signal: str, payload: dict[str, Any]) -> bool:
+        """Whether it reached them all."""
+        reached = True
         for job in jobs:
             if why := await self._steps.tell(job, signal, payload):
                 self._inbox.refuse(f"signal {signal}: it did not reach job {job}: {why}")
+                reached = False
+        return reached
 
     async def _share_out(self) -> None:
         """Give children that wait for money what has become free."""
         project = self._project
         for job, part in shares.extra(project).items():
             run = project.running[job]
+            seen = run.seen
             if await self._steps.tell(job, "limit", part) is None:
                 run.share = {**run.share, **part}
-                run.seen = run.seen.model_copy(update={"waiting": None, "status": "running"})
+                if run.seen is seen:
+                    # Else the job has told meanwhile how it stands, which is newer.
+                    run.seen = seen.model_copy(update={"waiting": None, "status": "running"})
 
     @property
     def _too_long(self) -> bool:

@@ -179,7 +179,7 @@ def summary_tokens(role: str) -> int:
 
 async def outcome(run: Running, child: Child) -> Ended:
     """Wait for a child and say how it ended."""
-    ended = Ended(job=run.job, status="failed", usage=run.seen.usage)
+    ended = Ended(job=run.job, status="failed")
     try:
         result = JobResult.model_validate(await child)
     except ChildWorkflowError as error:
@@ -192,13 +192,17 @@ async def outcome(run: Running, child: Child) -> Ended:
             while isinstance(cause, (ChildWorkflowError, ActivityError)) and cause.cause:
                 cause = cause.cause
             ended.reason = str(getattr(cause, "message", None) or cause)[:1000]
-        # What it told last is the most that is known of what it used.
-        ended.usage = run.seen.usage
-        return ended
+        return _told_last(ended, run)
     except (FailureError, ValueError) as error:
         ended.reason = str(error)[:1000]
-        return ended
+        return _told_last(ended, run)
     ended.status = "completed" if result.status == "completed" else "failed"
     ended.reason = result.summary[:1000] if result.status != "completed" else ""
     ended.checkpoint, ended.phases, ended.usage = result.checkpoint, result.phases, result.usage
+    return ended
+
+
+def _told_last(ended: Ended, run: Running) -> Ended:
+    """What a job told last, while it was waited for, is the most that is known of what it used."""
+    ended.usage = run.seen.usage
     return ended

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from protocol.record import Approval, JobRecord, Letter, Question, Waiting
 from protocol.requests import ShownCall
 from workflows import traces
+from workflows.parking import quoted
 
 SIGNALS = ("answer", "approve", "deny")
 ENOUGH = (
@@ -71,7 +72,7 @@ def waiting_for_answer(question: Question, job_id: str) -> Waiting:
         reason="clarification",
         message=f"The agent asks: {_short(question.question)} Without an answer it goes on with "
         f"its default at {until:%Y-%m-%d %H:%M} UTC.",
-        remedy=f'`starter.py answer {_quoted(job_id)} "your answer"`, or the signal answer '
+        remedy=f'`starter.py answer {quoted(job_id)} "your answer"`, or the signal answer '
         f'with {{"id": "{question.id}", "text": "your answer"}}.',
         about={"id": question.id, "question": question.question, "default": question.default},
     )
@@ -103,7 +104,7 @@ def request_approval(
 
 def waiting_for_approval(asked: Approval, job_id: str) -> Waiting:
     """How the job waits for a person to approve a call."""
-    job = _quoted(job_id)
+    job = quoted(job_id)
     return Waiting(
         reason="approval",
         message=f"The agent wants to call {asked.tool}. {_short(asked.question)}",
@@ -188,14 +189,6 @@ def _does_not_fit(letter: Letter, wanted: str | None) -> str | None:
             f"signal {letter.signal}: no {kind} {given[:40]!r} is open; the open one is {wanted!r}"
         )
     return None
-
-
-def _quoted(job_id: str) -> str:
-    """The id as a shell takes it."""
-    if job_id.translate(dict.fromkeys(map(ord, "-_.:"))).isalnum():
-        return job_id
-    inner = job_id.replace("'", "'\\''")
-    return f"'{inner}'"
 
 
 def _short(text: str) -> str:

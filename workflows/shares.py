@@ -10,6 +10,7 @@ from protocol.limits import Budget
 from protocol.project import ProjectRecord
 from protocol.record import Waiting
 from workflows.budget import KEYS, Spent, figure
+from workflows.parking import quoted
 
 LEAST = {"model_calls": 2, "tool_calls": 1, "tokens": 1000, "cost": 1e-6, "seconds": 1}
 """Less than this is not worth beginning a job with."""
@@ -40,7 +41,7 @@ def share(project: ProjectRecord, among: int) -> dict[str, float] | Waiting:
         part = left if key == "seconds" else left / among
         part = round(part, 9) if key == "cost" else int(part)
         if part < LEAST[key]:
-            return used_up(project, key)
+            return used_up(project, key, among)
         found[key] = part
     return found
 
@@ -77,18 +78,20 @@ def as_settings(part: dict[str, float]) -> dict[str, object]:
     return {f"limits.job.{key}": value for key, value in part.items()}
 
 
-def used_up(project: ProjectRecord, key: str) -> Waiting:
-    """How the project waits when a limit leaves no room for another job."""
+def used_up(project: ProjectRecord, key: str, among: int) -> Waiting:
+    """How the project waits when a limit leaves no room for so many further jobs."""
     limit = getattr(project.limits, key)
     used = spent(project).of(key)
+    # Children that are over may have used more than twice the limit.
+    enough = max(2 * limit, used + among * LEAST[key])
+    value = figure(key, enough, up=True).replace(",", "")
     name = key.replace("_", " ")
     return Waiting(
         reason="budget",
         message=f"The project's limit of {figure(key, limit)} {name} leaves no room for the next "
         f"job; {figure(key, used)} are used.",
-        remedy="Raise it with the signal limit, such as "
-        f"`starter.py limit {project.id} {key}={figure(key, 2 * limit, up=True).replace(',', '')}`,"
-        " or cancel the project.",
+        remedy=f"Raise it with the signal limit, such as `starter.py limit {quoted(project.id)} "
+        f"{key}={value}`, or cancel the project.",
     )
 
 

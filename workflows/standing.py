@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -11,8 +11,11 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import is_cancelled_exception
 
+from protocol.payloads import check_unsealed
 from protocol.project import ProjectRecord
 from protocol.record import JobRecord
+from workflows import parking
+from workflows.parking import StepFailed
 from workflows.signals import Signals
 
 T = TypeVar("T")
@@ -36,6 +39,45 @@ class Standing(Signals):
         """Write down that it was cancelled; only the server can then close it so."""
         raise NotImplementedError
 
+    async def _let_see(self) -> None:
+        """Show how it stands."""
+        raise NotImplementedError
+
+    async def _write_down(
+        self,
+        record: JobRecord | ProjectRecord,
+        close: Callable[[], Awaitable[None]],
+        *,
+        by_signal: bool,
+    ) -> None:
+        """Close what was cancelled, and wait until the server was asked to cancel it as well.
+
+        After a signal closing itself asks the server, as its last act. Where it fails a person is
+        waited for: what is sent next lets it be tried again, and Temporal's own cancellation ends
+        it without a result.
+        """
+        while True:
+            self._inbox.letters.clear()
+            try:
+                await close()
+                break
+            except StepFailed as failed:
+                self._inbox.notice(f"the result is not written: {failed.message}")
+                if not by_signal or is_cancelled():
+                    break
+                record.waiting = parking.not_closed(failed)
+            await self._let_see()
+            with suppress(asyncio.CancelledError):
+                await workflow.wait_condition(lambda: is_cancelled() or bool(self._inbox.letters))
+            if is_cancelled():
+                break
+            record.waiting = None
+            await self._let_see()
+        record.waiting = None
+        await self._let_see()
+        if by_signal:
+            await workflow.wait_condition(is_cancelled)
+
     async def _until_result(self, record: JobRecord | ProjectRecord) -> dict[str, Any]:
         try:
             while (result := record.result) is None:
@@ -54,6 +96,7 @@ class Standing(Signals):
         """The record that the run before this one handed over; None in the first run."""
         if not workflow.info().continued_run_id:
             return None
+        check_unsealed(start)
         record = kind.model_validate(start[0])
         self._inbox.letters[:0] = record.inbox
         self._inbox.notices[:0] = record.notices

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
+from typing import NoReturn
 
 from temporalio import workflow
 
@@ -12,6 +14,7 @@ from protocol.starting import Prepared, PrepareRequest
 from workflows import parking, status
 from workflows.inbox import Inbox
 from workflows.parking import StepFailed
+from workflows.standing import is_cancelled
 from workflows.steps import Steps
 
 
@@ -28,7 +31,8 @@ class Start:
         """The job, once all is there that it needs.
 
         Raises:
-            Refused: a person cancelled it before that.
+            CancelledError: a person cancelled it before that.
+            Refused: the same, and the server could not be asked to cancel it.
             StepFailed: it cannot start.
         """
         pause = parking.TRY_AGAIN
@@ -43,7 +47,7 @@ class Start:
                 with suppress(TimeoutError):
                     await workflow.wait_condition(lambda: bool(self._asked()), timeout=pause)
                 pause = min(pause * 2, parking.LONGEST)
-                self._heed()
+                await self._heed(request)
             else:
                 self.waiting = None
                 return made
@@ -52,15 +56,28 @@ class Start:
         """What people want of a start; other letters are for the job once it has begun."""
         return [one for one in self._inbox.letters if one.signal in ("resume", "cancel")]
 
-    def _heed(self) -> None:
+    async def _heed(self, request: PrepareRequest) -> None:
         for letter in self._asked():
             if letter.signal == "cancel":
-                reason = letter.payload.get("reason") or "cancelled by a person"
-                raise Refused(f"cancelled before it began: {reason}")
+                await self._cancel(request, letter.payload.get("reason") or "by a person")
             self._inbox.letters.remove(letter)
+
+    async def _cancel(self, request: PrepareRequest, reason: str) -> NoReturn:
+        """There is nothing to close, and only the server can end it as cancelled."""
+        told = f"cancelled before it began: {reason}"
+        self.waiting = None
+        self._inbox.notice(told)
+        workflow.set_current_details(told)
+        workflow.upsert_memo(status.preparing_memo(request.agent, "cancelled", told))
+        try:
+            await self._steps.cancel_start(reason)
+        except StepFailed:
+            raise Refused(told) from None
+        await workflow.wait_condition(is_cancelled)
+        raise asyncio.CancelledError
 
     def _show(self, request: PrepareRequest) -> None:
         assert self.waiting
         workflow.set_current_details(status.preparing_details(self.waiting, self._inbox.notices))
-        told = {"agent": request.agent, "status": f"waiting: {self.waiting.reason}"}
-        workflow.upsert_memo({**told, "state": self.waiting.message})
+        word = f"waiting: {self.waiting.reason}"
+        workflow.upsert_memo(status.preparing_memo(request.agent, word, self.waiting.message))

@@ -13,6 +13,7 @@ from protocol.state import Todo
 from workflows import budget, questions
 
 MOST_ITEMS = 200
+MOST_STATE = 400
 
 
 def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
@@ -75,6 +76,11 @@ def preparing(notices: list[str], waiting: Waiting | None = None) -> dict[str, A
         "step": 0,
         "notices": notices,
     }
+
+
+def preparing_memo(agent: str, word: str, state: str) -> dict[str, str]:
+    """The memo of a start. Temporal takes 2 KB of it; a character may take four bytes."""
+    return {"agent": agent[:64], "status": word, "state": state[:MOST_STATE]}
 
 
 def preparing_details(waiting: Waiting, notices: list[str]) -> str:

@@ -1,7 +1,8 @@
 """Credentials that this worker was given, by their value: hidden wherever they would be told.
 
 They are those variables of the environment whose name says so (`…_KEY`, `…_TOKEN`, `…_PASSWORD`,
-…), those that the configuration names as holding one, and passwords within addresses.
+…), those that the configuration names as holding one, passwords within addresses, and the headers
+that traces and metrics are sent with.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _NAME = re.compile(
     r"(?:^|_)(?:KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PASS|CREDENTIALS?)$",
     re.IGNORECASE,
 )
+_HEADERS = re.compile(r"OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS")
 _IN_ADDRESS = re.compile(r"://[^\s/@]*:([^\s/@]+)@")
 _named: set[str] = set()
 
@@ -58,6 +60,11 @@ def _told_by(environment: tuple[tuple[str, str], ...], named: frozenset[str]) ->
         if name in named or _NAME.search(name):
             # Keys of the codec stand there with their ids, several in a row.
             found |= {value, *re.split(r"[,:\s]+", value)}
+        if _HEADERS.fullmatch(name):
+            # As in `Authorization=Bearer%20…,api-key=…`.
+            for pair in value.split(","):
+                held = unquote(pair.partition("=")[2]).strip()
+                found |= {pair.partition("=")[2].strip(), held, *held.split()}
         if "://" in value:
             for password in _IN_ADDRESS.findall(value):
                 found |= {password, unquote(password)}

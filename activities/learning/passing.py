@@ -145,8 +145,7 @@ class Lessons:
             return None if _is_answered(pattern, newest.get(made.name)) else made
         if made.name in newest:
             # What acts goes on acting while the stricter version is on trial.
-            acts = self._guards.acting(newest[made.name])
-            made.stricter_than = self._guards.revisions(made.name).index(acts) + 1 if acts else 0
+            made.stricter_than = self._guards.number_acting(newest[made.name])
         return made
 
     def promote(self, name: str) -> str:

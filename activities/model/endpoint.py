@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 import httpx2
@@ -165,11 +168,18 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
 
 
 def _retry_after(error: openai.APIStatusError) -> float | None:
+    """Seconds until the endpoint wants to be asked again: it names them, or a date."""
+    said = error.response.headers.get("retry-after", "")
     try:
-        # At least a second, whatever it says (0, -1, nan): no hot loop.
-        return max(1.0, min(float(error.response.headers.get("retry-after", "")), 3600.0))
+        seconds = float(said)
     except ValueError:
-        return None
+        try:
+            date = parsedate_to_datetime(said)
+        except ValueError:
+            return None
+        seconds = date.replace(tzinfo=date.tzinfo or UTC).timestamp() - time.time()
+    # At least a second, whatever it says (0, -1, nan): no hot loop.
+    return max(1.0, min(seconds, 3600.0))
 
 
 def _text(error: Exception) -> str:

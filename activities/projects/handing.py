@@ -16,6 +16,7 @@ from config.schema import Problem
 from protocol.handoffs import REPORTS, FeatureReport, Handoff, ProjectLink, Report, Routing, Verdict
 from protocol.project import BRIEF, STATE_FILES
 from protocol.routing import problems
+from protocol.telling import place, said
 
 KEPT_BY_SYSTEM = (BRIEF, *STATE_FILES.values())
 """Files at the top of a project's repository that no job changes."""
@@ -111,8 +112,7 @@ def read_report(files: Files, kind: Report) -> tuple[BaseModel | None, str]:
         return None, str(problem)
     except ValidationError as error:
         told = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'the whole'}: {item['msg'].lower()}"
-            for item in error.errors()[:5]
+            f"{place(item['loc'])}: {said(item['msg'])}" for item in error.errors()[:5]
         )
         return None, f"{path} cannot be used: {told}."
     except ValueError as error:

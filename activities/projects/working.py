@@ -9,6 +9,7 @@ from typing import Any
 
 from temporalio import activity
 
+from activities.cancelling import ask_server
 from activities.checkpoints import Root, folder_name
 from activities.claiming import check_free, claim
 from activities.done_when import checked
@@ -191,9 +192,7 @@ class ProjectEnd:
                 check_root(self._root, request.root)
                 made = await asyncio.to_thread(self._close, request)
                 if request.request_cancel:
-                    run_id = activity.info().workflow_run_id
-                    handle = activity.client().get_workflow_handle(job_id(), run_id=run_id)
-                    await handle.cancel()
+                    await ask_server()
                 return made
 
     def _close(self, request: ProjectClosing) -> Moved:

@@ -37,20 +37,23 @@ def imports() -> set[tuple[str, str]]:
         folder = ROOT / name
         files = folder.rglob("*.py") if folder.is_dir() else [ROOT / f"{name}.py"]
         for file in files:
-            for module in _imported(ast.parse(file.read_text(encoding="utf-8"))):
+            for module in imported(ast.parse(file.read_text(encoding="utf-8"))):
                 package = module.partition(".")[0]
                 if package in TOP and package != name:
                     found.add((name, package))
     return found
 
 
-def _imported(tree: ast.AST) -> Iterator[str]:
+def imported(tree: ast.AST) -> Iterator[str]:
+    """The modules that code imports, wherever it does."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield node.module or ""
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        elif isinstance(node, ast.Call):
+            # `importlib.import_module(…)` or `import_module(…)`.
+            called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
             argument = node.args[0] if node.args else None
-            if node.func.attr in LATE and isinstance(argument, ast.Constant):
+            if called in LATE and isinstance(argument, ast.Constant):
                 yield str(argument.value)

@@ -46,6 +46,8 @@ class StandIn:
     @workflow.query
     def status(self) -> dict[str, Any]:
         settings = self.data.get("set") or {}
+        if self.data.get("project"):
+            return self._project()
         return {
             "job_id": workflow.info().workflow_id,
             "title": self.data.get("instructions", ""),
@@ -73,6 +75,22 @@ class StandIn:
             "input": self.data,
         }  # fmt: skip
 
+    def _project(self) -> dict[str, Any]:
+        return {
+            "project": True,
+            "status": "running",
+            "waiting": None,
+            "limits": {"project": self.limits["job"]},
+            "notices": self.notices,
+        }
+
+    def _hands_on(self, signal: str) -> bool:
+        """Whether it is a project, which hands a signal on to its job."""
+        if self.data.get("project"):
+            job = f"{workflow.info().workflow_id}.brew"
+            self.notices.append(f"signal {signal}: handed on to job {job}")
+        return bool(self.data.get("project"))
+
     @workflow.signal
     def pause(self, *payload: Any) -> None:
         self.signals.append(["pause", *payload])
@@ -81,11 +99,15 @@ class StandIn:
     @workflow.signal
     def resume(self, *payload: Any) -> None:
         self.signals.append(["resume", *payload])
+        if not self.waiting:
+            self.notices.append("refused: signal resume: the job is not waiting")
         self.waiting = None
 
     @workflow.signal
     def rewind(self, *payload: Any) -> None:
         self.signals.append(["rewind", *payload])
+        if self._hands_on("rewind"):
+            return
         if payload[0].get("phase", 1) > 2:
             self.notices.append("refused: signal rewind: there is no phase 9")
         else:
@@ -105,6 +127,8 @@ class StandIn:
     @workflow.signal
     def bypass(self, *payload: Any) -> None:
         self.signals.append(["bypass", *payload])
+        if self._hands_on("bypass"):
+            return
         if payload[0]["guard"] == "nobody":
             self.notices.append("refused: signal bypass: guard nobody has refused nothing")
         else:
@@ -128,6 +152,8 @@ class StandIn:
     @workflow.signal
     def answer(self, *payload: Any) -> None:
         self.signals.append(["answer", *payload])
+        if self._hands_on("answer"):
+            return
         if payload[0].get("id") == "q1":
             self.question = self.waiting = None
         else:
@@ -136,11 +162,13 @@ class StandIn:
     @workflow.signal
     def approve(self, *payload: Any) -> None:
         self.signals.append(["approve", *payload])
+        self._hands_on("approve")
         self.approval = self.waiting = None
 
     @workflow.signal
     def deny(self, *payload: Any) -> None:
         self.signals.append(["deny", *payload])
+        self._hands_on("deny")
         self.approval = self.waiting = None
 
     @workflow.signal

@@ -43,6 +43,14 @@ def test_a_store_that_is_away_is_found(offline, monkeypatch, tmp_path):
     assert "secret" not in ran.out
 
 
+def test_it_makes_no_root_whatever_it_looks_at(offline, monkeypatch, workspaces):
+    monkeypatch.setenv("LONGHAUL_GRAPH_URL", "bolt://127.0.0.1:1")
+    assert (
+        "before there is a workspaces root" in checks(offline("doctor", "--json"))["graph"]["found"]
+    )
+    assert not workspaces.exists()
+
+
 def test_no_worker_on_the_task_queue_is_found(starter, monkeypatch):
     monkeypatch.setenv("LONGHAUL_TASK_QUEUE", "nobody-polls-this")
     worker = checks(starter("doctor", "--json"))["worker"]

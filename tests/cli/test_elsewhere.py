@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,17 @@ def test_files_of_now_and_of_a_phase_are_there(here: Root, found: Places) -> Non
     assert inspecting.listing(inspecting.files_at(store, now), "notes/a.md") == b"tea\n"
     paths = [entry.path for entry in inspecting.files_at(store, then).walk()]
     assert "notes/a.md" not in paths
+
+
+def test_what_the_remote_lacks_is_told(
+    here: Root, found: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = Places("0" * 40, found.starts, remote=found.remote)
+    begun = time.monotonic()
+    store = inspecting.repository(JOB, later)
+    assert time.monotonic() - begun > inspecting.PAUSE_SECONDS
+    assert "1 of 2 checkpoints are neither here nor in the remote" in capsys.readouterr().err
+    assert store.holds(found.starts[2])
 
 
 def test_what_is_here_is_shown_when_the_remote_is_away(

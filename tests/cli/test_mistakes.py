@@ -1,8 +1,11 @@
 """A user's mistake is one line on standard error and exit code 2, never a stack trace."""
 
+import logging
+
 import pytest
 
 from cli.demo import DOCUMENT
+from engine.logs import Json
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,26 @@ from cli.demo import DOCUMENT
 )
 def test_a_mistake_is_one_line(offline, arguments, told):
     assert told in offline(*arguments.split()).error
+
+
+def test_a_level_of_the_log_that_is_none_is_named(offline, monkeypatch):
+    monkeypatch.setenv("LONGHAUL_LOG", "loud")
+    assert offline("list").error.startswith("LONGHAUL_LOG: found 'loud', expected one of DEBUG")
+    monkeypatch.setenv("LONGHAUL_LOG", "")
+    assert "no Temporal server" in offline("list").error
+
+
+def test_the_demo_logs_as_a_worker_does(offline, monkeypatch):
+    monkeypatch.setenv("LONGHAUL_LOG_FORMAT", "json")
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        assert "generalist" in offline("demo", "--agent", "nobody").error
+        assert [type(handler.formatter) for handler in root.handlers] == [Json]
+        assert root.level == logging.ERROR
+    finally:
+        root.handlers[:], level = before
+        root.setLevel(level)
 
 
 @pytest.mark.parametrize(

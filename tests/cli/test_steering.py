@@ -17,6 +17,36 @@ def test_pause_and_resume_report_the_effect(engine, starter):
     assert engine.status("paused")["signals"] == [["pause", {}], ["resume", {}]]
 
 
+def test_resuming_a_job_that_does_not_wait_is_refused(engine, starter):
+    engine.job("busy")
+    assert starter("resume", "busy").error == (
+        "job busy refused: signal resume: the job is not waiting"
+    )
+
+
+def test_limits_of_a_project_are_its_own(engine, starter):
+    job = engine.job("tea-room", project=True)
+    assert "tea-room has new limits: running" in starter("limit", job, "cost=20").out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["rewind", "--issue", "wrong law"],
+        ["answer", "Black tea."],
+        ["approve"],
+        ["deny", "--reason", "no"],
+        ["bypass", "secrets", "--reason", "an example"],
+    ],
+)
+def test_what_a_project_hands_on_is_reported_with_the_job(engine, starter, command):
+    name, *options = command
+    job = engine.job(f"tea-room-{name}", project=True)
+    told = starter(name, job, *options).out
+    assert f"{job} handed {name} on to job {job}.brew" in told
+    assert json.loads(starter(name, job, *options, "--json").out)["applied"] is True
+
+
 @pytest.mark.parametrize(
     ("options", "payload"),
     [

@@ -31,6 +31,25 @@ def test_every_revision_is_kept_and_the_newest_counts(tmp_path: Path) -> None:
     assert guards.path("no-scratch").name == "0002.yaml"
 
 
+def test_a_revision_that_was_taken_away_leaves_a_gap(tmp_path: Path) -> None:
+    guards = LearnedGuards(tmp_path)
+    for number in range(1, 4):
+        guards.put(learned(stage="active", at=number))
+    (tmp_path / ".longhaul/guards/no-scratch/0001.yaml").unlink()
+    assert guards.put(learned(stricter_than=3, at=4)).name == "0004.yaml"
+    [newest] = guards.newest()
+    acting = guards.acting(newest)
+    assert acting is not None
+    assert acting.at == 3
+    assert guards.number_acting(newest) == 3
+    guards.put(learned(stage="active", at=5))
+    assert guards.number_acting(guards.newest()[0]) == 5
+
+    (tmp_path / ".longhaul/guards/no-scratch/0003.yaml").unlink()
+    with pytest.raises(Problem, match=r"0003\.yaml: the file is missing"):
+        guards.acting(newest)
+
+
 @pytest.mark.parametrize(
     ("details", "stages"),
     [

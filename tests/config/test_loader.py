@@ -65,6 +65,8 @@ def test_every_shipped_agent_loads(folder: Path) -> None:
         ("limits: {phase: {cost: 0}}", "limits.phase.cost: input should be greater than 0"),
         ("limits: {phase: {cost: .inf}}", "limits.phase.cost: input should be"),
         ("limits: {phase: {money: 1}}", "limits.phase.money: extra inputs"),
+        ("tools: files", "tools: input should be a valid list, found 'files'"),
+        ("graph: {nodes: {my tea: {key: id}}}", "graph.nodes.my tea: string should match"),
         ("prices: {m: {prompt: 1}}", "prices.m.completion: field required"),
         ("prices: {m: {prompt: -1, completion: 1}}", "prices.m.prompt: input should be greater"),
         ("model: 7", "model: input should be a valid dictionary"),
@@ -203,6 +205,24 @@ def test_a_pinned_configuration_is_amended_by_what_is_given_alone(
     assert (pinned.limits.max_todos, pinned.model.name) != (30, "large")
     with pytest.raises(Problem, match=r"set: limits\.nothing"):
         amend(pinned, {"limits.nothing": 1}, folder)
+
+
+def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path) -> None:
+    agent(folder, "description: reads", "first")
+    agent(folder, "description: reads twice", "second")
+    agent(folder, "review: {agent: first}")
+    pinned = load_agent("mine", {}, folder)
+    agent(folder, "description: edited since", "first")
+
+    fewer = amend(pinned, {"review.calls": 3}, folder)
+    assert fewer.reviewer == pinned.reviewer
+    other = amend(pinned, {"review.agent": "second"}, folder)
+    assert other.reviewer is not None
+    assert other.reviewer.name == "second"
+    assert amend(pinned, {"review": None}, folder).reviewer is None
+    with pytest.raises(Problem, match=r"set: guards: found \['x'\].*a new job"):
+        amend(pinned, {"guards": ["x"]}, folder)
+    assert amend(pinned, {"guards": pinned.guards}, folder).rules == pinned.rules
 
 
 def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,9 +48,10 @@ def test_with_a_root_that_cannot_be_written_one_line_and_code_2(tmp_path):
     [
         ({"LONGHAUL_BUILD_ID": "7"}, "LONGHAUL_BUILD_ID is set and LONGHAUL_DEPLOYMENT is not"),
         ({"LONGHAUL_DEPLOYMENT": "a.b", "LONGHAUL_BUILD_ID": "7"}, "found 'a.b', expected letters"),
+        ({"LONGHAUL_LOG": "loud"}, "LONGHAUL_LOG: found 'loud', expected one of DEBUG, INFO"),
     ],
 )
-def test_with_a_version_that_cannot_be_used_one_line_and_code_2(tmp_path, given, told):
+def test_with_a_variable_that_cannot_be_used_one_line_and_code_2(tmp_path, given, told):
     ended = run("localhost:1", tmp_path, **given)
     assert ended.returncode == 2
     assert told in ended.stderr

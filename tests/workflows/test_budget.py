@@ -9,7 +9,7 @@ import pytest
 
 from protocol.limits import Budget, Price
 from protocol.record import JobRecord, Review
-from protocol.requests import Usage
+from protocol.requests import Call, Usage
 from protocol.starting import JobLimits
 from tests.workflows.records import record
 from workflows import budget
@@ -141,7 +141,18 @@ def test_a_person_is_told_what_is_short_and_the_command(
 ) -> None:
     assert found.message == message
     assert command in found.remedy("tea")
+    assert command.replace("tea", "'tea; ls'") in found.remedy("tea; ls")
     assert found.waiting("tea").reason == "budget"
+
+
+def test_what_comes_next_is_a_compaction_where_one_is_due() -> None:
+    job = record(limits=JobLimits(context_tokens={"strategic": 1000, "tactical": 1000}))
+    job.context = job.context_limit
+    assert budget.next_call(job) == budget.compaction(job)
+    job.compacted = job.context
+    assert budget.next_call(job) == budget.next_model_call(job)
+    job.compacted, job.calls = 0, [Call(tool="list_files")]
+    assert budget.next_call(job) == TOOL_CALL
 
 
 def test_new_limits_change_what_they_name_and_nothing_else() -> None:

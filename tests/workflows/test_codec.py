@@ -102,10 +102,11 @@ async def test_what_temporal_holds_of_a_job(
                 await look(connected(temporal, None), handle.id)
 
 
-async def failed_task(handle: WorkflowHandle[Any, Any]) -> None:
+async def failed_task(handle: WorkflowHandle[Any, Any]) -> str:
     async for event in handle.fetch_history_events(wait_new_event=True):
         if event.HasField("workflow_task_failed_event_attributes"):
-            return
+            return event.workflow_task_failed_event_attributes.failure.message
+    raise AssertionError("the job ended")
 
 
 async def test_a_worker_without_the_key_leaves_the_job_to_one_that_has_it(
@@ -117,6 +118,31 @@ async def test_a_worker_without_the_key_leaves_the_job_to_one_that_has_it(
         async with asyncio.timeout(20):
             await failed_task(handle)
     async with serving(with_key, root, Short(), queue="codec-missing") as jobs:
+        assert (await jobs.result(handle))["status"] == "completed"
+
+
+async def test_a_worker_that_takes_a_continued_job_over_says_which_key_it_lacks(
+    temporal: Client, root: Root
+) -> None:
+    with_key = connected(temporal, KEYS)
+    waits: Call = ("request_clarification", {"question": "Black?", "default": "Yes."})
+    notes: list[Call] = [
+        ("write_file", {"path": f"output/{name}.md", "content": f"{name}."})
+        for name in ("tea", *"abcdefghijk")
+    ]
+    model = Short({"Work": [*notes, waits, DONE]})
+    async with serving(with_key, root, model, queue="codec-continued") as jobs:
+        handle = await jobs.start(job(set={"limits.history_events": 100}))
+        await jobs.until(handle, waiting_for="clarification")
+    continued = with_key.get_workflow_handle(
+        handle.id, run_id=(await handle.describe()).run_id, result_type=dict
+    )
+    assert continued.run_id != handle.first_execution_run_id
+    await continued.signal("answer", {"text": "Green."})
+    async with serving(connected(temporal, None), root, model, queue="codec-continued"):
+        async with asyncio.timeout(20):
+            assert "LONGHAUL_CODEC_KEYS is not set here" in await failed_task(continued)
+    async with serving(with_key, root, model, queue="codec-continued") as jobs:
         assert (await jobs.result(handle))["status"] == "completed"
 
 

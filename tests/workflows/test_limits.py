@@ -6,9 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from temporalio.client import WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError
 
-from tests.workflows.serving import Jobs
+from activities.checkpoints import Root
+from activities.rehearsal import Failure, rehearse
+from activities.rehearsal.wire import Answer, Request
+from tests.workflows.serving import Jobs, serving
 
 TEA = {"agent": "generalist", "instructions": "Write a guide on tea."}
 PRICES = {"rehearsal": {"prompt": 100, "cached": 10, "completion": 400}}
@@ -48,6 +51,26 @@ async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(
     assert status["limits"]["job"]["cost"]["limit"] == 20 * total
     assert status["limits"]["phase"]["tokens"]["limit"] == 10**9
     assert (await handle.describe()).run_id != handle.first_execution_run_id
+
+
+async def test_what_the_endpoint_finds_too_long_is_compacted_only_where_there_is_room(
+    temporal: Client, root: Root
+) -> None:
+    calls = 0
+
+    def model(request: Request) -> Answer:
+        nonlocal calls
+        calls += 1
+        return (
+            Failure(400, "no", code="context_length_exceeded") if calls == 3 else rehearse(request)
+        )
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(tea(limits__job__model_calls=3))
+        status = await jobs.until(handle, waiting_for="budget")
+        assert (calls, status["usage"]["model_calls"]) == (3, 2)
+        await handle.signal("limit", {"model_calls": 500})
+        assert (await jobs.result(handle))["status"] == "completed"
 
 
 async def test_a_limit_on_cost_without_a_price_fails_the_start(jobs: Jobs) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowFailureError
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.exceptions import CancelledError
 
 from tests.activities.mcp.serving import odd, public
 from tests.workflows.serving import serving
@@ -65,7 +66,10 @@ async def test_a_start_waits_for_a_server_that_is_away(temporal, root, tmp_path:
         await other.signal("cancel", {"reason": "no tea"})
         with pytest.raises(WorkflowFailureError) as ended:
             await jobs.result(other)
-        assert "cancelled before it began: no tea" in str(ended.value.cause)
+        assert isinstance(ended.value.cause, CancelledError)
+        assert (await other.describe()).status == WorkflowExecutionStatus.CANCELED
+        told = await other.query("status")
+        assert "cancelled before it began: no tea" in told["notices"]
 
         program.write_text(f"#!/bin/sh\nexec {python} {script} {path}\n")
         program.chmod(0o755)

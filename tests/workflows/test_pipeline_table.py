@@ -60,3 +60,14 @@ def test_a_limit_is_shared_out_and_what_is_left_goes_to_who_waits() -> None:
     assert isinstance(stopped, Waiting)
     assert stopped.reason == "budget"
     assert "starter.py limit tea tokens=180000" in stopped.remedy
+
+
+def test_the_limit_that_a_project_is_advised_leaves_room() -> None:
+    project = started("groups", items=["a", "b"], limits={"tokens": 1000})
+    project.id = "tea; ls"
+    project.usage = Usage(prompt_tokens=5000)
+    stopped = shares.share(project, 2)
+    assert isinstance(stopped, Waiting)
+    assert "starter.py limit 'tea; ls' tokens=7000`" in stopped.remedy
+    project.limits = shares.raised(project.limits, {"tokens": 7000})
+    assert shares.share(project, 2) == {"tokens": 1000}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 
 from activities.checkpoints import Root
+from activities.projects.repository import repository_path
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Call
 from tests.workflows.team import Team, project, write
@@ -52,7 +55,8 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         assert "signal 'rewnid' is not known" in told_all
 
         await handle.signal("answer", {"text": "black"})
-        await jobs.until(handle, waiting_for=None)
+        status = await jobs.until(handle, waiting_for=None)
+        assert f"signal answer: handed on to job {child}" in status["notices"]
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
         await told(jobs, child, waiting_for="paused")
@@ -93,6 +97,21 @@ async def test_temporals_own_cancellation_reaches_the_child(temporal: Client, ro
         child = temporal.get_workflow_handle(f"{handle.id}.stage-1-generalist-1")
         assert (await child.describe()).status == WorkflowExecutionStatus.CANCELED
         assert (await handle.query("status"))["result"]["status"] == "cancelled"
+
+
+async def test_a_cancel_whose_closing_fails_is_over_once_temporal_cancels(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    async with serving(temporal, root, drafting(ASK)) as jobs:
+        handle = await jobs.start(one_stage(), kind="Project")
+        await jobs.until(handle, waiting_for="clarification")
+        shutil.move(repository_path(root, handle.id), tmp_path / "kept.git")
+        await handle.signal("cancel", {})
+        await jobs.until(handle, waiting=lambda now: "tried again" in now["remedy"])
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle, 20)
+        assert (await handle.describe()).status == WorkflowExecutionStatus.CANCELED
 
 
 async def test_a_deadline_takes_the_work_back_and_a_precondition_holds_before_the_first_call(

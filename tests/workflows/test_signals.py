@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,6 +171,27 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
         completion = (jobs.folder(handle) / "output/completion.json").read_text()
         assert '"cancelled"' in completion
         assert ("changed my mind" in completion) == (by == "signal")
+
+
+async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    model = Hanging(at=3)
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        async with asyncio.timeout(20):
+            await model.hanging.wait()
+        repository, kept = root.repository(handle.id), tmp_path / "kept.git"
+        shutil.move(repository, kept)
+        await handle.signal("cancel", {"reason": "enough"})
+        status = await jobs.until(handle, status="waiting")
+        assert "closing is tried again" in status["waiting"]["remedy"]
+        shutil.move(kept, repository)
+        await handle.signal("resume", {})
+        with pytest.raises(WorkflowFailureError) as ended:
+            await jobs.result(handle, 20)
+        assert isinstance(ended.value.cause, CancelledError)
+        assert '"cancelled"' in (jobs.folder(handle) / "output/completion.json").read_text()
 
 
 async def test_cancel_and_pause_before_anything_is_prepared(jobs: Jobs) -> None:

@@ -10,7 +10,7 @@ from protocol.endings import JobResult, Outcome
 from protocol.record import Timer, Waiting
 from protocol.search_attributes import NAMES
 from tests.workflows.records import record, state
-from workflows.status import attributes, details, memo, status
+from workflows.status import attributes, details, memo, preparing_memo, status
 
 WAITING = Waiting(reason="budget", message="The phase has used up its calls.", remedy="Resume.")
 
@@ -35,6 +35,11 @@ def test_a_waiting_job_says_for_what_and_what_to_do() -> None:
     assert memo(job)["status"] == "waiting: budget"
     for words in ("budget", WAITING.message, WAITING.remedy):
         assert words in details(job, [])
+
+
+def test_the_memo_of_a_start_stays_within_what_temporal_takes() -> None:
+    told = preparing_memo("a" * 500, "waiting: dependency", "\N{TEACUP WITHOUT HANDLE}" * 500)
+    assert len(json.dumps(told, ensure_ascii=False).encode()) < 2048
 
 
 @pytest.mark.parametrize("outcome", ["completed", "cancelled", "failed"])

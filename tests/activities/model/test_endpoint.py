@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from email.utils import formatdate
 from typing import Any
 
 import httpx2
@@ -80,9 +82,21 @@ async def test_retry_after_is_followed_within_reason(said: str, seconds: int) ->
     assert error.next_retry_delay == timedelta(seconds=seconds)
 
 
-async def test_a_date_to_retry_after_does_no_harm() -> None:
-    error = await failed(Failure(429, headers={"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}))
-    assert not error.non_retryable
+@pytest.mark.parametrize(
+    ("ahead", "least", "most"), [(-600, 1, 1), (120, 100, 120), (86_400, 3600, 3600)]
+)
+async def test_a_date_to_retry_after_is_followed_within_reason(
+    ahead: int, least: int, most: int
+) -> None:
+    date = formatdate(time.time() + ahead, usegmt=True)
+    error = await failed(Failure(429, headers={"retry-after": date}))
+    assert error.next_retry_delay
+    assert least <= error.next_retry_delay.total_seconds() <= most
+
+
+async def test_what_is_neither_seconds_nor_a_date_is_left_alone() -> None:
+    error = await failed(Failure(429, headers={"retry-after": "soon"}))
+    assert (error.non_retryable, error.next_retry_delay) == (False, timedelta(seconds=1))
 
 
 def streaming(*chunks: Any, raw: bytes | None = None) -> httpx2.MockTransport:

@@ -1,0 +1,23 @@
+"""Tags by which a job's repository names the checkpoint that each phase starts from."""
+
+from __future__ import annotations
+
+import re
+
+from activities.checkpoints import Checkpoints
+
+_TAG = re.compile(r"phase/0*(\d+)")
+
+
+def phase_tag(number: int) -> str:
+    """`phase/0003`."""
+    return f"phase/{number:04d}"
+
+
+def phase_starts(checkpoints: Checkpoints) -> dict[int, str]:
+    """Start checkpoints of a job's phases."""
+    return {
+        int(found[1]): commit
+        for tag, commit in checkpoints.tags().items()
+        if (found := _TAG.fullmatch(tag))
+    }

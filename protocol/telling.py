@@ -1,0 +1,17 @@
+"""How an error of Pydantic's is worded within a line for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def place(loc: tuple[Any, ...]) -> str:
+    """The dotted key that an error is about; a wrong key is named by itself."""
+    return ".".join(str(part) for part in loc if part != "[key]") or "the whole"
+
+
+def said(message: str) -> str:
+    """What is wrong, as it goes on within a line. Names and patterns in it stay as they are."""
+    text = message.removeprefix("Value error, ")
+    first = text.partition(" ")[0]
+    return text if len(first) > 1 and first.isupper() else text[:1].lower() + text[1:]

@@ -1,0 +1,61 @@
+"""What a job of a project tells while the project waits for something else is not lost."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from temporalio.exceptions import ApplicationError
+
+from protocol.project import ChildReport, Running
+from protocol.requests import Usage
+from tests.workflows.project_records import Play, started
+from workflows.project_standing import ProjectStanding
+from workflows.project_steps import ProjectSteps, outcome
+
+LATER = Usage(model_calls=7)
+
+
+def at_work(**limits: Any) -> tuple[Play, Running]:
+    """A project, and its first job."""
+    play = Play(started("groups", items=["a", "b"], limits=limits))
+    [manager] = play.start()
+    return play, play.project.running[manager.job]
+
+
+async def test_a_report_that_comes_while_a_limit_is_raised_stays() -> None:
+    play, run = at_work(tokens=90_000)
+    run.share = {"tokens": 45_000}
+    run.seen = ChildReport(job=run.job, status="waiting", waiting="budget")
+    asks = ChildReport(job=run.job, status="waiting", waiting="clarification")
+
+    class Answered(ProjectSteps):
+        """The job tells how it stands before the signal counts as sent."""
+
+        async def tell(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
+            if "tokens" in payload and run.share["tokens"] == 45_000:
+                run.seen = asks
+            return None
+
+    standing = ProjectStanding()
+    standing._project, standing._steps = play.project, Answered()
+    await standing._share_out()
+    assert run.share == {"tokens": 90_000}
+    assert run.seen == asks
+
+    run.share = {"tokens": 50_000}
+    run.seen = ChildReport(job=run.job, status="waiting", waiting="budget")
+    await standing._share_out()
+    assert (run.share, run.seen.waiting) == ({"tokens": 90_000}, None)
+
+
+async def test_what_a_job_used_that_fails_is_what_it_told_last() -> None:
+    for error in (ApplicationError("broken"), ValueError("no result")):
+        _, run = at_work()
+        child: Any = asyncio.get_running_loop().create_future()
+        waiting = asyncio.create_task(outcome(run, child))
+        await asyncio.sleep(0)
+        run.seen = ChildReport(job=run.job, usage=LATER)
+        child.set_exception(error)
+        ended = await waiting
+        assert (ended.status, ended.usage) == ("failed", LATER)
