@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from temporalio import activity
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.service import RPCError
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import (
     Checkpoints,
@@ -84,7 +85,7 @@ class Preparation:
                     await asyncio.to_thread(bring, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
-                registered = await registered_attributes()
+                registered = await registered_attributes(activity.client())
                 return await asyncio.to_thread(self._prepare, request, registered)
 
     def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
@@ -272,13 +273,17 @@ def title(text: str) -> str:
     return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"
 
 
-async def registered_attributes() -> list[str]:
-    """Those of our search attributes that the server knows; setting another would be an error."""
-    client = activity.client()
+async def registered_attributes(client: Client) -> list[str]:
+    """Those of our search attributes that the server knows; setting another would be an error.
+
+    None where the server does not tell. Raises RPCError when it cannot be asked.
+    """
     try:
         answer = await client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace=client.namespace)
         )
-    except RPCError:
-        return []
+    except RPCError as error:
+        if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED):
+            return []
+        raise
     return [name for name in NAMES if name in answer.custom_attributes]

@@ -84,7 +84,7 @@ class Beginning:
         """Check what was started as far as it can be, and make the repository."""
         with typed():
             async with heartbeats():
-                registered = await registered_attributes()
+                registered = await registered_attributes(activity.client())
                 return await asyncio.to_thread(self._prepare, request, registered)
 
     def _prepare(self, request: ProjectPrepareRequest, registered: list[str]) -> ProjectPrepared:
