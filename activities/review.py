@@ -90,7 +90,7 @@ class Reviewing:
                 *([] if results else [{"role": "user", "content": DECIDE}]),
             )
         snapshot.review = conversation.files
-        reply.context = conversation.tokens(encoding_of(reviewer.model.name))
+        reply.context = conversation.tokens(encoding_of(reviewer.model_for("strategic").name))
         story = snapshot.story(f"review {number}: {reply.verdict or 'reads'}")
         reply.commit = snapshot.save(story, reply.at)
         return reply
