@@ -65,7 +65,7 @@ def store_trace(
     return "\n".join(["Recorded.", *write(Writer.of(context), entry)])
 
 
-@tool("traces", effect="reads", phases=("strategic",), local=False, seconds=120)
+@tool("traces", effect="outside", phases=("strategic",), local=False, seconds=120)
 def query_traces(
     context: ToolContext,
     query: Annotated[str, Field(min_length=1, max_length=1000, description="The situation.")],
@@ -89,7 +89,7 @@ def query_traces(
     return ("\n\n" if level == "full" else "\n").join(told(row, level) for row in found)
 
 
-@tool("traces", effect="reads", phases=("strategic",), local=False, seconds=60)
+@tool("traces", effect="outside", phases=("strategic",), local=False, seconds=60)
 def get_trace(
     context: ToolContext,
     id: Annotated[str, Field(pattern=r"^T?[0-9]{1,9}$", description="Such as T12.")],
