@@ -14,17 +14,28 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    ProgrammingError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from activities.checkpoints import Root
-from activities.stores.away import StoreAway, StoreNewer
+from activities.stores.away import StoreAway, StoreNewer, StoreRejects
 
 TRIES = 2
 PAUSE = 0.5
 SECONDS = 12.0
 """How long one try may take; a server that is frozen answers nothing, not even an error."""
 BUSY_SECONDS = 8
+NOT_TAKEN = (DataError, IntegrityError, ProgrammingError)
+"""What is wrong with the work itself, if it is still so at the second try."""
+TO_MEND = ("42501", "42P01")
+"""SQL states among these that a person can change: no right to a table, and no such table."""
 VARIABLE = "LONGHAUL_STORE_URL"
 
 T = TypeVar("T")
@@ -69,6 +80,7 @@ class Store:
 
         Raises:
             StoreAway: the store did not answer.
+            StoreRejects: it answered, and does not take this work.
             StoreRefuses: the work raised it; nothing was written.
         """
         problem: Exception | None = None
@@ -81,6 +93,10 @@ class Store:
                 problem = error
                 # The file may have been moved or the server replaced: begin from nothing.
                 self._forget()
+        if isinstance(problem, NOT_TAKEN) and _state(problem) not in TO_MEND:
+            raise StoreRejects(
+                f"the store {self.shown} does not take this ({_why(problem)})."
+            ) from problem
         raise StoreAway(
             f"the store {self.shown} does not answer ({_why(problem)}). Start or mend it, or "
             f"correct {VARIABLE}."
@@ -181,6 +197,11 @@ def _within(seconds: float, work: Callable[[], T]) -> T:
     if not outcome:
         raise TimeoutError(f"no answer in {seconds:g} s")
     return outcome[0]
+
+
+def _state(problem: DBAPIError) -> str | None:
+    """The SQL state, where the database gives one."""
+    return getattr(problem.orig, "sqlstate", None)
 
 
 def _why(problem: Exception | None) -> str:

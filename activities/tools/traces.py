@@ -8,7 +8,7 @@ from pydantic import Field
 
 from activities.errors import ToolError
 from activities.stores import traces as rows
-from activities.stores.away import StoreAway
+from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, makes, write
 from activities.stores.engine import Store
 from activities.tools.context import ToolContext
@@ -62,7 +62,11 @@ def store_trace(
         "checkpoint": context.commit,
     }
     entry = Deferred(kind=KIND, key=context.key, at=context.at, data=without_credentials(data))
-    return "\n".join(["Recorded.", *write(Writer.of(context), entry)])
+    try:
+        remarks = write(Writer.of(context), entry)
+    except StoreRefuses as refusal:
+        raise ToolError(str(refusal)) from None
+    return "\n".join(["Recorded.", *remarks])
 
 
 @tool("traces", effect="outside", phases=("strategic",), local=False, seconds=120)
