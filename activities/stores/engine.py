@@ -36,6 +36,8 @@ NOT_TAKEN = (DataError, IntegrityError, ProgrammingError)
 """What is wrong with the work itself, if it is still so at the second try."""
 TO_MEND = ("42501", "42P01")
 """SQL states among these that a person can change: no right to a table, and no such table."""
+READS = "longhaul_reads"
+"""Execution option of a connection whose transactions only read."""
 VARIABLE = "LONGHAUL_STORE_URL"
 
 T = TypeVar("T")
@@ -83,12 +85,19 @@ class Store:
             StoreRejects: it answered, and does not take this work.
             StoreRefuses: the work raised it; nothing was written.
         """
+        return self._tried(work, seconds, reads=False)
+
+    def read(self, work: Callable[[Connection], T], *, seconds: float = SECONDS) -> T:
+        """The same for work that only reads: it waits for nobody who writes."""
+        return self._tried(work, seconds, reads=True)
+
+    def _tried(self, work: Callable[[Connection], T], seconds: float, *, reads: bool) -> T:
         problem: Exception | None = None
         for attempt in range(TRIES):
             if attempt:
                 time.sleep(PAUSE)
             try:
-                return _within(seconds, lambda: self._transaction(work))
+                return _within(seconds, lambda: self._transaction(work, reads=reads))
             except (DBAPIError, PoolTimeout, OSError) as error:
                 problem = error
                 # The file may have been moved or the server replaced: begin from nothing.
@@ -102,9 +111,11 @@ class Store:
             f"correct {VARIABLE}."
         ) from problem
 
-    def _transaction(self, work: Callable[[Connection], T]) -> T:
-        with self._engine().begin() as connection:
-            return work(connection)
+    def _transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
+        with self._engine().connect() as connection:
+            connection.execution_options(**{READS: reads})
+            with connection.begin():
+                return work(connection)
 
     def _url(self) -> URL:
         try:
@@ -174,8 +185,11 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # At once, so that two who read before they write wait for each other instead of failing.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    if connection.get_execution_options().get(READS):
+        connection.exec_driver_sql("BEGIN")
+    else:
+        # At once, so that two who read before they write wait for each other instead of failing.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _within(seconds: float, work: Callable[[], T]) -> T:

@@ -36,7 +36,7 @@ def fill(writer: Writer) -> list[str]:
     job, store = writer.call.job, writer.store
     listed = folder.listed(writer.files)
     present = {name: blob for name, (_, blob) in listed.items()}
-    held = store.run(lambda connection: rows.held_blobs(connection, job))
+    held = store.read(lambda connection: rows.held_blobs(connection, job))
     if held == present:
         return []
     problems: list[str] = []

@@ -104,7 +104,7 @@ def get_trace(
     reader = Reader(context.job, context.config.name, context.project)
     store = Store(context.root)
     try:
-        row = store.run(lambda connection: rows.find(connection, number))
+        row = store.read(lambda connection: rows.find(connection, number))
         if row is None or not reader.may_see(row):
             raise ToolError(f"There is no trace {id}. query_traces names those there are.")
         store.run(lambda connection: rows.count_retrieved(connection, [number]))

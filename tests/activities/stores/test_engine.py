@@ -108,3 +108,19 @@ def test_a_table_that_is_lacking_is_for_people_to_mend(store: Store) -> None:
     with pytest.raises(StoreAway) as told:
         store.run(lambda c: c.execute(text("SELECT * FROM nowhere")))
     assert not isinstance(told.value, StoreRefuses)
+
+
+def test_who_only_reads_waits_for_no_writer(root: Root, tmp_path: Path) -> None:
+    store = Store(root, f"sqlite:///{tmp_path / 'store.sqlite3'}")
+    fill(store, [requirement(1)])
+
+    def writing(connection: Connection) -> list[object]:
+        connection.execute(insert(JOBS).values(job="other", at=1))
+        seen: list[object] = []
+        for _ in range(2):
+            seen.append(store.read(lambda c: c.execute(select(JOBS.c.job)).scalars().all()))
+            # As a process that has just come.
+            store._forget()
+        return seen
+
+    assert store.run(writing) == [["maker"], ["maker"]]
