@@ -8,6 +8,7 @@ from contextlib import suppress
 from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_checkpoints
+from activities.checkpoints.entries import with_entry
 from activities.failures import failure, typed
 from activities.fetching import fetch_job
 from activities.folder import project_folder
@@ -16,7 +17,7 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.opening import check_root, job_id, open_snapshot, order, scheduled_at
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
-from activities.snapshot import Snapshot, with_entry
+from activities.snapshot import Snapshot
 from activities.tools.ownership import is_system
 from protocol.requests import At, ErrorNote, Imported, Recovered, RecoverRequest
 from protocol.scope import follow_boxes

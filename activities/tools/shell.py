@@ -10,10 +10,10 @@ from pydantic import Field
 
 from activities import effects, sandbox
 from activities.checkpoints import Files, diff
+from activities.checkpoints.entries import with_entry
 from activities.errors import ToolError, Unreached
 from activities.model.replies import Replies
 from activities.private import private_folder
-from activities.snapshot import with_entry
 from activities.tools.context import ToolContext
 from activities.tools.ownership import in_the_way, refusal
 from activities.tools.registry import tool
