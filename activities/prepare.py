@@ -37,9 +37,8 @@ from activities.projects.handing import hand_over, told
 from activities.projects.repository import repository_path
 from activities.review import reviewer_tools
 from activities.snapshot import Snapshot
-from activities.summary import workspace_summary
+from activities.summary import with_summary
 from activities.tools import Tool
-from activities.tools.context import no_heartbeat
 from activities.traces.recalling import recalled
 from config.loader import amend, load_agent
 from config.schema import AgentConfig, Problem
@@ -191,14 +190,7 @@ class Preparation:
             if request.project:
                 hand_over(self._root, snapshot, request.project)
             snapshot.files = _with_pages(snapshot.files, config, tools)
-            summary = workspace_summary(
-                snapshot.files,
-                snapshot.changes,
-                snapshot.state,
-                no_heartbeat,
-                config.shell.volatile,
-            )
-            snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
+            snapshot.files = with_summary(snapshot)
         snapshot.note_changes(before)
         return Begun(
             snapshot,

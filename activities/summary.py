@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from activities.checkpoints import Entry, Files
 from activities.plain import plain
+from activities.snapshot import Snapshot
 from activities.volatile import volatile
 from protocol import scope
 from protocol.state import JobState
@@ -59,6 +60,18 @@ def workspace_summary(
         lines += [f"{scope.line(state.scope)}."]
         lines += [f"- open: {item.id} {item.text}" for item in state.open_items[:50]]
     return plain("\n".join(lines) + "\n")
+
+
+def with_summary(snapshot: Snapshot, state: JobState | None = None) -> Files:
+    """The workspace with `workspace_summary.md` brought up to date, as of that state if given."""
+    text = workspace_summary(
+        snapshot.files,
+        snapshot.changes,
+        state or snapshot.state,
+        lambda: None,
+        snapshot.config.shell.volatile,
+    )
+    return snapshot.files.write("workspace_summary.md", text.encode())
 
 
 def _own(path: str) -> bool:
