@@ -1,4 +1,4 @@
-"""Text that can be sent and stored."""
+"""Text that can be sent, stored and shown."""
 
 
 def plain(text: str) -> str:
@@ -8,3 +8,16 @@ def plain(text: str) -> str:
     hold one: a result with one in it would fail to be sent, attempt after attempt.
     """
     return text.encode("utf-8", "replace").decode()
+
+
+def cut_middle(text: str, most: int, mark: str) -> str:
+    """The text with no more than `most` characters of it: the middle gives way to a line.
+
+    Args:
+        mark: That line; `{gone}` in it becomes the number of characters left out.
+    """
+    if len(text) <= most:
+        return text
+    half = most // 2
+    told = mark.replace("{gone}", f"{len(text) - 2 * half:,}")
+    return f"{text[:half]}\n{told}\n{text[-half:]}"
