@@ -1,5 +1,7 @@
 """Text that can be sent, stored and shown."""
 
+TITLE_CHARACTERS = 80
+
 
 def plain(text: str) -> str:
     """The text with a question mark for each lone surrogate.
@@ -21,3 +23,10 @@ def cut_middle(text: str, most: int, mark: str) -> str:
     half = most // 2
     told = mark.replace("{gone}", f"{len(text) - 2 * half:,}")
     return f"{text[:half]}\n{told}\n{text[-half:]}"
+
+
+def title(text: str) -> str:
+    """The first line with words, bounded."""
+    lines = [line.strip("# ").strip() for line in text.splitlines()]
+    first = next((line for line in lines if line), "")
+    return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"

@@ -32,6 +32,7 @@ from activities.opening import attempt_key, check_root, job_id, scheduled_at
 from activities.orientation import first_messages
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.pinning import add_learned, choose_models, declare, limits_of, routes_of, tools_for
+from activities.plain import title
 from activities.plan import listed_under
 from activities.projects.handing import hand_over, told
 from activities.projects.repository import repository_path
@@ -47,8 +48,6 @@ from protocol.payloads import Fork
 from protocol.search_attributes import NAMES
 from protocol.starting import Prepared, PrepareRequest
 from protocol.state import MAX_ITEMS, JobState, Phase
-
-TITLE_CHARACTERS = 80
 
 
 @dataclass(frozen=True)
@@ -256,13 +255,6 @@ def _problems(config: AgentConfig) -> Iterator[None]:
         yield
     except (FilesError, PathRefused) as error:
         raise Problem(f"agent {config.name}: the workspace cannot be made. {error}") from None
-
-
-def title(text: str) -> str:
-    """The first line with words, bounded."""
-    lines = [line.strip("# ").strip() for line in text.splitlines()]
-    first = next((line for line in lines if line), "")
-    return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"
 
 
 async def registered_attributes(client: Client) -> list[str]:

@@ -9,7 +9,7 @@ from activities.plain import plain
 from activities.snapshot import Snapshot
 from activities.volatile import volatile
 from protocol import scope
-from protocol.state import JobState
+from protocol.state import JobState, one_line
 
 MAX_FILES = 500
 PURPOSE_CHARACTERS = 90
@@ -49,7 +49,7 @@ def workspace_summary(
         lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
     lines += ["", "## Accomplished in this phase", ""]
     lines += [
-        f"- {todo.content}" + (f" Notes: {_one_line(todo.notes, 300)}" if todo.notes else "")
+        f"- {todo.content}" + (f" Notes: {one_line(todo.notes, 300)}" if todo.notes else "")
         for todo in done
     ] or ["- nothing yet"]
     if phase.current:
@@ -98,9 +98,4 @@ def _purpose(files: Files, entry: Entry) -> str:
         return "binary"
     lines = [line.strip() for line in head.splitlines() if any(c.isalnum() for c in line)]
     heading = next((line.lstrip("# ") for line in lines if line.startswith("#")), None)
-    return _one_line(heading or (lines[0] if lines else ""), PURPOSE_CHARACTERS)
-
-
-def _one_line(text: str, limit: int) -> str:
-    folded = " ".join(text.split())
-    return folded if len(folded) <= limit else folded[: limit - 1] + "…"
+    return one_line(heading or (lines[0] if lines else ""), PURPOSE_CHARACTERS)

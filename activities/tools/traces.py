@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from activities.errors import ToolError
+from activities.plain import title
 from activities.stores import traces as rows
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, makes, write
@@ -45,7 +46,7 @@ def store_trace(
         "project": context.project,
         "job": context.job,
         "agent": context.config.name,
-        "task": _title(context),
+        "task": title(context.files.read("instructions.md").decode(errors="replace")),
         "phase": state.phase.number,
         "step": state.step,
         "at": context.at // 1000,
@@ -111,9 +112,3 @@ def get_trace(
     except StoreAway as away:
         raise ToolError(f"Traces cannot be had now: {away} Go on without.") from None
     return told(row, level)
-
-
-def _title(context: ToolContext) -> str:
-    text = context.files.read("instructions.md").decode(errors="replace")
-    lines = (line.strip("# ").strip() for line in text.splitlines())
-    return next((line for line in lines if line), "")[:80]
