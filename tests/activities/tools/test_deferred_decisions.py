@@ -112,6 +112,36 @@ def test_what_the_store_does_not_take_is_refused_as_well(job: Standing) -> None:
     assert entry is lacking
 
 
+def test_requirements_that_the_store_does_not_take_are_open_until_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    maker = Standing.begin(tmp_path, kind="tactical", agent="creator")
+    quote = "Every invoice must be kept for ten years."
+    maker.write("documents/a.md", quote)
+    maker.write("documents/a.md.txt", f"[page 1]\n{quote}\n")
+    maker.call("cite_document", path="documents/a.md", page=1, quote=quote)
+    refuse = "CREATE TRIGGER refuse BEFORE INSERT ON citations BEGIN SELECT RAISE(ABORT, 'no'); END"
+    Store(maker.root).run(lambda c: c.exec_driver_sql(refuse))
+    told = maker.call(
+        "add_requirement",
+        text=quote,
+        type="legal",
+        citations=["CIT-0001"],
+        reasoning="It says so.",
+        confidence=0.9,
+    )
+    assert "Not in the store" in told
+    assert maker.open().state.deferred == []
+    found = facts(maker)
+    assert found.unstored == []
+    assert found.unexplained_writes == ["the requirements"]
+    [why] = found.refused_writes
+    assert "does not take this" in why
+    found = facts(maker, unresolved=["the requirements: the store refuses them"])
+    assert found.unexplained_writes == []
+
+
 def test_a_rewind_tells_people(judge: Standing) -> None:
     [told] = environment(local=False).run(turning.after_rewind, judge.root, judge.open())
     assert "deferred write was dropped" in told
