@@ -10,6 +10,7 @@ import yaml
 
 from activities.checkpoints import Files
 from activities.context.digest import told
+from activities.plain import cut_middle
 from activities.snapshot import Snapshot
 from protocol.state import Phase, Todo
 
@@ -74,10 +75,8 @@ def archive_question(snapshot: Snapshot) -> str:
     lines = [told(message, MESSAGE_CHARACTERS) for message in messages]
     if compaction.summary:
         lines.insert(0, f"Notes on the part before:\n{compaction.summary}")
-    text = "\n\n".join(lines)
-    half = TRANSCRIPT_CHARACTERS // 2
-    if len(text) > TRANSCRIPT_CHARACTERS:
-        text = f"{text[:half]}\n[TRUNCATED the middle of the phase]\n{text[-half:]}"
+    mark = "[TRUNCATED the middle of the phase]"
+    text = cut_middle("\n\n".join(lines), TRANSCRIPT_CHARACTERS, mark)
     phase = snapshot.state.phase
     return f'Phase {phase.number} ({phase.kind}) "{phase.name}":\n\n{text}'
 

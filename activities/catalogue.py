@@ -19,7 +19,7 @@ from activities.model.endpoint import Connect, connect
 from activities.phases import Phases
 from activities.prepare import Preparation
 from activities.projects.working import project_activities
-from activities.recovery import recovery_activities
+from activities.recovery import Recovery
 from activities.reflection import Reflecting
 from activities.review import Reviewing
 from activities.shown import show_call_activity
@@ -52,6 +52,6 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         traces_activity(root),
         learn_activity(root),
         Forgetting(root).forget,
-        *recovery_activities(root),
+        *Recovery(root).activities,
         *project_activities(root, connect),
     ]

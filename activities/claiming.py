@@ -7,7 +7,7 @@ from pathlib import Path
 from temporalio import activity
 
 from activities.checkpoints import NoGit, RemoteAway, Root
-from activities.checkpoints.mark import Mark, take_mark
+from activities.checkpoints.mark import MARK, Mark, take_mark
 from activities.checkpoints.remote import owner_at
 from activities.forgetting.records import forgotten
 from activities.opening import job_id
@@ -23,6 +23,7 @@ def claim(
 
     Raises:
         Problem: it has an owner, and that is another one; or that one was forgotten.
+        OSError: whose it is cannot be read.
     """
     check_free(root)
     made = Mark(
@@ -33,7 +34,9 @@ def claim(
         keep_days=keep_days,
     )
     owner = take_mark(repository, made)
-    if owner is None or owner.chain != chain:
+    if owner is None:
+        raise OSError(f"{repository / MARK} says whose the job is, and cannot be read")
+    if owner.chain != chain:
         raise Problem(
             f"a job with the id {job_id()} has already run on this workspaces root; "
             "start this one under another id"

@@ -17,9 +17,8 @@ from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.private import forget_private
 from activities.snapshot import Snapshot
 from activities.stores.turning import at_end
-from activities.summary import workspace_summary
+from activities.summary import with_summary
 from activities.tools import REGISTRY
-from activities.tools.context import no_heartbeat
 from protocol.endings import Closed, CloseRequest, JobResult
 
 MAX_LISTED = 200
@@ -52,11 +51,7 @@ class Closing:
         result.unresolved += at_end(self._root, snapshot, request.status)
         page = archive_page(snapshot, "closed", request.reason, result.summary)
         snapshot.files = archive_phase(snapshot.files, phase, page)
-        volatile = snapshot.config.shell.volatile
-        summary = workspace_summary(
-            snapshot.files, snapshot.changes, snapshot.state, no_heartbeat, volatile
-        )
-        snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
+        snapshot.files = with_summary(snapshot)
         # What differs between two runs of the same steps, such as ids, is not in the file.
         told = result.model_dump_json(indent=2, exclude={"checkpoint", "tree"}) + "\n"
         snapshot.files = snapshot.files.write("output/completion.json", told.encode())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.archive import archive_page, archive_phase
 from activities.checkpoints import (
@@ -23,6 +23,7 @@ from activities.checkpoints import (
     copy_into,
     open_checkpoints,
 )
+from activities.checkpoints.mark import mark_of
 from activities.checkpoints.remote import fetch, owner_at
 from activities.forgetting.records import forgotten
 from activities.inputs import Document
@@ -59,18 +60,21 @@ class Origin:
 
 
 async def no_such_job(client: Client, root: Root, job: str) -> Problem:
-    """Why there is nothing to fork, with what there is."""
+    """Why there is nothing to fork, with what there is. RPCError: the server does not say."""
     if record := forgotten(root, job):
         return Problem(f"fork: {record.told}")
     try:
         known = await client.get_workflow_handle(job).describe()
-    except RPCError:
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
         newest = sorted(
             root.repository(job).parent.glob("[!.]*.git"),
             key=lambda path: path.stat().st_mtime,
             reverse=True,
         )
-        there = ", ".join(path.stem for path in newest[:MAX_NAMED]) or "none"
+        named = (mark.job if (mark := mark_of(path)) else path.stem for path in newest[:MAX_NAMED])
+        there = ", ".join(named) or "none"
         return Problem(f"fork: there is no job {job!r}; jobs on this workspaces root: {there}")
     return Problem(
         f"fork: job {job!r} has no checkpoints on this workspaces root ({root.path}, id {root.id})."

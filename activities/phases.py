@@ -32,8 +32,7 @@ from activities.phase_tags import phase_tag
 from activities.plan import boxes, listed_under, parse_plan, parse_todos
 from activities.snapshot import Snapshot
 from activities.stores.turning import after_rewind
-from activities.summary import workspace_summary
-from activities.tools.context import no_heartbeat
+from activities.summary import with_summary
 from activities.traces.recalling import recalled
 from config.schema import AgentConfig
 from protocol.endings import Transitioned, TransitionRequest
@@ -121,11 +120,7 @@ class Phases:
         snapshot.state.phase = self._next_phase(snapshot, request)
         snapshot.state.found = []
         snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
-        volatile = snapshot.config.shell.volatile
-        summary = workspace_summary(
-            snapshot.files, snapshot.changes, finished, no_heartbeat, volatile
-        )
-        snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
+        snapshot.files = with_summary(snapshot, finished)
         snapshot.note_changes(before)
         snapshot.shelve_conversation(finished.phase.number)
         snapshot.begin_conversation(

@@ -60,9 +60,7 @@ def tools_named(config: AgentConfig) -> list[Tool]:
     try:
         tools = tools_of(config)
     except KeyError as unknown:
-        raise Problem(
-            f"agent {config.name}: tools: {unknown} is neither a tool nor a group of tools"
-        ) from None
+        raise no_such_tool(config, "tools", unknown) from None
     names = {entry.name for entry in tools}
     if lacking := [name for name in NEEDED if name not in names]:
         raise Problem(
@@ -70,6 +68,11 @@ def tools_named(config: AgentConfig) -> list[Tool]:
             "groups todos and job"
         )
     return tools
+
+
+def no_such_tool(config: AgentConfig, key: str, unknown: KeyError) -> Problem:
+    """What is wrong where `key` of a configuration names something that is not known."""
+    return Problem(f"agent {config.name}: {key}: {unknown} is neither a tool nor a group of tools")
 
 
 def choose_models(config: AgentConfig) -> None:
@@ -112,9 +115,7 @@ def routes_of(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     try:
         asking = {entry.name for entry in select(config.approve, toolbox(config))}
     except KeyError as unknown:
-        raise Problem(
-            f"agent {config.name}: approve: {unknown} is neither a tool nor a group of tools"
-        ) from None
+        raise no_such_tool(config, "approve", unknown) from None
     return [
         guarded_route(config, entry).model_copy(
             update={"asks": True} if entry.name in asking else {}

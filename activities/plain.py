@@ -1,4 +1,6 @@
-"""Text that can be sent and stored."""
+"""Text that can be sent, stored and shown."""
+
+TITLE_CHARACTERS = 80
 
 
 def plain(text: str) -> str:
@@ -8,3 +10,23 @@ def plain(text: str) -> str:
     hold one: a result with one in it would fail to be sent, attempt after attempt.
     """
     return text.encode("utf-8", "replace").decode()
+
+
+def cut_middle(text: str, most: int, mark: str) -> str:
+    """The text with no more than `most` characters of it: the middle gives way to a line.
+
+    Args:
+        mark: That line; `{gone}` in it becomes the number of characters left out.
+    """
+    if len(text) <= most:
+        return text
+    half = most // 2
+    told = mark.replace("{gone}", f"{len(text) - 2 * half:,}")
+    return f"{text[:half]}\n{told}\n{text[-half:]}"
+
+
+def title(text: str) -> str:
+    """The first line with words, bounded."""
+    lines = [line.strip("# ").strip() for line in text.splitlines()]
+    first = next((line for line in lines if line), "")
+    return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"

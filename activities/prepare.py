@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from temporalio import activity
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.service import RPCError
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import (
     Checkpoints,
@@ -32,14 +33,14 @@ from activities.orientation import first_messages
 from activities.phase_tags import phase_tag
 from activities.phases import STRATEGIC_NAMES, predefined_todos
 from activities.pinning import add_learned, choose_models, declare, limits_of, routes_of, tools_for
+from activities.plain import title
 from activities.plan import listed_under
 from activities.projects.handing import hand_over, told
 from activities.projects.repository import repository_path
 from activities.review import reviewer_tools
 from activities.snapshot import Snapshot
-from activities.summary import workspace_summary
+from activities.summary import with_summary
 from activities.tools import Tool
-from activities.tools.context import no_heartbeat
 from activities.traces.recalling import recalled
 from config.loader import amend, load_agent
 from config.schema import AgentConfig, Problem
@@ -48,8 +49,6 @@ from protocol.payloads import Fork
 from protocol.search_attributes import NAMES
 from protocol.starting import Prepared, PrepareRequest
 from protocol.state import MAX_ITEMS, JobState, Phase
-
-TITLE_CHARACTERS = 80
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class Preparation:
                     await asyncio.to_thread(bring, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
-                registered = await registered_attributes()
+                registered = await registered_attributes(activity.client())
                 return await asyncio.to_thread(self._prepare, request, registered)
 
     def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
@@ -191,14 +190,7 @@ class Preparation:
             if request.project:
                 hand_over(self._root, snapshot, request.project)
             snapshot.files = _with_pages(snapshot.files, config, tools)
-            summary = workspace_summary(
-                snapshot.files,
-                snapshot.changes,
-                snapshot.state,
-                no_heartbeat,
-                config.shell.volatile,
-            )
-            snapshot.files = snapshot.files.write("workspace_summary.md", summary.encode())
+            snapshot.files = with_summary(snapshot)
         snapshot.note_changes(before)
         return Begun(
             snapshot,
@@ -266,20 +258,17 @@ def _problems(config: AgentConfig) -> Iterator[None]:
         raise Problem(f"agent {config.name}: the workspace cannot be made. {error}") from None
 
 
-def title(text: str) -> str:
-    """The first line with words, bounded."""
-    lines = [line.strip("# ").strip() for line in text.splitlines()]
-    first = next((line for line in lines if line), "")
-    return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"
+async def registered_attributes(client: Client) -> list[str]:
+    """Those of our search attributes that the server knows; setting another would be an error.
 
-
-async def registered_attributes() -> list[str]:
-    """Those of our search attributes that the server knows; setting another would be an error."""
-    client = activity.client()
+    None where the server does not tell. Raises RPCError when it cannot be asked.
+    """
     try:
         answer = await client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace=client.namespace)
         )
-    except RPCError:
-        return []
+    except RPCError as error:
+        if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED):
+            return []
+        raise
     return [name for name in NAMES if name in answer.custom_attributes]

@@ -169,7 +169,12 @@ class Pushing:
             self._is_known = True
             return ""
         except _FAILURES as error:
-            return redact(" ".join(str(error).split()))[:300]
+            return _line(str(error))
+        except Exception as error:
+            # A mistake of ours: the thread outlives it, or nothing of the job is pushed again.
+            failure = _line(f"{type(error).__name__}: {error}")
+            log.error("a push failed: %s", failure, extra={"job": self._job}, exc_info=error)
+            return failure
 
     def _found(self, commit: str) -> dict[str, str]:
         """Refs for what an earlier process may not have come to push."""
@@ -195,6 +200,10 @@ class Pushing:
                 self._waits.remove(wait)
                 if wait.over.set_running_or_notify_cancel():
                     wait.over.set_result("" if done else self.failure)
+
+
+def _line(text: str) -> str:
+    return redact(" ".join(text.split()))[:300]
 
 
 class Pushes:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_checkpoints
+from activities.checkpoints.entries import with_entry
 from activities.failures import failure, typed
 from activities.fetching import fetch_job
 from activities.folder import project_folder
@@ -16,41 +17,44 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.opening import check_root, job_id, open_snapshot, order, scheduled_at
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
-from activities.snapshot import Snapshot, with_entry
+from activities.snapshot import Snapshot
 from activities.tools.ownership import is_system
 from protocol.requests import At, ErrorNote, Imported, Recovered, RecoverRequest
 from protocol.scope import follow_boxes
 
 
-def recovery_activities(root: Root) -> list[Callable[..., object]]:
-    """What recovers a job, and what lets a person in."""
+class Recovery:
+    """The activities that recover a job, and those that let a person in."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
 
     @activity.defn(name="find_checkpoint")
-    def find_checkpoint(request: RecoverRequest) -> Recovered:
+    def find_checkpoint(self, request: RecoverRequest) -> Recovered:
         """The newest of the candidates that this store, or the remote, holds whole."""
         with typed(), heartbeats_from_thread():
-            check_root(root, request.root, request.remote)
+            check_root(self._root, request.root, request.remote)
             if request.remote:
-                fetch_job(root, job_id(), request.remote, request.candidates[0])
+                fetch_job(self._root, job_id(), request.remote, request.candidates[0])
             for commit in request.candidates:
                 with suppress(CheckpointMissing):
-                    checkpoints = open_checkpoints(root, job_id())
+                    checkpoints = open_checkpoints(self._root, job_id())
                     if checkpoints.is_whole(commit):
                         state = Snapshot.load(checkpoints, commit).state.without_notes()
                         return Recovered(commit=commit, at=scheduled_at(), state=state)
             raise failure(
                 "Storage",
-                f"None of the job's checkpoints can be found under {root.path}. Put the folder "
-                ".longhaul/checkpoints back from a backup, then resume the job.",
+                f"None of the job's checkpoints can be found under {self._root.path}. Put the "
+                "folder .longhaul/checkpoints back from a backup, then resume the job.",
             )
 
     @activity.defn(name="take_folder")
-    def take_folder(request: At) -> Imported:
+    def take_folder(self, request: At) -> Imported:
         """Take what a person changed in the folder of a paused job into a checkpoint."""
         with typed(), heartbeats_from_thread():
-            snapshot = open_snapshot(root, request)
+            snapshot = open_snapshot(self._root, request)
             before = snapshot.files
-            taken, notes = collect(snapshot.checkpoints, root, job_id(), before)
+            taken, notes = collect(snapshot.checkpoints, self._root, job_id(), before)
             for change in diff(before, taken):
                 activity.heartbeat()
                 if is_system(change.path):
@@ -79,21 +83,24 @@ def recovery_activities(root: Root) -> list[Callable[..., object]]:
             )
 
     @activity.defn(name="show_folder")
-    def show_folder(request: At) -> Imported:
+    def show_folder(self, request: At) -> Imported:
         """Bring the folder up to the checkpoint, whole: a person is about to look at it."""
         with typed(), heartbeats_from_thread():
-            snapshot = open_snapshot(root, request)
-            project_folder(root, snapshot.checkpoints, request.commit, order(), whole=True)
+            snapshot = open_snapshot(self._root, request)
+            project_folder(self._root, snapshot.checkpoints, request.commit, order(), whole=True)
             return Imported(commit=request.commit, at=scheduled_at())
 
     @activity.defn(name="write_error")
-    def write_error(request: ErrorNote) -> Imported:
+    def write_error(self, request: ErrorNote) -> Imported:
         """Leave what went wrong in `errors/` of the folder; no part of any checkpoint."""
         with typed(), heartbeats_from_thread():
-            check_root(root, request.root, request.remote)
-            folder = root.workspace(job_id()) / "errors"
+            check_root(self._root, request.root, request.remote)
+            folder = self._root.workspace(job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"step_{request.step:05d}.md").write_text(redact(request.text))
             return Imported(commit=request.commit, at=scheduled_at())
 
-    return [find_checkpoint, take_folder, show_folder, write_error]
+    @property
+    def activities(self) -> list[Callable[..., object]]:
+        """All of them."""
+        return [self.find_checkpoint, self.take_folder, self.show_folder, self.write_error]

@@ -24,6 +24,7 @@ from activities.model.prices import priced
 from activities.model.prompt import conversation_body
 from activities.model.stream import Streamed
 from activities.opening import attempt_key, job_id, open_snapshot, scheduled_at
+from activities.pinning import no_such_tool
 from activities.plain import plain
 from activities.snapshot import Snapshot
 from activities.tokens import clip, encoding_of
@@ -90,7 +91,7 @@ class Reviewing:
                 *([] if results else [{"role": "user", "content": DECIDE}]),
             )
         snapshot.review = conversation.files
-        reply.context = conversation.tokens(encoding_of(reviewer.model.name))
+        reply.context = conversation.tokens(encoding_of(reviewer.model_for("strategic").name))
         story = snapshot.story(f"review {number}: {reply.verdict or 'reads'}")
         reply.commit = snapshot.save(story, reply.at)
         return reply
@@ -138,9 +139,7 @@ def reviewer_tools(config: AgentConfig) -> list[Tool]:
     try:
         tools = select(config.tools)
     except KeyError as unknown:
-        raise Problem(
-            f"agent {config.name}: tools: {unknown} is neither a tool nor a group of tools"
-        ) from None
+        raise no_such_tool(config, "tools", unknown) from None
     if writing := [entry.name for entry in tools if entry.effect != "reads"]:
         raise Problem(
             f"agent {config.name}: tools: a reviewer only reads; take out {', '.join(writing)}"

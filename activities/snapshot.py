@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from activities.checkpoints import Checkpoints, Files, diff
+from activities.checkpoints.entries import with_entry
 from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
 from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.context.view import Compaction, View
@@ -54,24 +55,6 @@ def _compaction(store: Store, raw: Raw | None) -> Compaction:
 
 def _link(store: Store, raw: Raw | None) -> ProjectLink | None:
     return ProjectLink.model_validate_json(store.read(raw.id)) if raw else None
-
-
-def with_entry(files: Files, path: str, raw: Raw | None) -> Files:
-    """`files` with (or, for None, without) that entry; whatever is in its way goes.
-
-    For `reads` and `changes`, which follow the workspace late: where it has a folder now, they may
-    still hold the file that was there before, or the other way round. By parts, since names that
-    a person or a command gave may break the rules for tools.
-    """
-    parts = tuple(path.split("/"))
-    for depth in range(1, len(parts)):
-        present = files.raw(parts[:depth])
-        if present is not None and present.mode != FOLDER:
-            files = files.with_raw(parts[:depth], None)
-            break
-    if raw is None and files.raw(parts) is None:
-        return files
-    return files.with_raw(parts, raw)
 
 
 @dataclass

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from activities.checkpoints import Entry, Files
 from activities.plain import plain
+from activities.snapshot import Snapshot
 from activities.volatile import volatile
 from protocol import scope
-from protocol.state import JobState
+from protocol.state import JobState, one_line
 
 MAX_FILES = 500
 PURPOSE_CHARACTERS = 90
@@ -48,7 +49,7 @@ def workspace_summary(
         lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
     lines += ["", "## Accomplished in this phase", ""]
     lines += [
-        f"- {todo.content}" + (f" Notes: {_one_line(todo.notes, 300)}" if todo.notes else "")
+        f"- {todo.content}" + (f" Notes: {one_line(todo.notes, 300)}" if todo.notes else "")
         for todo in done
     ] or ["- nothing yet"]
     if phase.current:
@@ -59,6 +60,18 @@ def workspace_summary(
         lines += [f"{scope.line(state.scope)}."]
         lines += [f"- open: {item.id} {item.text}" for item in state.open_items[:50]]
     return plain("\n".join(lines) + "\n")
+
+
+def with_summary(snapshot: Snapshot, state: JobState | None = None) -> Files:
+    """The workspace with `workspace_summary.md` brought up to date, as of that state if given."""
+    text = workspace_summary(
+        snapshot.files,
+        snapshot.changes,
+        state or snapshot.state,
+        lambda: None,
+        snapshot.config.shell.volatile,
+    )
+    return snapshot.files.write("workspace_summary.md", text.encode())
 
 
 def _own(path: str) -> bool:
@@ -85,9 +98,4 @@ def _purpose(files: Files, entry: Entry) -> str:
         return "binary"
     lines = [line.strip() for line in head.splitlines() if any(c.isalnum() for c in line)]
     heading = next((line.lstrip("# ") for line in lines if line.startswith("#")), None)
-    return _one_line(heading or (lines[0] if lines else ""), PURPOSE_CHARACTERS)
-
-
-def _one_line(text: str, limit: int) -> str:
-    folded = " ".join(text.split())
-    return folded if len(folded) <= limit else folded[: limit - 1] + "…"
+    return one_line(heading or (lines[0] if lines else ""), PURPOSE_CHARACTERS)

@@ -21,7 +21,7 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.model.prompt import context_tokens
 from activities.model.replies import Replies
 from activities.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
-from activities.plain import plain
+from activities.plain import cut_middle, plain
 from activities.plan import boxes, parse_plan
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY, Tool
@@ -263,7 +263,5 @@ def cut(text: str, limit: int) -> str:
     """A result no longer than `limit` characters: the middle gives way to a line that says so."""
     if len(text) <= limit:
         return text
-    half = (limit - 200) // 2
-    gone = len(text) - 2 * half
-    mark = f"\n[TRUNCATED {gone:,} characters; ask for a part: offset and limit, pages, a path]\n"
-    return text[:half] + mark + text[-half:]
+    mark = "[TRUNCATED {gone} characters; ask for a part: offset and limit, pages, a path]"
+    return cut_middle(text, limit - 200, mark)

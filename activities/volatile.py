@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from activities.checkpoints import Files
-from activities.checkpoints.folders import FOLDER
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.entries import without_entry
 
 
 def volatile(patterns: Sequence[str]) -> Callable[[str], bool]:
@@ -43,11 +42,5 @@ def without_volatile(files: Files, patterns: Sequence[str]) -> Files:
         entry for entry in files.walk() if matches(entry.path + "/" * (entry.kind == "folder"))
     ]
     for entry in found:
-        parts = tuple(entry.path.split("/"))
-        files = files.with_raw(parts, None)
-        while (parts := parts[:-1]) and matches("/".join(parts) + "/"):
-            raw = files.raw(parts)
-            if raw is None or raw.mode != FOLDER or raw.id != EMPTY_TREE:
-                break
-            files = files.with_raw(parts, None)
+        files = without_entry(files, entry.path, lambda folder: matches(f"{folder}/"))
     return files

@@ -55,10 +55,10 @@ def traces(
         if universal and not store.run(lambda c: rows.make_universal(c, universal)):
             raise Mistake(f"there is no trace {universal}; `starter.py traces` names them")
         if universal:
-            return [store.run(lambda c: rows.find(c, universal))]
+            return [store.read(lambda c: rows.find(c, universal))]
         if not query:
             wanted = {"job": job, "type": type, "guard": guard}
-            return list(store.run(lambda c: rows.some(c, **wanted, limit=limit)))
+            return list(store.read(lambda c: rows.some(c, **wanted, limit=limit)))
         found = find(root, Reader("", "", everything=True), query, 10 * limit)
         wanted_of = {"job": job, "type": type, "guard": guard}
         return [

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from protocol.state import Data, PhaseKind
 
+READ_LINES = 500
+"""Lines that `read_file` shows when it is not told how many."""
+
 
 class ToolRoute(Data):
     """How calls of one tool are run. Made from the registry and pinned when a job starts."""

@@ -2,8 +2,8 @@
 
 import os
 
-from activities.checkpoints import folders
 from activities.checkpoints.diff import Change, diff
+from activities.checkpoints.entries import with_entry, without_entry
 from activities.checkpoints.files import Entry, Files
 from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Raw
 from activities.checkpoints.projection import projecting
@@ -46,12 +46,16 @@ def _changes_on(base: Files, taken: Files, known: list[Files]) -> Files:
         if not any(_same(tree, change) for tree in known) and (known or change.new)
     ]
     result = base
+
+    def gone(path: str) -> bool:
+        return taken.raw(tuple(path.split("/"))) is None
+
     for change in changes:
         if change.new is None:
-            result = _without(result, taken, change.path)
+            result = without_entry(result, change.path, gone)
     for change in changes:
         if change.new is not None:
-            result = _with(result, change.path, change.new)
+            result = with_entry(result, change.path, _raw(change.new))
     return result
 
 
@@ -61,24 +65,6 @@ def _same(tree: Files, change: Change) -> bool:
     return there == change.new
 
 
-def _without(files: Files, taken: Files, path: str) -> Files:
-    """`files` without what lies at the path, and without the folders that went with it."""
-    parts = tuple(path.split("/"))
-    files = files.with_raw(parts, None)
-    while (parts := parts[:-1]) and taken.raw(parts) is None:
-        present = files.raw(parts)
-        if present is None or present.mode != FOLDER or folders.entries(files.store, present.id):
-            break
-        files = files.with_raw(parts, None)
-    return files
-
-
-def _with(files: Files, path: str, entry: Entry) -> Files:
-    """`files` with that entry; a file that lies where a folder is needed gives way."""
-    parts = tuple(path.split("/"))
+def _raw(entry: Entry) -> Raw:
     mode = {"folder": FOLDER, "link": LINK, "file": EXECUTABLE if entry.executable else FILE}
-    for depth in range(1, len(parts)):
-        present = files.raw(parts[:depth])
-        if present is not None and present.mode != FOLDER:
-            files = files.with_raw(parts[:depth], None)
-    return files.with_raw(parts, Raw(mode[entry.kind], bytes.fromhex(entry.id)))
+    return Raw(mode[entry.kind], bytes.fromhex(entry.id))

@@ -28,7 +28,7 @@ class Raw(NamedTuple):
 Node = dict[bytes, Raw]  # by escaped entry name
 
 
-class _Parsed:
+class Parsed:
     """Trees as they were read or written last, by id, shared by all threads; never changed.
 
     One step looks some forty times into the same few trees. An id is made from the content, so
@@ -45,6 +45,8 @@ class _Parsed:
 
     def keep(self, tree: bytes, node: Node) -> Node:
         # Races between threads cost at worst a node that is read again.
+        if tree in self._nodes:
+            return node
         self._size += len(node)
         if self._size > self._limit:
             self._nodes.clear()
@@ -57,7 +59,7 @@ class _Parsed:
         self._size = 0
 
 
-_parsed = _Parsed(limit=200_000)  # entries: some 40 MB
+_parsed = Parsed(limit=200_000)  # entries: some 40 MB
 
 
 def forget() -> None:

@@ -21,8 +21,9 @@ def remove(path: Path) -> None:
 
 
 def unlock(folder: Path) -> None:
-    """Makes every folder in a folder one that can be emptied."""
+    """Makes every folder in a folder one that can be emptied; others may remove it meanwhile."""
     for at, names, _ in os.walk(folder):
         for path in (Path(at) / name for name in names):
             if not path.is_symlink():
-                path.chmod(0o700)
+                with suppress(FileNotFoundError):
+                    path.chmod(0o700)

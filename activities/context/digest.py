@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from activities.context.planning import SUMMARY_TOKENS
+from activities.plain import cut_middle
 from activities.tokens import clip, count
 from protocol.state import Phase, Todo
 
@@ -92,10 +93,8 @@ def asked(
         messages: The exchanges that are folded.
         missing: What a first attempt left out.
     """
-    transcript = "\n\n".join(map(told, messages))
-    half = TRANSCRIPT_CHARACTERS // 2
-    if len(transcript) > TRANSCRIPT_CHARACTERS:
-        transcript = f"{transcript[:half]}\n[TRUNCATED the middle]\n{transcript[-half:]}"
+    whole = "\n\n".join(map(told, messages))
+    transcript = cut_middle(whole, TRANSCRIPT_CHARACTERS, "[TRUNCATED the middle]")
     return ASKED.format(
         number=phase.number,
         kind=phase.kind,

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 _GRACE_SECONDS = 5
+MOST_CHARACTERS = 100_000_000
+"""Of all pages; the parent holds them whole."""
 
 
 def _limit(seconds: int, memory_mb: int) -> None:
@@ -38,9 +40,15 @@ def _answer(name: str, data: bytes) -> dict[str, object]:
     from activities.documents.text import extract  # noqa: PLC0415
 
     try:
-        return {"pages": [(page.number, page.text) for page in extract(name, data)]}
+        pages = [(page.number, page.text) for page in extract(name, data)]
     except DocumentError as error:
         return {"error": str(error)}
+    if (found := sum(len(text) for _, text in pages)) > MOST_CHARACTERS:
+        return {
+            "error": f"{name}: it has {found:,} characters of text, and at most "
+            f"{MOST_CHARACTERS:,} are read; split the file"
+        }
+    return {"pages": pages}
 
 
 def _main(name: str, seconds: int, memory_mb: int) -> None:

@@ -17,8 +17,6 @@ from pypdf.errors import DependencyError
 from activities.documents import web, word
 from activities.documents.model import DocumentError, Page
 
-__all__ = ["DocumentError", "Page", "extract", "sniff"]
-
 Kind = Literal["pdf", "docx", "html", "text"]
 
 _HTML_START = re.compile(

@@ -10,7 +10,7 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-from activities.checkpoints import Root, folder_name
+from activities.checkpoints import Root
 from activities.checkpoints.locks import locked, sync
 from activities.checkpoints.removing import remove
 from activities.forgetting.records import Record, keep
@@ -39,7 +39,7 @@ def is_there(root: Root, job: str) -> bool:
 
 def lost_found(root: Root, job: str) -> str:
     """Where files that a person had put into the workspace stay, relative to the root."""
-    folder = root.path / "lost+found" / folder_name(job)
+    folder = root.lost_found(job)
     return str(folder.relative_to(root.path)) if folder.is_dir() else ""
 
 

@@ -14,6 +14,7 @@ from activities.guards.secrets import found_in
 from activities.snapshot import Snapshot
 from config.guarding import Guard, Match, Point, compiled
 from protocol.state import PhaseKind
+from protocol.tools import READ_LINES
 
 PATHS = {"move_file": ("old", "new")}
 """Arguments that are paths, for tools where it is not `path`."""
@@ -187,7 +188,7 @@ def lines_read(now: Situation) -> int | None:
         return None
     if "offset" not in now.arguments and "limit" not in now.arguments:
         return there
-    limit = now.arguments.get("limit")
+    limit = now.arguments.get("limit", READ_LINES)
     return min(there, limit) if isinstance(limit, int) else None
 
 

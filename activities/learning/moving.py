@@ -84,7 +84,7 @@ def roll_back(root: Root, names: set[str]) -> list[str]:
             continue
         own = partial(rows.some, guard=learned.name)
         approved = partial(rows.some, type="approval")
-        found = {row.id: row for asked in (own, approved) for row in Store(root).run(asked)}
+        found = {row.id: row for asked in (own, approved) for row in Store(root).read(asked)}
         jobs = {row.job for row in found.values() if row.guard == learned.name}
         ended = {job: finished_job(root.repository(job)) for job in jobs}
         accepted = {name: job.delivered for name, job in ended.items() if job}

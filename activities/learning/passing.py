@@ -53,7 +53,7 @@ class Lessons:
     def __init__(self, root: Root) -> None:
         self._root = root
         self._guards = LearnedGuards(root.path)
-        self.traces: Sequence[Row[Any]] = Store(root).run(rows.some)
+        self.traces: Sequence[Row[Any]] = Store(root).read(rows.some)
         self._finished = finished(root)
         folders = {row.job: root.repository(row.job).stem for row in self.traces}
         jobs = {job: self._finished.get(folder) for job, folder in folders.items()}

@@ -83,7 +83,7 @@ def _alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
     clusters: list[tuple[str, list[Row[Any]]]] = []
     known: dict[str, list[Row[Any]]] = {}
     for row in members:
-        text = f"{row.what_was_correct or row.why}" or row.what_happened
+        text: str = row.what_was_correct or row.why or row.what_happened
         if text in known:
             known[text].append(row)
             continue

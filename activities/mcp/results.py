@@ -15,7 +15,7 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from activities.plain import plain
+from activities.plain import cut_middle, plain
 
 MOST_CHARACTERS = 1_000_000
 """Of a result: what is beyond is never shown, and need not be kept."""
@@ -28,10 +28,7 @@ def text_of(result: CallToolResult) -> str:
     if not parts and result.structured_content is not None:
         parts = [json.dumps(result.structured_content, ensure_ascii=False)]
     text = plain("\n\n".join(part for part in parts if part.strip())) or SILENT
-    if len(text) <= MOST_CHARACTERS:
-        return text
-    half = MOST_CHARACTERS // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters are left out]\n{text[-half:]}"
+    return cut_middle(text, MOST_CHARACTERS, "[{gone} characters are left out]")
 
 
 def _part(block: ContentBlock) -> str:

@@ -100,6 +100,7 @@ class Asking:
             replies.keep(key, data.encode())
             return use(Streamed.model_validate_json(data))
 
+        began = time.monotonic()
         first: ApplicationError | None = None
         for number in itertools.count():
             found = await asyncio.to_thread(ready, number)
@@ -110,7 +111,7 @@ class Asking:
             try:
                 streamed = await answer(self._connect, model, body)
             except ApplicationError as error:
-                first = first or _patient(error, model)
+                first = first or patient(error, model, began)
                 if is_last or error.type not in ELSEWHERE:
                     raise first from None
                 continue
@@ -140,15 +141,23 @@ def _find(replies: Replies, key: str) -> Streamed | None:
     return None
 
 
-def _patient(error: ApplicationError, model: ModelConfig) -> ApplicationError:
+def patient(error: ApplicationError, model: ModelConfig, began: float) -> ApplicationError:
     """The failure; once it has lasted too long to be kept from people, one that ends the activity.
 
     The workflow then shows the job as waiting and asks again after as long as the failure says.
+
+    Args:
+        error: What the model that was asked first said.
+        model: With its patience.
+        began: When this attempt did, by `time.monotonic`.
     """
     delay = error.next_retry_delay
     if error.non_retryable or delay is None:
         return error
-    waited = time.time() - activity.info().scheduled_time.timestamp()
+    info = activity.info()
+    # Both dates are the server's: this host's clock may say anything.
+    before = info.current_attempt_scheduled_time - info.scheduled_time
+    waited = before.total_seconds() + time.monotonic() - began
     if waited + delay.total_seconds() < model.patience_seconds:
         return error
     return ApplicationError(

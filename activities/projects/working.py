@@ -18,8 +18,9 @@ from activities.heartbeats import heartbeats, heartbeats_from_thread
 from activities.model.endpoint import Connect
 from activities.opening import check_root, job_id, scheduled_at
 from activities.pinning import choose_models
+from activities.plain import title
 from activities.plan import listed_under
-from activities.prepare import registered_attributes, title
+from activities.prepare import registered_attributes
 from activities.projects.repository import MAIN, Repository, repository_path
 from activities.projects.taking import Taking
 from activities.tools.ownership import refusal
@@ -85,7 +86,7 @@ class Beginning:
         """Check what was started as far as it can be, and make the repository."""
         with typed():
             async with heartbeats():
-                registered = await registered_attributes()
+                registered = await registered_attributes(activity.client())
                 return await asyncio.to_thread(self._prepare, request, registered)
 
     def _prepare(self, request: ProjectPrepareRequest, registered: list[str]) -> ProjectPrepared:

@@ -17,7 +17,7 @@ from activities.rehearsal.wire import (
     Stall,
     call,
 )
-from activities.rehearsal.zero import ZeroCost, zero_cost
+from activities.rehearsal.zero import ZeroCost
 
 __all__ = [
     "Answer",
@@ -34,5 +34,4 @@ __all__ = [
     "ZeroCost",
     "call",
     "rehearse",
-    "zero_cost",
 ]

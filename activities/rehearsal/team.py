@@ -11,7 +11,7 @@ from activities.rehearsal import generalist, software
 from activities.rehearsal.plans import Plan, PlanPhase, slug_of
 from activities.rehearsal.reading import read_all
 from activities.rehearsal.replay import Call, Steps, insist, once
-from activities.rehearsal.seen import View, failed
+from activities.rehearsal.seen import View
 from protocol.handoffs import REPORTS
 
 MOST_FEATURES = 8
@@ -69,10 +69,7 @@ def procedure(view: View, text: str) -> Steps | None:
 
 
 def _write(path: str, content: str) -> Steps:
-    if failed((yield from once("write_file", path=path, content=content))):
-        # It is there from an earlier attempt: what is read may be written over.
-        yield from once("read_file", path=path)
-        yield from once("write_file", path=path, content=content, overwrite=True)
+    yield from insist("write_file", path=path, content=content)
     return f"Wrote {path}."
 
 

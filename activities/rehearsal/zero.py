@@ -110,11 +110,3 @@ class ZeroCost:
             "confidence": 1.0,
         }
         return ("job_complete", arguments)
-
-
-def zero_cost(request: Request) -> Reply:
-    """`ZeroCost` as it comes."""
-    return _DEFAULT(request)
-
-
-_DEFAULT = ZeroCost()

@@ -1,4 +1,4 @@
-"""How alike texts are: the one place that measures it."""
+"""How alike requirements and traces are, by their words or by what they mean."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from activities.checkpoints import Files
+from activities.search.embedding import Matrix
 from activities.search.passages import Passage, passages
 
 FORM = 1
@@ -45,7 +45,6 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words
 CREATE TABLE IF NOT EXISTS vectors
     (mark BLOB, model TEXT, vector BLOB NOT NULL, PRIMARY KEY (mark, model)) WITHOUT ROWID;
 """
-Matrix = NDArray[np.float32]
 Beat = Callable[[], None]
 T = TypeVar("T")
 

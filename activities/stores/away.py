@@ -16,3 +16,10 @@ class StoreNewer(Exception):
 
 class StoreRefuses(ValueError):
     """The store answered, and what was asked cannot be done; worded for the model."""
+
+
+class StoreRejects(StoreAway, StoreRefuses):
+    """The store answered twice, and takes this work never: an error in a value, a conflict.
+
+    Who reads goes on as without the store; who writes need not come again.
+    """

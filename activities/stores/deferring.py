@@ -116,6 +116,8 @@ def write(writer: Writer, entry: Deferred) -> list[str]:
     """
     try:
         return [*flush(writer, _STORES[entry.kind]), *_MAKERS[entry.kind](writer, entry)]
+    except StoreRefuses:
+        raise
     except StoreAway as error:
         if len(writer.state.deferred) >= MOST:
             raise StoreRefuses(

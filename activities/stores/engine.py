@@ -14,17 +14,30 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    ProgrammingError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from activities.checkpoints import Root
-from activities.stores.away import StoreAway, StoreNewer
+from activities.stores.away import StoreAway, StoreNewer, StoreRejects
 
 TRIES = 2
 PAUSE = 0.5
 SECONDS = 12.0
 """How long one try may take; a server that is frozen answers nothing, not even an error."""
 BUSY_SECONDS = 8
+NOT_TAKEN = (DataError, IntegrityError, ProgrammingError)
+"""What is wrong with the work itself, if it is still so at the second try."""
+TO_MEND = ("42501", "42P01")
+"""SQL states among these that a person can change: no right to a table, and no such table."""
+READS = "longhaul_reads"
+"""Execution option of a connection whose transactions only read."""
 VARIABLE = "LONGHAUL_STORE_URL"
 
 T = TypeVar("T")
@@ -69,26 +82,40 @@ class Store:
 
         Raises:
             StoreAway: the store did not answer.
+            StoreRejects: it answered, and does not take this work.
             StoreRefuses: the work raised it; nothing was written.
         """
+        return self._tried(work, seconds, reads=False)
+
+    def read(self, work: Callable[[Connection], T], *, seconds: float = SECONDS) -> T:
+        """The same for work that only reads: it waits for nobody who writes."""
+        return self._tried(work, seconds, reads=True)
+
+    def _tried(self, work: Callable[[Connection], T], seconds: float, *, reads: bool) -> T:
         problem: Exception | None = None
         for attempt in range(TRIES):
             if attempt:
                 time.sleep(PAUSE)
             try:
-                return _within(seconds, lambda: self._transaction(work))
+                return _within(seconds, lambda: self._transaction(work, reads=reads))
             except (DBAPIError, PoolTimeout, OSError) as error:
                 problem = error
                 # The file may have been moved or the server replaced: begin from nothing.
                 self._forget()
+        if isinstance(problem, NOT_TAKEN) and _state(problem) not in TO_MEND:
+            raise StoreRejects(
+                f"the store {self.shown} does not take this ({_why(problem)})."
+            ) from problem
         raise StoreAway(
             f"the store {self.shown} does not answer ({_why(problem)}). Start or mend it, or "
             f"correct {VARIABLE}."
         ) from problem
 
-    def _transaction(self, work: Callable[[Connection], T]) -> T:
-        with self._engine().begin() as connection:
-            return work(connection)
+    def _transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
+        with self._engine().connect() as connection:
+            connection.execution_options(**{READS: reads})
+            with connection.begin():
+                return work(connection)
 
     def _url(self) -> URL:
         try:
@@ -158,8 +185,11 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # At once, so that two who read before they write wait for each other instead of failing.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    if connection.get_execution_options().get(READS):
+        connection.exec_driver_sql("BEGIN")
+    else:
+        # At once, so that two who read before they write wait for each other instead of failing.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _within(seconds: float, work: Callable[[], T]) -> T:
@@ -181,6 +211,11 @@ def _within(seconds: float, work: Callable[[], T]) -> T:
     if not outcome:
         raise TimeoutError(f"no answer in {seconds:g} s")
     return outcome[0]
+
+
+def _state(problem: DBAPIError) -> str | None:
+    """The SQL state, where the database gives one."""
+    return getattr(problem.orig, "sqlstate", None)
 
 
 def _why(problem: Exception | None) -> str:

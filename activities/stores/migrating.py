@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, text
 
 from activities.checkpoints.locks import locked
 from activities.stores.away import StoreNewer
+from activities.stores.engine import READS
 
 FOLDER = Path(__file__).with_name("migrations")
 LOCK_SECONDS = 10.0
@@ -35,8 +36,13 @@ def migrate(engine: Engine, lock: Path) -> None:
     """
     if engine.dialect.name == "sqlite":
         # The first connection makes the file what it is to be, which two cannot do at once.
-        with locked(lock, seconds=LOCK_SECONDS), engine.begin() as connection:
-            _upgrade(connection)
+        with locked(lock, seconds=LOCK_SECONDS):
+            # A look first: who comes only to read waits for no writer.
+            with engine.connect().execution_options(**{READS: True}) as looking, looking.begin():
+                is_current = _current(looking) == _scripts().get_current_head()
+            if not is_current:
+                with engine.begin() as connection:
+                    _upgrade(connection)
     else:
         with engine.begin() as connection, _advisory(connection):
             _upgrade(connection)

@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from activities.requirements.model import Citation, Requirement, Verdict
 from activities.stores.away import StoreRefuses
-from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS
+from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable
 
 R = REQUIREMENTS.c
 FIELDS = ("text", "type", "source", "reasoning", "confidence", "candidate")
@@ -95,14 +95,14 @@ def _put(
     connection.execute(
         insert(REQUIREMENTS).values(
             job=call.job, id=requirement.id, status="draft", blob=blob, key=call.key, at=call.at,
-            withdrawn=False, **{name: _storable(value) for name, value in said.items()},
+            withdrawn=False, **{name: storable(value) for name, value in said.items()},
         )
     )  # fmt: skip
     connection.execute(
         insert(CITATIONS),
         [
             {"job": call.job, "requirement": requirement.id, "place": place}
-            | {name: _storable(value) for name, value in citation.model_dump().items()}
+            | {name: storable(value) for name, value in citation.model_dump().items()}
             for place, citation in enumerate(requirement.citations)
         ],
     )
@@ -191,7 +191,7 @@ def decide(
         row.id,
         {
             "status": status,
-            "reasons": _storable(reasons),
+            "reasons": storable(reasons),
             "duplicate_of": duplicate_of,
             "decided_by": call.job,
             "decided_key": call.key,
@@ -282,8 +282,3 @@ def _requirement(connection: Connection, row: Row[Any]) -> Requirement:
         ],
         **{name: getattr(row, name) for name in FIELDS},
     )
-
-
-def _storable(value: Any) -> Any:
-    # PostgreSQL takes no zero byte in a text.
-    return value.replace("\0", "\ufffd") if isinstance(value, str) else value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -100,3 +102,8 @@ TRACES = Table(
     Index("traces_of_job", "job"),
     sqlite_autoincrement=True,  # the number of one that was removed is never given again
 )
+
+
+def storable(value: Any) -> Any:
+    """The value as a column takes it: PostgreSQL has no zero byte in a text."""
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from activities.stores.schema import TRACES
+from activities.stores.schema import TRACES, storable
 
 T = TRACES.c
 PLAIN = [column for column in T if column.name not in ("embedding", "embedded_by")]
@@ -22,7 +22,7 @@ def keep(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     count = 0
     for row in rows:
-        given = {name: _storable(value) for name, value in row.items()}
+        given = {name: storable(value) for name, value in row.items()}
         put = dialect.insert(TRACES).values(**{"scope": "project", "retrieved": 0, **given})
         put = put.on_conflict_do_nothing(index_elements=["key"])
         # What comes back is what is new; not every driver counts it.
@@ -117,8 +117,3 @@ def vectors(connection: Connection, model: str, known: int) -> dict[int, bytes]:
         return {}
     found = connection.execute(select(T.id, T.embedding).where(of_model))
     return {row.id: row.embedding for row in found}
-
-
-def _storable(value: Any) -> Any:
-    # PostgreSQL takes no zero byte in a text.
-    return value.replace("\0", "\ufffd") if isinstance(value, str) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from activities.requirements import folder
 from activities.requirements.model import Requirement
 from activities.stores import requirements as rows
-from activities.stores.away import StoreAway
+from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, attempt, defer, flush, makes
 from protocol.state import Deferred
 
@@ -36,7 +36,7 @@ def fill(writer: Writer) -> list[str]:
     job, store = writer.call.job, writer.store
     listed = folder.listed(writer.files)
     present = {name: blob for name, (_, blob) in listed.items()}
-    held = store.run(lambda connection: rows.held_blobs(connection, job))
+    held = store.read(lambda connection: rows.held_blobs(connection, job))
     if held == present:
         return []
     problems: list[str] = []
@@ -58,6 +58,8 @@ def bring_up(writer: Writer) -> list[str]:
     state.deferred = [entry for entry in state.deferred if entry.kind != FILLED]
     try:
         return [*flush(writer, "relational"), *fill(writer)]
+    except StoreRefuses as refusal:
+        return [f"Not in the store: {refusal}"]
     except StoreAway as error:
         entry = Deferred(kind=FILLED, key=writer.call.key, at=writer.call.at)
         return defer(writer, entry, error)
@@ -72,6 +74,11 @@ def unstored(writer: Writer, *, filled: bool) -> tuple[list[str], list[tuple[Def
     try:
         _, refused = attempt(writer)
         problems = fill(writer) if filled else []
+    except StoreRefuses as refusal:
+        about = Deferred(
+            kind=FILLED, key=writer.call.key, at=writer.call.at, about="the requirements"
+        )
+        return [], [*refused, (about, str(refusal))]
     except StoreAway as error:
         return [waits(writer, error).rstrip(".")], []
     return problems[:MOST_NAMED], refused

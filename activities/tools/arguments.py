@@ -102,10 +102,10 @@ class SchemaArguments:
     def check(self, given: dict[str, Any]) -> dict[str, Any]:
         try:
             errors = sorted(self._validator.iter_errors(given), key=lambda error: error.json_path)
-        except Exception as error:
+        except MemoryError:
+            raise
+        except Exception:
             # A reference to nowhere or in a circle: the server checks for itself.
-            if isinstance(error, (MemoryError, KeyboardInterrupt)):
-                raise
             return given
         if errors:
             raise Misfit("; ".join(map(_told, errors[:MOST_TOLD])))

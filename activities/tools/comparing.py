@@ -41,7 +41,7 @@ def find_similar_requirements(
     candidates = list(_own(context.files))
     remark = ""
     try:
-        stored = Store(context.root).run(rows.known)
+        stored = Store(context.root).read(rows.known)
         candidates += [
             (each.ref, each.status, each.text)
             for each in stored

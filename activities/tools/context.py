@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from activities.checkpoints import Files, Root, parse
+from activities.checkpoints.entries import with_entry
 from activities.conversation import Conversation
-from activities.snapshot import with_entry
 from config.schema import AgentConfig
 from protocol.state import JobState
 

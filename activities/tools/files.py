@@ -13,6 +13,7 @@ from activities.summary import workspace_summary
 from activities.tools.context import ToolContext
 from activities.tools.ownership import DATA, from_outside
 from activities.tools.registry import tool
+from protocol.tools import READ_LINES
 
 Path = Annotated[str, Field(description="Path relative to the workspace, with / between parts.")]
 MAX_LISTED = 500
@@ -24,7 +25,7 @@ def read_file(
     context: ToolContext,
     path: Path,
     offset: Annotated[int, Field(ge=1, description="First line to show, from 1.")] = 1,
-    limit: Annotated[int, Field(ge=1, le=5000, description="Most lines to show.")] = 500,
+    limit: Annotated[int, Field(ge=1, le=5000, description="Most lines to show.")] = READ_LINES,
 ) -> str:
     """Read a text file, with line numbers.
 

@@ -24,7 +24,8 @@ from config.graphing import NodeKind
 
 SECONDS = 90
 SHOWN_RELATIONS = 100
-COMPARED = 20_000
+COMPARED = Limits.rows
+"""Nodes of a kind; a statement gives no more rows."""
 CLOSEST = 5
 LIKE = 0.35
 _QUERY = Limits(seconds=10)

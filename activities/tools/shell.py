@@ -10,10 +10,11 @@ from pydantic import Field
 
 from activities import effects, sandbox
 from activities.checkpoints import Files, diff
+from activities.checkpoints.entries import with_entry
 from activities.errors import ToolError, Unreached
 from activities.model.replies import Replies
+from activities.plain import cut_middle
 from activities.private import private_folder
-from activities.snapshot import with_entry
 from activities.tools.context import ToolContext
 from activities.tools.ownership import in_the_way, refusal
 from activities.tools.registry import tool
@@ -117,8 +118,6 @@ def _told(ended: sandbox.Ended, path: str, notes: list[str]) -> str:
     head = f"Ended: {ended.trouble}." if ended.trouble else f"Exit code {ended.code}."
     text = ended.output
     if path:
-        half = SHOWN // 2
-        gone = len(text) - 2 * half
-        text = f"{text[:half]}\n[{gone:,} characters left out; all of it: {path}]\n{text[-half:]}"
+        text = cut_middle(text, SHOWN, f"[{{gone}} characters left out; all of it: {path}]")
     body = f"\n{text.rstrip()}" if text.strip() else " No output."
     return head + body + "".join(f"\n[{note}]" for note in notes[:MOST_NAMED])

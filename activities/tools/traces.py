@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from activities.errors import ToolError
+from activities.plain import title
 from activities.stores import traces as rows
-from activities.stores.away import StoreAway
+from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, makes, write
 from activities.stores.engine import Store
 from activities.tools.context import ToolContext
@@ -45,7 +46,7 @@ def store_trace(
         "project": context.project,
         "job": context.job,
         "agent": context.config.name,
-        "task": _title(context),
+        "task": title(context.files.read("instructions.md").decode(errors="replace")),
         "phase": state.phase.number,
         "step": state.step,
         "at": context.at // 1000,
@@ -62,10 +63,14 @@ def store_trace(
         "checkpoint": context.commit,
     }
     entry = Deferred(kind=KIND, key=context.key, at=context.at, data=without_credentials(data))
-    return "\n".join(["Recorded.", *write(Writer.of(context), entry)])
+    try:
+        remarks = write(Writer.of(context), entry)
+    except StoreRefuses as refusal:
+        raise ToolError(str(refusal)) from None
+    return "\n".join(["Recorded.", *remarks])
 
 
-@tool("traces", effect="reads", phases=("strategic",), local=False, seconds=120)
+@tool("traces", effect="outside", phases=("strategic",), local=False, seconds=120)
 def query_traces(
     context: ToolContext,
     query: Annotated[str, Field(min_length=1, max_length=1000, description="The situation.")],
@@ -89,7 +94,7 @@ def query_traces(
     return ("\n\n" if level == "full" else "\n").join(told(row, level) for row in found)
 
 
-@tool("traces", effect="reads", phases=("strategic",), local=False, seconds=60)
+@tool("traces", effect="outside", phases=("strategic",), local=False, seconds=60)
 def get_trace(
     context: ToolContext,
     id: Annotated[str, Field(pattern=r"^T?[0-9]{1,9}$", description="Such as T12.")],
@@ -100,16 +105,10 @@ def get_trace(
     reader = Reader(context.job, context.config.name, context.project)
     store = Store(context.root)
     try:
-        row = store.run(lambda connection: rows.find(connection, number))
+        row = store.read(lambda connection: rows.find(connection, number))
         if row is None or not reader.may_see(row):
             raise ToolError(f"There is no trace {id}. query_traces names those there are.")
         store.run(lambda connection: rows.count_retrieved(connection, [number]))
     except StoreAway as away:
         raise ToolError(f"Traces cannot be had now: {away} Go on without.") from None
     return told(row, level)
-
-
-def _title(context: ToolContext) -> str:
-    text = context.files.read("instructions.md").decode(errors="replace")
-    lines = (line.strip("# ").strip() for line in text.splitlines())
-    return next((line for line in lines if line), "")[:80]

@@ -29,11 +29,11 @@ def take_requirement(context: ToolContext) -> str:
         remarks = flush(writer, "relational")
         hours = context.config.settings.take_hours
         taken = writer.store.run(lambda connection: rows.take(connection, writer.call, hours))
+    except StoreRefuses as refusal:
+        raise ToolError(str(refusal)) from None
     except StoreAway as error:
         # Without a requirement there is nothing to do but wait.
         raise Unreached(str(error)) from None
-    except StoreRefuses as refusal:
-        raise ToolError(str(refusal)) from None
     told = _told(taken) if taken else "No draft requirement is left to take."
     return "\n".join([*remarks, told])
 

@@ -152,13 +152,13 @@ def find(
 
 def _bring_up(store: Store, index: Index, seconds: float) -> None:
     """Take in what came since; all anew once traces were removed."""
-    found, count = store.run(
+    found, count = store.read(
         lambda c: (rows.newer(c, index.newest), rows.count(c)), seconds=seconds
     )
     index.take(found)
     if len(index.rows) > count:
         index.clear()
-        index.take(store.run(lambda c: rows.newer(c, 0), seconds=seconds))
+        index.take(store.read(lambda c: rows.newer(c, 0), seconds=seconds))
 
 
 def _meant(
@@ -168,7 +168,7 @@ def _meant(
         made = embedder(embeddings)
         vector = made.embed([query])[0]
         model = f"{made.name} {len(vector)}"
-        lacking = store.run(lambda c: rows.without_vector(c, model, EMBEDDED_AT_A_TIME))
+        lacking = store.read(lambda c: rows.without_vector(c, model, EMBEDDED_AT_A_TIME))
         for at in range(0, len(lacking), made.batch):
             batch = lacking[at : at + made.batch]
             halves = made.embed([situation(row) for row in batch]).astype("<f2")
@@ -178,7 +178,7 @@ def _meant(
         return []
     if index.model != model:
         index.model, index.vectors = model, {}
-    for id, data in store.run(lambda c: rows.vectors(c, model, len(index.vectors))).items():
+    for id, data in store.read(lambda c: rows.vectors(c, model, len(index.vectors))).items():
         index.vectors[id] = np.frombuffer(data, dtype="<f2").astype(np.float32)
     return index.by_meaning(vector, reader)
 

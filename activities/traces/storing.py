@@ -81,4 +81,4 @@ def traces_of(root: Root, job: str) -> Sequence[Row[Any]]:
     Raises:
         StoreAway: the store does not answer.
     """
-    return Store(root).run(lambda connection: rows.of_job(connection, job))
+    return Store(root).read(lambda connection: rows.of_job(connection, job))

@@ -74,7 +74,7 @@ def stored_habits(project: str, agent: str = "", job_id: str = "") -> list[Habit
 
     try:
         root = Root.open(workspaces_root(), create=False)
-        found = [row for row in Store(root).run(rows.some) if alike(row)]
+        found = [row for row in Store(root).read(rows.some) if alike(row)]
         learned = [one for one in LearnedGuards(root.path).newest() if alike(one)]
     except (StoreAway, RootError, Problem):
         return []

@@ -108,3 +108,11 @@ def test_whoever_waited_too_long_spares_the_next(pushing: Pushing, root: Root) -
     commit = made(root, "one")
     pushing.late()
     assert "takes more than" in pushing.ask(commit, "run").result(SECONDS)
+
+
+def test_a_failure_that_nobody_foresaw_ends_no_pushing(pushes: Pushes, root: Root) -> None:
+    # No process can be given such an address.
+    pushing = pushes.of(root, "job", "file:///re\0mote")
+    commit = made(root, "one")
+    assert "null byte" in pushing.ask(commit, "run").result(SECONDS)
+    assert "null byte" in pushing.ask(commit, "run", hard=True).result(SECONDS)

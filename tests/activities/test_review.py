@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import httpx2
 import pytest
+from openai import AsyncOpenAI
 
-from activities.review import decided, reviewer_tools, task
+from activities.conversation import Conversation
+from activities.rehearsal import RehearsalTransport, Script
+from activities.rehearsal import call as call_of
+from activities.review import Reviewing, decided, reviewer_tools, task
+from activities.tokens import encoding_of
 from config.loader import load_agent
 from config.schema import Problem
+from protocol.endings import ReviewRequest
 from protocol.scope import given_items
-from tests.activities.standing import Standing
+from tests.activities.standing import AT, Standing, environment
 
 
 def call(name: str, **arguments: object) -> tuple[str, str]:
@@ -67,6 +74,35 @@ def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -
         "- S1: half of it",
     ):
         assert words in told
+
+
+async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Path) -> None:
+    settings: dict[str, object] = {
+        "model.name": "gpt-4",
+        "phase_models": {"strategic": {"name": "gpt-4o"}},
+    }
+    job = Standing.begin(tmp_path)
+    config = job.open().config
+    config.reviewer = load_agent("reviewer", settings, reviews=True)
+    job.pin(config)
+    job.write("instructions.md", "Über grünen Tee schreiben, 緑茶について書く。\n" * 50)
+    claim = {"summary": "Done.", "deliverables": [], "confidence": 0.75}
+    job.reply(("job_complete", json.dumps(claim)))
+    with Script(call_of("accept")) as script:
+        client = AsyncOpenAI(
+            base_url="http://model/v1",
+            api_key="k",
+            max_retries=0,
+            http_client=httpx2.AsyncClient(transport=RehearsalTransport(script)),
+        )
+        request = ReviewRequest(
+            root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, number=0
+        )
+        env = environment(local=False)
+        reply = await env.run(Reviewing(job.root, lambda _: client).review_job, request)
+    held = Conversation(job.open(reply.commit).review)
+    newer, older = (held.tokens(encoding_of(name)) for name in ("gpt-4o", "gpt-4"))
+    assert reply.context == newer != older
 
 
 def test_a_reviewer_only_reads_and_can_decide() -> None:

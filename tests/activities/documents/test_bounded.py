@@ -12,6 +12,7 @@ import docx
 import pytest
 
 from activities.documents import DocumentError, extract, extract_bounded
+from activities.documents.child import MOST_CHARACTERS
 
 
 def _pdf(content: bytes) -> bytes:
@@ -125,3 +126,10 @@ def test_crash_of_the_child_is_told(endless, with_signal, said):
 def test_small_text_needs_no_process():
     # No process could have answered in no time.
     assert extract_bounded("a.md", b"# Title\ntext", seconds=0)[0].text == "# Title\ntext"
+
+
+def test_a_text_without_measure_is_told_and_not_read():
+    with pytest.raises(
+        DocumentError, match=r"^a\.md: .* 100,000,001 characters .*; split the file"
+    ):
+        extract_bounded("a.md", b"a" * (MOST_CHARACTERS + 1))

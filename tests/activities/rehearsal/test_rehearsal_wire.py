@@ -19,8 +19,8 @@ from activities.rehearsal import (
     Reply,
     Request,
     Stall,
+    ZeroCost,
     call,
-    zero_cost,
 )
 from activities.rehearsal.prefix import PrefixMeter
 
@@ -140,9 +140,9 @@ async def test_a_stall_that_ends_gives_the_whole_reply() -> None:
 
 
 async def test_models_are_listed_and_other_paths_are_not_found() -> None:
-    assert [model.id async for model in client(zero_cost).models.list()] == ["rehearsal"]
+    assert [model.id async for model in client(ZeroCost()).models.list()] == ["rehearsal"]
     with pytest.raises(openai.NotFoundError):
-        await client(zero_cost).embeddings.create(model="m", input="x")
+        await client(ZeroCost()).embeddings.create(model="m", input="x")
 
 
 async def test_own_work_is_small() -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import Connection, insert, select, text
 
 from activities.checkpoints import Root
-from activities.stores.away import StoreAway
+from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.engine import Store
-from activities.stores.schema import METADATA
+from activities.stores.schema import JOBS, METADATA
 from tests.activities.stores.filling import fill, requirement, statuses
 
 
@@ -85,3 +85,42 @@ def test_a_second_try_follows_a_first_that_failed(store: Store) -> None:
 
     assert store.run(work) == "done"
     assert len(tries) == 2
+
+
+def test_what_a_store_does_not_take_is_refused_and_not_said_to_be_away(store: Store) -> None:
+    def twice(connection: Connection) -> None:
+        for _ in range(2):
+            connection.execute(insert(JOBS).values(job="job", at=1))
+
+    with pytest.raises(StoreRefuses, match="does not take this"):
+        store.run(twice)
+    assert store.run(lambda c: c.execute(select(JOBS)).all()) == []
+
+
+def test_a_conflict_that_passes_is_tried_again(store: Store) -> None:
+    given = ["taken", "free"]
+    store.run(lambda c: c.execute(insert(JOBS).values(job="taken", at=1)))
+    store.run(lambda c: c.execute(insert(JOBS).values(job=given.pop(0), at=1)))
+    assert given == []
+
+
+def test_a_table_that_is_lacking_is_for_people_to_mend(store: Store) -> None:
+    with pytest.raises(StoreAway) as told:
+        store.run(lambda c: c.execute(text("SELECT * FROM nowhere")))
+    assert not isinstance(told.value, StoreRefuses)
+
+
+def test_who_only_reads_waits_for_no_writer(root: Root, tmp_path: Path) -> None:
+    store = Store(root, f"sqlite:///{tmp_path / 'store.sqlite3'}")
+    fill(store, [requirement(1)])
+
+    def writing(connection: Connection) -> list[object]:
+        connection.execute(insert(JOBS).values(job="other", at=1))
+        seen: list[object] = []
+        for _ in range(2):
+            seen.append(store.read(lambda c: c.execute(select(JOBS.c.job)).scalars().all()))
+            # As a process that has just come.
+            store._forget()
+        return seen
+
+    assert store.run(writing) == [["maker"], ["maker"]]

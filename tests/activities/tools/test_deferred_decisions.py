@@ -12,9 +12,10 @@ from activities.facts import facts_activity
 from activities.graph.writing import NODE
 from activities.stores import requirements as rows
 from activities.stores import turning
-from activities.stores.away import StoreAway
-from activities.stores.deferring import Writer, flush
+from activities.stores.away import StoreAway, StoreRefuses
+from activities.stores.deferring import Writer, attempt, flush, write
 from activities.stores.engine import Store
+from activities.tools.traces import KIND
 from protocol.endings import Closed, CloseRequest, FactsRequest, GateFacts
 from protocol.state import Deferred
 from tests.activities.standing import AT, JOB, Standing, environment
@@ -36,6 +37,12 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
     monkeypatch.delenv("LONGHAUL_STORE_URL")
     fill(Store(judge.root), [requirement(1, "It says something else now.")], at=9)
     return judge
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    return Standing.begin(tmp_path)
 
 
 def facts(job: Standing, **arguments: object) -> GateFacts:
@@ -89,6 +96,50 @@ def test_it_comes_up_again_where_another_store_is_away(
     with pytest.raises(StoreAway):
         flush(writer)
     assert [entry.kind for entry in snapshot.state.deferred] == ["decision", NODE]
+
+
+def test_what_the_store_does_not_take_is_refused_as_well(job: Standing) -> None:
+    lacking = Deferred(kind=KIND, key="k", at=1, about="a trace", data={"key": "k"})
+    snapshot = job.open()
+    writer = Writer(
+        job.root, rows.Call(JOB, "key", 10), snapshot.files, snapshot.state, snapshot.config
+    )
+    with pytest.raises(StoreRefuses, match="does not take this"):
+        write(writer, lacking)
+    assert snapshot.state.deferred == []
+    snapshot.state.deferred = [lacking]
+    _, [(entry, _)] = attempt(writer)
+    assert entry is lacking
+
+
+def test_requirements_that_the_store_does_not_take_are_open_until_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    maker = Standing.begin(tmp_path, kind="tactical", agent="creator")
+    quote = "Every invoice must be kept for ten years."
+    maker.write("documents/a.md", quote)
+    maker.write("documents/a.md.txt", f"[page 1]\n{quote}\n")
+    maker.call("cite_document", path="documents/a.md", page=1, quote=quote)
+    refuse = "CREATE TRIGGER refuse BEFORE INSERT ON citations BEGIN SELECT RAISE(ABORT, 'no'); END"
+    Store(maker.root).run(lambda c: c.exec_driver_sql(refuse))
+    told = maker.call(
+        "add_requirement",
+        text=quote,
+        type="legal",
+        citations=["CIT-0001"],
+        reasoning="It says so.",
+        confidence=0.9,
+    )
+    assert "Not in the store" in told
+    assert maker.open().state.deferred == []
+    found = facts(maker)
+    assert found.unstored == []
+    assert found.unexplained_writes == ["the requirements"]
+    [why] = found.refused_writes
+    assert "does not take this" in why
+    found = facts(maker, unresolved=["the requirements: the store refuses them"])
+    assert found.unexplained_writes == []
 
 
 def test_a_rewind_tells_people(judge: Standing) -> None:

@@ -43,6 +43,20 @@ def test_one_trace_is_shown_whole(job: Standing) -> None:
     assert "job other, phase 2, step 1" in shown
 
 
+@pytest.mark.parametrize(
+    ("tool", "given"), [("query_traces", {"query": "log"}), ("get_trace", {"id": "T1"})]
+)
+def test_a_look_that_is_made_again_counts_once(
+    job: Standing, tool: str, given: dict[str, str]
+) -> None:
+    store(job.root, trace(1, "deploy.log was read whole"), job="other")
+    shown = call(job, tool, **given)
+    again = job.run(tool, job.request(commit=_before(job)), local=False)
+    assert again.commit == job.commit
+    assert "deploy.log" in shown
+    assert [row.retrieved for row in traces_of(job.root, "other")] == [1]
+
+
 def test_a_trace_of_another_project_is_not_shown(job: Standing) -> None:
     store(job.root, trace(1), job="other", project="shop")
     assert call(job, "get_trace", id="T1").startswith("Error: There is no trace T1.")

@@ -1,0 +1,39 @@
+"""Entries put into a tree and taken out of it, whatever is in the way or left empty.
+
+By parts, since names that a person or a command gave may break the rules for tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from activities.checkpoints.files import Files
+from activities.checkpoints.folders import FOLDER, Raw
+from activities.checkpoints.objects import EMPTY_TREE
+
+
+def with_entry(files: Files, path: str, raw: Raw | None) -> Files:
+    """`files` with (or, for None, without) that entry; a file where a folder is needed goes.
+
+    Trees that follow the workspace late may still hold a file where it has a folder now.
+    """
+    parts = tuple(path.split("/"))
+    for depth in range(1, len(parts)):
+        present = files.raw(parts[:depth])
+        if present is not None and present.mode != FOLDER:
+            files = files.with_raw(parts[:depth], None)
+            break
+    if raw is None and files.raw(parts) is None:
+        return files
+    return files.with_raw(parts, raw)
+
+
+def without_entry(files: Files, path: str, goes: Callable[[str], bool]) -> Files:
+    """`files` without what lies there, nor the folders above it that are empty then and go too."""
+    files = files.with_raw(tuple(path.split("/")), None)
+    while (path := path.rpartition("/")[0]) and goes(path):
+        parts = tuple(path.split("/"))
+        if files.raw(parts) != Raw(FOLDER, EMPTY_TREE):
+            break
+        files = files.with_raw(parts, None)
+    return files
