@@ -203,7 +203,6 @@ class Project(ProjectStanding):
         )
         # Only now: what was told while something else was under way is news as well.
         self._news = False
-        self._steps.may_continue_as_new = True
         await self._share_out()
 
     async def _settle(self, ended: Ended) -> None:

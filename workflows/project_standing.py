@@ -48,7 +48,6 @@ class ProjectStanding(Standing):
                 lambda: bool(self._inbox.letters or self._inbox.refused) or self._news
             )
             self._news = False
-            self._steps.may_continue_as_new = True
             project.clock = workflow.now().timestamp()
 
     async def _obey(self, letter: Letter) -> None:

@@ -167,8 +167,6 @@ class ProjectSteps(Calling):
             if isinstance(error, CancelledError):
                 raise
             return str(error)
-        finally:
-            self.may_continue_as_new = True
         return None
 
 
