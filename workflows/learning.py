@@ -9,7 +9,7 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 
 from protocol.learning import LearnRequest, Learnt
-from workflows.calling import HEARTBEAT
+from workflows.activity_calls import HEARTBEAT
 
 ATTEMPTS = 8
 """The schedule comes again; until then a store may be back."""

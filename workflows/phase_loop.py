@@ -11,7 +11,7 @@ from protocol.requests import Call
 from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
 from workflows import budget, course, gates, guards, parking, questions, replies, stuck, traces
-from workflows.calling import at
+from workflows.activity_calls import at
 from workflows.judging import Judging
 from workflows.parking import StepFailed
 

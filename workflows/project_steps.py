@@ -43,7 +43,7 @@ from protocol.project_requests import (
 from protocol.requests import Moved
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import project_status
-from workflows.calling import Calling
+from workflows.activity_calls import ActivityCalls
 from workflows.moves import Assign
 
 SUMMARY_CHARACTERS = 95
@@ -51,7 +51,7 @@ SUMMARY_CHARACTERS = 95
 Child = ChildWorkflowHandle[Any, dict[str, Any]]
 
 
-class ProjectSteps(Calling):
+class ProjectSteps(ActivityCalls):
     """The activities and the children of one project."""
 
     async def begin(self, request: ProjectPrepareRequest) -> ProjectPrepared:

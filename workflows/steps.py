@@ -28,7 +28,7 @@ from protocol.starting import Prepared, PrepareRequest
 from protocol.tools import ToolRoute
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import replies
-from workflows.calling import TEN_MINUTES, at, root, story
+from workflows.activity_calls import TEN_MINUTES, at, root, story
 from workflows.ending_steps import EndingSteps
 from workflows.parking import StepFailed
 
