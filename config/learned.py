@@ -17,7 +17,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from config.files import explain, read_yaml
-from config.guarding import Guard, Stage
+from config.guard_schema import Guard, Stage
 from config.schema import Problem
 from config.sections import Section
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from config.graphing import GraphSchema
-from config.guarding import Guard, Hook, HookEvent
+from config.graph_schema import GraphSchema
+from config.guard_schema import Guard, Hook, HookEvent
 from config.sections import (
     Context,
     Embeddings,
