@@ -13,6 +13,7 @@ from protocol.requests import (
     Call,
     Compacted,
     CompactRequest,
+    Done,
     ErrorNote,
     Imported,
     ModelReply,
@@ -170,9 +171,9 @@ class Steps(EndingSteps):
             attempts=2,
         )
 
-    async def show_folder(self, job: JobRecord) -> Imported:
-        return await self.regular(
-            "show_folder", At(**at(job)), Imported, "show the folder", seconds=60, attempts=2
+    async def show_folder(self, job: JobRecord) -> None:
+        await self.regular(
+            "show_folder", At(**at(job)), Done, "show the folder", seconds=60, attempts=2
         )
 
     async def take_folder(self, job: JobRecord) -> Imported:
@@ -192,7 +193,7 @@ class Steps(EndingSteps):
             await self.regular(
                 "write_error",
                 request,
-                Imported,
+                Done,
                 story(job, "note the error"),
                 seconds=20,
                 attempts=1,
