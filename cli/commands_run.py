@@ -157,7 +157,7 @@ async def _fork(
         raise Mistake(gone)
     found = await inspecting.places(await connect(), job)
     if found.remote:
-        data["set"] = {"workspace.remote": found.remote, **(data.get("set") or {})}
+        data["set"] = {"workspace.remote": found.remote}
     # Elsewhere than where the checkpoints are, the worker finds out.
     with suppress(inspecting.StoreMissing):
         inspecting.commit_at(found, inspecting.repository(job, found), phase)

@@ -6,12 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from protocol.handoffs import (
-    Check,
-    Handoff,
-    Line,
-    UnitId,
-)
+from protocol.handoffs import Check, Handoff, Line, OnFailure, UnitId
 from protocol.limits import Budget
 from protocol.record import Letter, Waiting, WaitReason
 from protocol.requests import Usage
@@ -58,7 +53,7 @@ class StageStart(Data):
     delivers: list[DoneWhen] = Field(default_factory=list, max_length=20)
     success: list[Line] = Field(default_factory=list, max_length=20)
     deadline: int | None = Field(None, ge=1)
-    on_failure: Literal["retry", "block"] = "retry"
+    on_failure: OnFailure = "retry"
     set: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -117,7 +117,6 @@ class ProjectSteps(ActivityCalls):
             root=project.root,
             form=project.start.form,
             head=project.head,
-            status=result.status,
             result=result,
             request_cancel=cancel,
         )

@@ -135,7 +135,7 @@ def _shown(default: Any) -> str:
         return ", ".join(f"{name} `{value}`" for name, value in default.items())
     if isinstance(default, list):
         return LISTS if any(" " in str(item) for item in default) else f"`{', '.join(default)}`"
-    if isinstance(default, BaseModel) or default in ({}, []):
+    if isinstance(default, BaseModel):
         return "none"
     if default is None or isinstance(default, bool):
         return f"`{str(default).lower().replace('none', 'null')}`"
