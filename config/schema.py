@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from config.graph_schema import GraphSchema
 from config.guard_schema import Guard, Hook, HookEvent
+from config.section import Section
 from config.sections import (
     Context,
     Embeddings,
@@ -20,7 +21,6 @@ from config.sections import (
     PhaseJudge,
     Prompts,
     Review,
-    Section,
     Settings,
     TodoLists,
     Verifier,
