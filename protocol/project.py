@@ -269,11 +269,6 @@ class ProjectRecord(Data):
     def unit(self, unit_id: str) -> Unit | None:
         return next((unit for unit in self.units if unit.id == unit_id), None)
 
-    def job_of(self, unit: str, role: str) -> str:
-        """Id of the next job on a unit: speaks for itself, and is no other job's."""
-        number = self.count.get(f"{unit}-{role}", 0) + 1
-        return f"{self.id}.{unit}-{role}-{number}"
-
     def count_time(self, now: float) -> None:
         """Count the time since it was last counted, unless the project stands still."""
         if self.waiting is None:
