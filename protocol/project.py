@@ -15,6 +15,7 @@ from protocol.traces import Trace
 
 FormName = Literal["features", "groups", "pipeline"]
 UnitStatus = Literal["pending", "in_progress", "completed", "blocked"]
+ProjectOutcome = Literal["completed", "failed", "cancelled"]
 Ending = Literal["completed", "failed", "cancelled", "late"]
 """How a child job ended; `late` is one whose deadline passed."""
 PROOF: dict[Check, list[str]] = {
@@ -203,7 +204,7 @@ class Told(Data):
 class ProjectResult(Data):
     """The result of a project."""
 
-    status: Literal["completed", "failed", "cancelled"]
+    status: ProjectOutcome
     summary: str
     units: list[dict[str, Any]] = Field(default_factory=list)
     unresolved: list[str] = Field(default_factory=list)

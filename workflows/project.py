@@ -21,16 +21,14 @@ from protocol.project import (
     MOST_JOBS,
     ChildReport,
     Ended,
+    ProjectOutcome,
     ProjectRecord,
-    ProjectResult,
     ProjectStart,
     Running,
     Told,
-    Unit,
 )
 from protocol.project_requests import ProjectPrepareRequest, Work
 from protocol.record import Waiting
-from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS
 from workflows.moves import Assign, End, Park, Wait, begin, problems, shortened
@@ -259,51 +257,20 @@ class Project(ProjectStanding):
         project.told = [*project.told, told][-MOST_JOBS:]
         traces.of_handoff(project, run, ended, why, workflow.info().run_id)
 
-    async def _keep_traces(self) -> bool:
-        """Hand over what was noted; whether the store took it. If not it goes with the next."""
-        project = self._project
-        while handed := project.traces[:MOST_AT_A_TIME]:
-            try:
-                await self._steps.store_handoffs(project, handed)
-            except StepFailed as failed:
-                self._inbox.notice(f"traces are kept for later: {failed.message}")
-                return False
-            project.traces = project.traces[len(handed) :]
-        return True
-
     def _story(self, project: ProjectRecord, run: Running, ended: Ended) -> str:
         unit = project.unit(run.unit)
         return f"{ended.status}; {unit.id} is {unit.status}" if unit else ended.status
 
     # Ends
 
-    async def _close(self, status: Any, reason: str = "", *, cancel: bool = False) -> None:
+    async def _close(
+        self, status: ProjectOutcome, reason: str = "", *, cancel: bool = False
+    ) -> None:
         project = self._project
-        result = self._result(status, reason)
+        result = project_status.result(project, status, reason)
         made = await to_its_end(self._steps.finish(project, result, cancel=cancel))
         result.commit = project.head = made.commit
         project.result = result
-
-    def _result(self, status: Any, reason: str) -> ProjectResult:
-        project = self._project
-        told = project_status.line(project)
-        unresolved = [
-            f"{unit.id} ({unit.status}): {' '.join(unit.reasons) or _state(unit)}"[:500]
-            for unit in project.units
-            if unit.status != "completed"
-        ]
-        if status == "failed" and not project.units:
-            unresolved += project.findings
-        by = "1 job" if project.jobs == 1 else f"{project.jobs} jobs"
-        return ProjectResult(
-            status=status,
-            summary=f"{reason + ': ' if reason else ''}{told}, by {by}.",
-            units=[project_status.unit_told(unit) for unit in project.units],
-            unresolved=unresolved,
-            dropped=[f"{i.id}: {i.reason}" for i in project.scope if i.status == "dropped"],
-            usage=project_status.used(project),
-            jobs=project.jobs,
-        )
 
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Cancel the children, write the result down; only the server can then close it so."""
@@ -323,7 +290,3 @@ class Project(ProjectStanding):
         self._show(project)
         if by_signal:
             await workflow.wait_condition(is_cancelled)
-
-
-def _state(unit: Unit) -> str:
-    return "not finished" if unit.status == "in_progress" else "not begun"

@@ -11,7 +11,9 @@ from temporalio import workflow
 from protocol.payloads import read_project_signal
 from protocol.project import ProjectRecord
 from protocol.record import Letter
+from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, project_status, shares
+from workflows.parking import StepFailed
 from workflows.project_steps import ProjectSteps
 from workflows.standing import CancelAsked, Standing, is_cancelled
 
@@ -116,6 +118,18 @@ class ProjectStanding(Standing):
             if await self._steps.tell(job, "limit", part) is None:
                 run.share = {**run.share, **part}
                 run.seen = run.seen.model_copy(update={"waiting": None, "status": "running"})
+
+    async def _keep_traces(self) -> bool:
+        """Hand over what was noted; whether the store took it. If not it goes with the next."""
+        project = self._project
+        while handed := project.traces[:MOST_AT_A_TIME]:
+            try:
+                await self._steps.store_handoffs(project, handed)
+            except StepFailed as failed:
+                self._inbox.notice(f"traces are kept for later: {failed.message}")
+                return False
+            project.traces = project.traces[len(handed) :]
+        return True
 
     @property
     def _too_long(self) -> bool:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from protocol import scope
-from protocol.project import Feature, Group, ProjectRecord, Running, Unit
+from protocol.project import (
+    Feature,
+    Group,
+    ProjectOutcome,
+    ProjectRecord,
+    ProjectResult,
+    Running,
+    Unit,
+)
 from protocol.record import Waiting
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
@@ -108,6 +116,27 @@ def line(project: ProjectRecord) -> str:
     return told
 
 
+def result(project: ProjectRecord, status: ProjectOutcome, reason: str) -> ProjectResult:
+    """How a project ends that ends now."""
+    unresolved = [
+        f"{unit.id} ({unit.status}): {' '.join(unit.reasons) or _unfinished(unit)}"[:500]
+        for unit in project.units
+        if unit.status != "completed"
+    ]
+    if status == "failed" and not project.units:
+        unresolved += project.findings
+    by = "1 job" if project.jobs == 1 else f"{project.jobs} jobs"
+    return ProjectResult(
+        status=status,
+        summary=f"{reason + ': ' if reason else ''}{line(project)}, by {by}.",
+        units=[unit_told(unit) for unit in project.units],
+        unresolved=unresolved,
+        dropped=[f"{i.id}: {i.reason}" for i in project.scope if i.status == "dropped"],
+        usage=used(project),
+        jobs=project.jobs,
+    )
+
+
 def details(project: ProjectRecord, notices: list[str]) -> str:
     """Temporal Web's current details, in Markdown."""
     lines = [
@@ -160,6 +189,10 @@ def attributes(project: ProjectRecord) -> dict[str, str]:
     told = memo(project)
     values = {AGENT: told["agent"], STATUS: told["status"], PHASE: told["state"][:100]}
     return {name: value for name, value in values.items() if name in project.search_attributes}
+
+
+def _unfinished(unit: Unit) -> str:
+    return "not finished" if unit.status == "in_progress" else "not begun"
 
 
 def _at_work(run: Running) -> str:
