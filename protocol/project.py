@@ -39,7 +39,8 @@ ROLES: dict[FormName, tuple[str, ...]] = {
 """The roles that jobs have in each form; stages of a pipeline name their agents."""
 BRIEF = "project.md"
 """The project's instructions, in its repository."""
-MOST_JOBS = 300
+MOST_TOLD = 300
+"""Jobs of a project that people are told of, the newest."""
 
 
 class StageStart(Data):

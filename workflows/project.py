@@ -18,7 +18,7 @@ from temporalio.exceptions import ApplicationError
 
 from protocol.payloads import Refused, check_unsealed, read
 from protocol.project import (
-    MOST_JOBS,
+    MOST_TOLD,
     ChildReport,
     Ended,
     ProjectOutcome,
@@ -254,7 +254,7 @@ class Project(ProjectStanding):
             self._inbox.notice(f"{run.job} {told.status}: {'; '.join(why)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
-        project.told = [*project.told, told][-MOST_JOBS:]
+        project.told = [*project.told, told][-MOST_TOLD:]
         traces.of_handoff(project, run, ended, why, workflow.info().run_id)
 
     def _story(self, project: ProjectRecord, run: Running, ended: Ended) -> str:
