@@ -1,4 +1,7 @@
-"""The phase loop: replies, their tool calls, and the gates that stand where a phase would end."""
+"""The phase loop: replies, their tool calls, and the gates that stand where a phase would end.
+
+ToolCalls (a call) ← Completion (job_complete, review) ← Judging (the judge) ← PhaseLoop (a step)
+"""
 
 from __future__ import annotations
 
