@@ -129,6 +129,11 @@ class Project(ProjectStanding):
         project = self._project
         if self._too_long:
             return not project.running
+        if traces.is_full(project):
+            # The store is away. Nothing new is begun, and once no job is at work the project waits.
+            if not project.running:
+                await self._stored()
+            return not project.running
         moves = self._form.next_moves(project)
         if begins := [move for move in moves if isinstance(move, Assign)]:
             part = shares.share(project, len(begins))
@@ -146,11 +151,8 @@ class Project(ProjectStanding):
                 message=only.message,
                 remedy="Look at its jobs; resume lets it try again, or cancel the project.",
             )
-        elif isinstance(only, End):
-            if await self._keep_traces():
-                await self._close(only.status)
-            else:
-                project.waiting = parking.STORE
+        elif isinstance(only, End) and await self._stored():
+            await self._close(only.status)
         return not isinstance(only, Wait)
 
     async def _start(self, move: Assign, part: dict[str, float]) -> None:

@@ -131,6 +131,13 @@ class ProjectStanding(Standing):
             project.traces = project.traces[len(handed) :]
         return True
 
+    async def _stored(self) -> bool:
+        """Whether the store has all that was noted; if not, the project waits for it."""
+        stored = await self._keep_traces()
+        if not stored:
+            self._project.waiting = parking.STORE
+        return stored
+
     @property
     def _too_long(self) -> bool:
         long = self._project.start.history_events

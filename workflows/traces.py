@@ -110,6 +110,6 @@ def due(job: JobRecord) -> bool:
     return len(fresh) >= FLUSHED_AT or rests or turned
 
 
-def is_full(job: JobRecord) -> bool:
-    """Whether there are as many as a job may carry along."""
-    return len(job.traces) >= MOST_KEPT
+def is_full(record: JobRecord | ProjectRecord) -> bool:
+    """Whether there are as many as a job or a project may carry along."""
+    return len(record.traces) >= MOST_KEPT
