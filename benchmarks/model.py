@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 
-from activities.rehearsal import Reply, ZeroCost, wire
+from activities.rehearsal import ZeroCost, wire
 
 LAST_REPLY = b'{"role":"assistant"'
 """Cannot occur within a message: there, quotes are escaped."""
@@ -45,15 +45,18 @@ class ZeroCostTransport(httpx2.AsyncBaseTransport):
         self.cpu.append(time.process_time())
         body = await request.aread()
         self.prefixes.add(body)
-        answer = self._model(tail(body))
-        assert isinstance(answer, Reply)
-        incoming = wire.Incoming(
-            {"messages": [], "stream": True, "stream_options": {"include_usage": True}},
-            hashlib.sha1(body[-64:], usedforsecurity=False).hexdigest(),
-            len(body),
-        )
-        events = b"".join(wire.as_events(incoming, answer))
+        events = answered(self._model, body)
         return httpx2.Response(200, headers=EVENTS, stream=Body(events), request=request)
+
+
+def answered(model: ZeroCost, body: bytes) -> bytes:
+    """The reply to a request, as the events of a stream."""
+    incoming = wire.Incoming(
+        {"messages": [], "stream": True, "stream_options": {"include_usage": True}},
+        hashlib.sha1(body[-64:], usedforsecurity=False).hexdigest(),
+        len(body),
+    )
+    return b"".join(wire.as_events(incoming, model(tail(body))))
 
 
 def tail(body: bytes) -> dict[str, Any]:

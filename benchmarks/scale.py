@@ -20,6 +20,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from rich.console import Console
 from rich.table import Table
 from temporalio.client import Client
@@ -66,16 +67,15 @@ async def _waiting(
     temporal: Client, address: str, folder: Path, jobs: int, latency: float, window: float
 ) -> dict[str, float]:
     """`jobs` jobs whose model calls take `latency` seconds, on one worker process."""
-    calls = folder / "calls"
-    calls.touch()
     queue = f"scale-{uuid.uuid4().hex[:8]}"
-    model = ["-m", "activities.rehearsal.server", "--steps", "1000", "--calls-log", str(calls)]
-    async with _process([*model, "--delay", str(latency)], {}) as (_, said):
+    model = ["-m", "benchmarks.latent", "--delay", str(latency)]
+    async with _process(model, {}) as (_, said):
+        endpoint = said.split()[-1]
         worker = {
             "TEMPORAL_ADDRESS": address,
             "LONGHAUL_TASK_QUEUE": queue,
             "LONGHAUL_WORKSPACES": str(folder / "root"),
-            "OPENAI_BASE_URL": said.split()[-1],
+            "OPENAI_BASE_URL": endpoint,
             "OPENAI_API_KEY": "none",
         }
         async with _process(["worker.py"], worker) as (serving_jobs, _):
@@ -84,12 +84,12 @@ async def _waiting(
                 await temporal.start_workflow("Job", _start(), id=f"{queue}-{n}", task_queue=queue)
             started = time.monotonic() - begun
             # Each is past its preparation once it was asked for the third time.
-            while (made := _lines(calls)) < 3 * jobs:
+            while (made := await _calls(endpoint)) < 3 * jobs:
                 print(f"{made} model calls, {time.monotonic() - begun:.0f} s", file=sys.stderr)
                 await asyncio.sleep(5)
-            before = (time.monotonic(), _lines(calls), _cpu(serving_jobs))
+            before = (time.monotonic(), await _calls(endpoint), _cpu(serving_jobs))
             await asyncio.sleep(window)
-            after = (time.monotonic(), _lines(calls), _cpu(serving_jobs))
+            after = (time.monotonic(), await _calls(endpoint), _cpu(serving_jobs))
             memory = _megabytes(serving_jobs)
     seconds = after[0] - before[0]
     rate = (after[1] - before[1]) / seconds
@@ -121,7 +121,7 @@ async def _busy(temporal: Client, folder: Path, jobs: int, steps: int = 40) -> d
             )
         )
         engine = jobs * steps / (time.monotonic() - begun)
-    async with serving(temporal, root, ZeroCost(steps=steps)) as (queue, _):
+    async with serving(temporal, root, ZeroCost(steps=steps)) as (queue, model):
         begun = time.monotonic()
         await asyncio.gather(
             *(
@@ -129,7 +129,8 @@ async def _busy(temporal: Client, folder: Path, jobs: int, steps: int = 40) -> d
                 for n in range(jobs)
             )
         )
-        ours = jobs * steps / (time.monotonic() - begun)
+        # A planning phase's model calls, each with a tool, are steps as well.
+        ours = len(model.cpu) / (time.monotonic() - begun)
     return {"bare_steps_a_second": engine, "steps_a_second": ours, "throughput": ours / engine}
 
 
@@ -164,8 +165,10 @@ async def _process(
         await process.wait()
 
 
-def _lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n")
+async def _calls(endpoint: str) -> int:
+    """How many the model took so far."""
+    async with httpx2.AsyncClient(timeout=60) as client:
+        return int((await client.get(endpoint)).text)
 
 
 def _cpu(process: int) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import logging
 import os
+import resource
 import signal
 import sys
 from functools import partial
@@ -31,6 +33,8 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FAILED = 1
 CANNOT_START = 2
 INTERRUPTED = 130
+FILES = 8192
+"""Open files that a worker with all its slots in use has enough of."""
 PUSH_SECONDS = 5.0
 """How long a worker that stops pushes on what the remotes of its jobs lack."""
 
@@ -76,6 +80,7 @@ async def serve() -> None:
         BadDeployment: the version it is to have cannot be used.
     """
     version = deployment()
+    _allow_files()
     check_writable(workspaces_root())
     async with telemetry.runtime() as runtime:
         await _serve(await connect(runtime=runtime), version)
@@ -85,6 +90,9 @@ async def _serve(client: Client, version: WorkerDeploymentConfig | None) -> None
     # Late: it loads all activities, which takes seconds that a missing server need not cost.
     root = open_root(workspaces_root())
     worker = build_worker(client, root=root, deployment=version)
+    # What is loaded by now stays: looked through anew at each full collection it would hold up
+    # every job for a good part of a second.
+    gc.freeze()
     stop = asyncio.Event()
     _listen(stop)
     ready = partial(health.lacking, worker, client, workspaces_root(), stop)
@@ -100,6 +108,15 @@ async def _serve(client: Client, version: WorkerDeploymentConfig | None) -> None
     # By name and late, like all activities (`engine.service`).
     pushes = importlib.import_module("activities.pushing").PUSHES
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
+
+
+def _allow_files() -> None:
+    """A connection for each of a thousand model calls needs more than the 1,024 open files that
+    most systems begin with."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
+    if allowed != resource.RLIM_INFINITY and allowed < enough:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, most))
 
 
 def _listen(stop: asyncio.Event) -> None:

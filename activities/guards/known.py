@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 HIDDEN = "[redacted]"
@@ -46,9 +47,15 @@ def without_credentials(address: str) -> str:
 
 def _values() -> list[str]:
     """The longest first, since one may be part of another."""
+    return _told_by(tuple(os.environ.items()), frozenset(_named))
+
+
+@lru_cache(maxsize=1)
+def _told_by(environment: tuple[tuple[str, str], ...], named: frozenset[str]) -> list[str]:
+    """Looked for anew only where the environment is another: it is asked for at every step."""
     found: set[str] = set()
-    for name, value in os.environ.items():
-        if name in _named or _NAME.search(name):
+    for name, value in environment:
+        if name in named or _NAME.search(name):
             # Keys of the codec stand there with their ids, several in a row.
             found |= {value, *re.split(r"[,:\s]+", value)}
         if "://" in value:

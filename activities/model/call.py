@@ -73,8 +73,8 @@ class ModelCalls:
 
     def _after(self, request: ModelRequest, streamed: Streamed) -> ModelReply:
         snapshot = open_snapshot(self._root, request)
-        snapshot.state.step = request.step
         estimate = context_tokens(snapshot)
+        snapshot.state.step = request.step
         model = snapshot.config.model_for(snapshot.state.phase.kind)
         message = assistant_message(request.step, streamed, reasoning=model.send_reasoning)
         snapshot.conversation = snapshot.conversation.append(message)

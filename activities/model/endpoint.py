@@ -28,6 +28,12 @@ TOO_LONG = re.compile(
 )
 """How servers word it that give no code."""
 
+CONNECTIONS = httpx2.Limits(
+    max_connections=None, max_keepalive_connections=None, keepalive_expiry=60
+)
+"""As many as a worker has calls under way, and kept over a step of a minute: the client's own 100
+and 5 s would mean a new handshake for most calls of a busy worker."""
+
 Connect = Callable[[ModelConfig], AsyncOpenAI]
 
 
@@ -77,7 +83,13 @@ def _rehearsal() -> AsyncOpenAI:
 @lru_cache(maxsize=32)
 def _client(base_url: str | None, key: str, seconds: float) -> AsyncOpenAI:
     timeout = httpx2.Timeout(seconds, connect=10)
-    return AsyncOpenAI(base_url=base_url, api_key=key, max_retries=0, timeout=timeout)
+    return AsyncOpenAI(
+        base_url=base_url,
+        api_key=key,
+        max_retries=0,
+        timeout=timeout,
+        http_client=openai.DefaultAsyncHttpxClient(limits=CONNECTIONS, timeout=timeout),
+    )
 
 
 def explain(error: Exception, model: ModelConfig) -> ApplicationError:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+from activities.conversation import counts
 from activities.snapshot import Snapshot
 from activities.tokens import MESSAGE_TOKENS, count, encoding_of
 from activities.tools import Tool
@@ -40,7 +41,14 @@ def request_body(
 
 
 def context_tokens(snapshot: Snapshot) -> int:
-    """Tokens of the next request, by our own count."""
+    """Tokens of the next request from a checkpoint, by our own count.
+
+    Of one as it was opened or saved: a step counts what the next one looks up.
+    """
+    return counts.get(("context", snapshot.commit), partial(_context_tokens, snapshot))
+
+
+def _context_tokens(snapshot: Snapshot) -> int:
     model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = encoding_of(model.name)
     todos = MESSAGE_TOKENS + _todo_tokens(render_todos(snapshot, None), encoding)

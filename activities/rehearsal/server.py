@@ -21,7 +21,6 @@ from activities.rehearsal import wire
 from activities.rehearsal.agent import rehearse
 from activities.rehearsal.prefix import PrefixMeter
 from activities.rehearsal.transport import EVENTS, JSON, MODELS
-from activities.rehearsal.zero import ZeroCost
 
 
 @dataclass(frozen=True)
@@ -207,12 +206,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="port; 0 takes a free one")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--calls-log", type=Path, help="append a line of JSON per model call")
-    parser.add_argument(
-        "--steps", type=int, help="serve the zero-cost model with this many tactical calls"
-    )
     options = parser.parse_args()
-    model: wire.Model = ZeroCost(steps=options.steps) if options.steps else rehearse
-    server = ModelServer(model, options.delay, options.port, options.calls_log)
+    server = ModelServer(rehearse, options.delay, options.port, options.calls_log)
     print(f"listening on {server.base_url}", flush=True)
     try:
         server.serve()

@@ -52,6 +52,18 @@ def test_the_agent_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "For this job" not in render(agent.instructions_template, instructions="")
 
 
+def test_the_agent_with_servers_is_the_one_it_extends(tmp_path: Path) -> None:
+    config = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
+    first, _, content = blocks(page("mcp.md"), "yaml")[0].partition("\n")
+    path = tmp_path / first.removeprefix("# ")
+    path.parent.mkdir()
+    path.write_text(content, encoding="utf-8")
+    agent, coder = load_agent(path.parent.name, folder=config), load_agent("coder", folder=config)
+    assert list(agent.mcp) == ["tracker", "docs", "fs"]
+    assert agent.tools == coder.tools
+    assert agent.todos == coder.todos
+
+
 @pytest.fixture
 def guarded(tmp_path: Path) -> Path:
     """A configuration with the files of the page on guards."""

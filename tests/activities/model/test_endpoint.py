@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -263,3 +265,30 @@ async def test_an_error_within_a_stream_counts_as_one_before_it(code: str, kind:
     with pytest.raises(ApplicationError) as caught:
         await asked(streaming({"error": {"message": "no", "code": code, "type": code}}))
     assert caught.value.type == kind
+
+
+async def test_many_calls_at_once_leave_connections_that_the_next_ones_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    made, all_under_way = 0, asyncio.Barrier(120)
+    said = json.dumps({"choices": [{"message": {"content": "Tea."}, "finish_reason": "stop"}]})
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(said)}"
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal made
+        made += 1
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while asked := (await reader.readuntil(b"\r\n\r\n")).lower():
+                await reader.readexactly(int(asked.partition(b"content-length: ")[2].split()[0]))
+                await all_under_way.wait()
+                writer.write(f"{head}\r\n\r\n{said}".encode())
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", backlog=200) as server:
+        port = server.sockets[0].getsockname()[1]
+        model = ModelConfig(name="tea", base_url=f"http://127.0.0.1:{port}/v1")
+        for _ in range(2):
+            await asyncio.gather(*(answer(connect, model, b"{}") for _ in range(120)))
+        assert made == 120
+        await connect(model).close()

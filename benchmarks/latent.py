@@ -1,0 +1,68 @@
+"""The zero-cost model behind a port of this machine, for hundreds of calls that wait at once.
+
+One loop, and of a request no more is read than its end: what is measured beside it on the same
+machine is the worker. `python -m benchmarks.latent` prints its address; a GET of it gives the
+number of calls that it took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from activities.rehearsal import ZeroCost
+from benchmarks.model import EVENTS, answered
+
+GONE = (asyncio.IncompleteReadError, ConnectionError)
+
+
+class Latent:
+    """Answers chat completions after `delay` seconds."""
+
+    def __init__(self, model: ZeroCost, delay: float) -> None:
+        self._model = model
+        self._delay = delay
+        self._calls = 0
+
+    async def serve(self, told: Callable[[str], None]) -> None:
+        """Until cancelled; `told` hears the address."""
+        async with await asyncio.start_server(self._connected, "127.0.0.1", backlog=1024) as server:
+            host, port = server.sockets[0].getsockname()
+            told(f"http://{host}:{port}/v1")
+            await server.serve_forever()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(*GONE):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                length = int(head.partition(b"\r\ncontent-length:")[2].partition(b"\r")[0] or 0)
+                body = await reader.readexactly(length)
+                writer.write(await self._reply(body))
+                await writer.drain()
+        writer.close()
+
+    async def _reply(self, body: bytes) -> bytes:
+        kind, said = "text/plain", str(self._calls).encode()
+        if body:
+            self._calls += 1
+            kind, said = EVENTS["content-type"], answered(self._model, body)
+            await asyncio.sleep(self._delay)
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(said)}\r\n\r\n"
+        return head.encode() + said
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.latent", description=__doc__)
+    options.add_argument("--delay", type=float, default=15.0, help="seconds before each answer")
+    options.add_argument(
+        "--steps", type=int, default=1000, help="model calls of the tactical phase"
+    )
+    asked = options.parse_args()
+    latent = Latent(ZeroCost(steps=asked.steps), asked.delay)
+    asyncio.run(latent.serve(lambda address: print(f"listening on {address}", flush=True)))
+
+
+if __name__ == "__main__":
+    main()
