@@ -15,7 +15,7 @@ from activities.done_when import NO_COMMANDS, unmet
 from activities.errors import ToolError
 from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
-from activities.opening import job_id, open_snapshot, scheduled_at
+from activities.opening import job_id, open_snapshot
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos
 from activities.projects.handing import refusals
 from activities.snapshot import Snapshot
@@ -44,7 +44,7 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
                 facts.unexplained_writes = [
                     name for name in facts.unexplained_writes if not explained(name, name, entries)
                 ][:MAX_NAMED]
-            return Facts(commit=request.commit, at=scheduled_at(), facts=facts)
+            return Facts(facts=facts)
 
     return gate_facts
 

@@ -104,7 +104,6 @@ class Preparation:
             agent=config.name,
             model=config.model.name,
             title=title(request.instructions or snapshot.text("instructions.md")),
-            tree=snapshot.checkpoints.tree_of(commit),
             state=state,
             tools=routes_of(config, begun.tools),
             context=context_tokens(snapshot),

@@ -19,7 +19,7 @@ from activities.plain import plain
 from activities.plan import boxes, parse_plan
 from activities.snapshot import Snapshot
 from activities.tools.ownership import is_system
-from protocol.requests import At, ErrorNote, Imported, Recovered, RecoverRequest
+from protocol.requests import At, Done, ErrorNote, Imported, Recovered, RecoverRequest
 from protocol.scope import follow_boxes
 
 
@@ -77,28 +77,27 @@ class Recovery:
             return Imported(
                 commit=commit,
                 at=at,
-                changed=len(changed),
                 notes=notes[:20],
                 scope=snapshot.state.items_changed_since(ledger.scope),
             )
 
     @activity.defn(name="show_folder")
-    def show_folder(self, request: At) -> Imported:
+    def show_folder(self, request: At) -> Done:
         """Bring the folder up to the checkpoint, whole: a person is about to look at it."""
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
             project_folder(self._root, snapshot.checkpoints, request.commit, order(), whole=True)
-            return Imported(commit=request.commit, at=scheduled_at())
+            return Done()
 
     @activity.defn(name="write_error")
-    def write_error(self, request: ErrorNote) -> Imported:
+    def write_error(self, request: ErrorNote) -> Done:
         """Leave what went wrong in `errors/` of the folder; no part of any checkpoint."""
         with typed(), heartbeats_from_thread():
             check_root(self._root, request.root, request.remote)
             folder = self._root.workspace(job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"step_{request.step:05d}.md").write_text(redact(request.text))
-            return Imported(commit=request.commit, at=scheduled_at())
+            return Done()
 
     @property
     def activities(self) -> list[Callable[..., object]]:

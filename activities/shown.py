@@ -16,7 +16,7 @@ from activities.errors import ToolError
 from activities.failures import typed
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
-from activities.opening import open_snapshot, scheduled_at
+from activities.opening import open_snapshot
 from activities.plain import plain
 from activities.tools.equipment import toolbox
 from protocol.requests import ShowCallRequest, ShownCall
@@ -34,7 +34,7 @@ def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShownCall]:
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
             called = snapshot.call(request.call)["function"]
-            shown = ShownCall(commit=request.commit, at=scheduled_at())
+            shown = ShownCall()
             try:
                 arguments = toolbox(snapshot.config)[called["name"]].parse(called["arguments"])
             except ToolError as problem:

@@ -56,14 +56,13 @@ def traces(
             raise Mistake(f"there is no trace {universal}; `starter.py traces` names them")
         if universal:
             return [store.read(lambda c: rows.find(c, universal))]
+        wanted = {"job": job, "type": type, "guard": guard}
         if not query:
-            wanted = {"job": job, "type": type, "guard": guard}
             return list(store.read(lambda c: rows.some(c, **wanted, limit=limit)))
         found = find(root, Reader("", "", everything=True), query, 10 * limit)
-        wanted_of = {"job": job, "type": type, "guard": guard}
-        return [
-            row for row in found if all(v in ("", getattr(row, k)) for k, v in wanted_of.items())
-        ][:limit]
+        return [row for row in found if all(v in ("", getattr(row, k)) for k, v in wanted.items())][
+            :limit
+        ]
 
     found = _with_root(fetch)
     if json:

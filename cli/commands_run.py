@@ -15,7 +15,7 @@ from cli.forgotten import forgotten
 from cli.jobs import JOB, PROJECT, Seen
 from cli.options import Job, Json
 from cli.output import FAILED, OK, Mistake, console, dump, err_console, run, say
-from cli.projects import project_input
+from cli.project_input import project_input
 from cli.starting import check_id, job_input, new_id, read_text
 from cli.starting import start as start_job
 from cli.watch import JsonLines, follow, follow_on
@@ -157,7 +157,7 @@ async def _fork(
         raise Mistake(gone)
     found = await inspecting.places(await connect(), job)
     if found.remote:
-        data["set"] = {"workspace.remote": found.remote, **(data.get("set") or {})}
+        data["set"] = {"workspace.remote": found.remote}
     # Elsewhere than where the checkpoints are, the worker finds out.
     with suppress(inspecting.StoreMissing):
         inspecting.commit_at(found, inspecting.repository(job, found), phase)

@@ -17,8 +17,8 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, Describe
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from cli.failing_tasks import MOST_JOBS, failing
 from cli.output import refused
-from cli.stuck import MOST_JOBS, failing
 from config.loader import agent_names, load_agent
 from config.schema import Problem
 from engine.connection import (
@@ -74,11 +74,11 @@ async def examine() -> AsyncIterator[Check]:
         yield Check("server", False, str(error))
         return
     yield Check("server", True, str(client_options()["target_host"]))
-    for check in (_namespace, _attributes, _worker, _stuck):
+    for check in (_namespace, _attributes, _worker, _workflow_tasks):
         try:
             yield await check(client)
         except RPCError as error:
-            yield Check(check.__name__.strip("_"), False, refused(error))
+            yield Check(check.__name__.strip("_").replace("_", " "), False, refused(error))
 
 
 def _binary() -> Check:
@@ -259,12 +259,12 @@ async def _worker(client: Client) -> Check:
     )
 
 
-async def _stuck(client: Client) -> Check:
+async def _workflow_tasks(client: Client) -> Check:
     """Jobs whose workflow task fails again and again: a programming error or a bad deployment."""
-    name, (stuck, looked_at) = "workflow tasks", await failing(client)
-    if stuck:
+    name, (failed, looked_at) = "workflow tasks", await failing(client)
+    if failed:
         return Check(
-            name, False, f"failing in {'; '.join(stuck)}",
+            name, False, f"failing in {'; '.join(failed)}",
             "correct the code and restart the workers: the jobs go on by themselves",
         )  # fmt: skip
     more = f", the newest {MOST_JOBS}" if looked_at == MOST_JOBS else ""

@@ -13,7 +13,7 @@ from activities.pinning import KINDS
 from activities.tools import REGISTRY, Tool
 from activities.tools.offering import offer
 from cli.checking import settled
-from config.guarding import Guard, HookEvent
+from config.guard_schema import Guard, HookEvent
 from config.schema import AgentConfig
 from protocol.tools import ToolRoute
 

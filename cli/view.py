@@ -14,9 +14,7 @@ from rich.text import Text
 from cli import project_view
 from cli.output import visible
 
-BOXES = {"done": "☑", "current": "▶", "open": "☐"}
-_DONE = {"done", "completed", "complete"}
-_CURRENT = {"current", "in_progress", "active"}
+BOXES = {"completed": "☑", "current": "▶", "open": "☐"}
 _COLOURS = {
     "running": "green",
     "waiting": "yellow",
@@ -29,25 +27,19 @@ Status = dict[str, Any]
 
 
 def todos(status: Status) -> list[tuple[str, str]]:
-    """Box and text of each todo; the first open one is the current one, whoever marks it."""
+    """Box and text of each todo."""
     if status.get("project"):
         return project_view.units(status)
-    found: list[tuple[str, str]] = []
-    pointed = False
-    for todo in status.get("todos") or []:
-        word = str(todo.get("status", ""))
-        done = word in _DONE or todo.get("done") is True
-        current = not done and not pointed
-        pointed = pointed or current
-        box = BOXES["done" if done else "current" if current else "open"]
-        found.append((box, f"{todo.get('id')}. {todo.get('content', '')}"))
-    return found
+    return [
+        (BOXES[todo["status"]], f"{todo['id']}. {todo['content']}")
+        for todo in status.get("todos") or []
+    ]
 
 
 def progress(status: Status) -> tuple[int, int]:
     """Todos done and in all."""
     boxes = [box for box, _ in todos(status)]
-    return boxes.count(BOXES["done"]), len(boxes)
+    return boxes.count(BOXES["completed"]), len(boxes)
 
 
 def phase(status: Status) -> str:
@@ -144,7 +136,7 @@ def screen(
         bar.add_row(ProgressBar(total=total, completed=done, width=40), f"{done}/{total}")
         parts.append(bar)
     for box, text in todos(status):
-        style = {BOXES["current"]: "bold", BOXES["done"]: "dim"}.get(box, "")
+        style = {BOXES["current"]: "bold", BOXES["completed"]: "dim"}.get(box, "")
         parts.append(_row(f"{box} {text}", style))
     if waiting:
         parts.append(Text(visible(waits(waiting)), style="yellow"))

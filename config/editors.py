@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from config.graphing import GraphSchema
-from config.guarding import Guard
+from config.graph_schema import GraphSchema
+from config.guard_schema import Guard
 from config.schema import AgentFile
 from config.wording import WordingFile
 from protocol.project import ProjectStart

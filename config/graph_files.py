@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from config.files import read_yaml
-from config.graphing import GraphSchema
+from config.graph_schema import GraphSchema
 from config.schema import Problem
 from protocol.telling import place, said
 

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from yaml.constructor import SafeConstructor
 
 from config.files import YAML
-from config.guarding import FieldMatch, Guard, Match, compiled
+from config.guard_schema import FieldMatch, Guard, Match, compiled
 from config.schema import Problem
 
 KEYS: dict[str, type[BaseModel]] = {"match": Match, "changes": FieldMatch}

@@ -17,9 +17,9 @@ import yaml
 from pydantic import Field, ValidationError
 
 from config.files import explain, read_yaml
-from config.guarding import Guard, Stage
+from config.guard_schema import Guard, Stage
 from config.schema import Problem
-from config.sections import Section
+from config.section import Section
 
 
 class Replayed(Section):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from config.graphing import GraphSchema
-from config.guarding import Guard, Hook, HookEvent
+from config.graph_schema import GraphSchema
+from config.guard_schema import Guard, Hook, HookEvent
+from config.section import Section
 from config.sections import (
     Context,
     Embeddings,
@@ -18,7 +19,6 @@ from config.sections import (
     PhaseJudge,
     Prompts,
     Review,
-    Section,
     Settings,
     TodoLists,
     Verifier,

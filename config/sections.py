@@ -7,16 +7,11 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from config.section import Section
 from protocol.limits import Budget
 from protocol.state import PhaseKind
-
-
-class Section(BaseModel):
-    """Base of all sections: an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class ModelConfig(Section):

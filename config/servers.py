@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
+
+from config.section import Section
 
 Effect = Literal["reads", "repeatable", "once"]
 """What a repeated call does: nothing at all, nothing more than the first, or something again."""
@@ -14,10 +16,8 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 WORKSPACE = "{workspace}"
 
 
-class Server(BaseModel):
+class Server(Section):
     """An MCP server: a command that speaks on its standard streams, or an address."""
-
-    model_config = ConfigDict(extra="forbid")
 
     command: list[str] = Field(
         default_factory=list,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from config.section import Section
 
 
-class ShellConfig(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class ShellConfig(Section):
     sandbox: Literal["bubblewrap", "none"] = Field(
         "bubblewrap",
         description="What confines commands. none runs them unconfined, with all rights of the "

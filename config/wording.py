@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import re2
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
+
+from config.section import Section
 
 
 def expression(pattern: str, *, at_start: bool = False) -> re2._Regexp:
@@ -34,8 +36,8 @@ def _compiles(pattern: str) -> str:
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Strict(Section):
+    model_config = ConfigDict(frozen=True)
 
 
 class PhraseClass(_Strict):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+
+from config.section import Section
 
 _URL = re.compile(r"(file|ssh|git|https?)://(?P<user>(?!-)[^/@\s]*@)?(?!-)\S+")
 _SCP = re.compile(r"(\w[\w.-]*@)?\w[\w.-]*:[^\s:]\S*")
 """`host:path`, as ssh's own tools have it."""
 
 
-class Workspace(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class Workspace(Section):
     remote: str | None = Field(
         None,
         max_length=1000,

@@ -15,10 +15,13 @@ from temporalio.runtime import Runtime
 from activities.guards.known import without_credentials
 from engine.codec import BadKeys, data_converter
 from engine.otel import switch
+from protocol.state import one_line
 
 DEFAULT_ADDRESS = "localhost:7233"
 DEFAULT_UI = "http://localhost:8233"
 CONNECT_SECONDS = 5.0
+MOST_CHARACTERS = 200
+"""Of an error that the SDK words."""
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
 
 
@@ -69,7 +72,9 @@ def client_options() -> dict[str, Any]:
             os.environ.get("TEMPORAL_PROFILE")
         )
     except (RuntimeError, ValueError, OSError) as error:
-        raise Unreachable(f"Temporal's client configuration: {_one_line(str(error))}") from None
+        raise Unreachable(
+            f"Temporal's client configuration: {one_line(str(error), MOST_CHARACTERS)}"
+        ) from None
     return {"target_host": DEFAULT_ADDRESS, "namespace": "default", **found}
 
 
@@ -120,9 +125,6 @@ def _reason(text: str) -> str:
         "Unauthenticated": "the credentials were refused",
         "PermissionDenied": "the credentials were refused",
     }
-    return next((plain for key, plain in known.items() if key in text), _one_line(text))
-
-
-def _one_line(text: str, limit: int = 200) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return next(
+        (plain for key, plain in known.items() if key in text), one_line(text, MOST_CHARACTERS)
+    )

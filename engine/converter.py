@@ -26,6 +26,7 @@ from temporalio.converter import (
 )
 
 from protocol.payloads import SEALED, UNDECODABLE, Sealed
+from protocol.state import one_line
 
 VARIABLE = "LONGHAUL_CODEC_KEYS"
 """Holds the keys of `engine.codec`."""
@@ -96,8 +97,7 @@ def _deeper(value: Any, levels: int) -> bool:
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return error.errors(include_url=False, include_input=False)[0]["msg"]
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 200 else f"{text[:199]}…"
+    return one_line(str(error), 200) or type(error).__name__
 
 
 class Failures(DefaultFailureConverter):

@@ -49,11 +49,6 @@ class Server:
     """`host:port` for clients."""
     ui: str | None
     """Address of the Web UI."""
-    environment: WorkflowEnvironment
-
-    async def stop(self) -> None:
-        """Stop the server; its database file stays."""
-        await self.environment.shutdown()
 
 
 def find_binary() -> Path:
@@ -73,22 +68,21 @@ def find_binary() -> Path:
     )
 
 
-async def start_server(
+@asynccontextmanager
+async def server(
     *,
     port: int | None = None,
     ui_port: int | None = None,
     ui: bool = True,
     database: Path | None = None,
-    flags: tuple[str, ...] = FLAGS,
-) -> Server:
-    """Start an embedded server, with our search attributes and the namespace `default`.
+) -> AsyncIterator[Server]:
+    """An embedded server, with our search attributes and the namespace `default`.
 
     Args:
         port: Wanted port of the server; another one is chosen when it is taken. None: any.
         ui_port: The same for the Web UI.
         ui: Whether to serve the Web UI.
         database: SQLite file that outlives the server. None: in memory.
-        flags: Further arguments of `temporal server start-dev`.
 
     Raises:
         Unreachable: no binary, bad keys, traces that cannot be exported, or the server did not
@@ -113,37 +107,21 @@ async def start_server(
             dev_server_existing_path=str(binary),
             dev_server_database_filename=str(database) if database else None,
             dev_server_log_level="error",
-            dev_server_extra_args=(*flags, *(_DATABASE_FLAGS if database else ())),
+            dev_server_extra_args=(*FLAGS, *(_DATABASE_FLAGS if database else ())),
             dev_server_startup_timeout=_STARTUP,
         )
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:300]
         raise Unreachable(f"the embedded Temporal server did not start: {reason}") from None
     address = f"127.0.0.1:{port}"
-    return Server(
-        # The environment's own client turns an AssertionError in workflow code into a failed
-        # workflow; nobody else's client does.
-        client=await Client.connect(address, data_converter=converter, plugins=plugins),
-        address=address,
-        ui=f"http://localhost:{ui_port}" if ui else None,
-        environment=environment,
-    )
-
-
-@asynccontextmanager
-async def server(
-    *,
-    port: int | None = None,
-    ui_port: int | None = None,
-    ui: bool = True,
-    database: Path | None = None,
-) -> AsyncIterator[Server]:
-    """`start_server` as a context that stops it."""
-    running = await start_server(port=port, ui_port=ui_port, ui=ui, database=database)
-    try:
-        yield running
-    finally:
-        await running.stop()
+    async with environment:
+        yield Server(
+            # The environment's own client turns an AssertionError in workflow code into a failed
+            # workflow; nobody else's client does.
+            client=await Client.connect(address, data_converter=converter, plugins=plugins),
+            address=address,
+            ui=f"http://localhost:{ui_port}" if ui else None,
+        )
 
 
 def _free_port(wanted: int | None, *, avoid: int | None = None) -> int:

@@ -46,7 +46,6 @@ def build_worker(
     workflows: Sequence[type] | None = None,
     activities: Sequence[Callable[..., Any]] | None = None,
     max_cached_workflows: int = 1000,
-    slots: int = SLOTS,
     grace: timedelta = GRACE,
     deployment: WorkerDeploymentConfig | None = None,
 ) -> Worker:
@@ -60,7 +59,6 @@ def build_worker(
         activities: None takes all of ours.
         max_cached_workflows: Should exceed the jobs in flight on this worker: an evicted job is
             replayed at its next step, which costs 7 to 9 times as much.
-        slots: How many regular activities run at a time.
         grace: How long running steps may take to end once a shutdown began.
         deployment: Which version of the code this is, for worker versioning; None: none.
     """
@@ -73,10 +71,10 @@ def build_worker(
         task_queue=task_queue or default_task_queue(),
         workflows=job_workflows() if workflows is None else workflows,
         activities=activities,
-        activity_executor=ThreadPoolExecutor(slots + LOCAL_SLOTS, thread_name_prefix="step"),
+        activity_executor=ThreadPoolExecutor(SLOTS + LOCAL_SLOTS, thread_name_prefix="step"),
         tuner=WorkerTuner.create_composite(
             workflow_supplier=FixedSizeSlotSupplier(TASKS),
-            activity_supplier=WhileInTime(slots),
+            activity_supplier=WhileInTime(SLOTS),
             local_activity_supplier=FixedSizeSlotSupplier(LOCAL_SLOTS),
             nexus_supplier=FixedSizeSlotSupplier(1),
         ),

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from protocol.requests import At, Guarded, Moved, Usage
+from protocol.requests import At, Guarded, Moved, Reply, Usage
 from protocol.state import Data, DoneWhen, JobState, Purpose
 
 Outcome = Literal["completed", "cancelled", "failed"]
@@ -72,13 +72,13 @@ class EndingRequest(At):
     """Whether the job goes on because such a hook blocked its end before."""
 
 
-class Ending(Moved, Guarded):
+class Ending(Guarded):
     refusal: str = ""
     stopped: bool = False
     """Whether it was a hook of the job's end that refused."""
 
 
-class Facts(Moved):
+class Facts(Reply):
     facts: GateFacts
 
 

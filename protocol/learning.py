@@ -7,13 +7,6 @@ from pydantic import Field
 from protocol.state import Data
 
 
-class LearnRequest(Data):
-    """Whose jobs are learned from."""
-
-    root: str = ""
-    """Id of the workspaces root; empty: that of whichever worker takes it."""
-
-
 class Learnt(Data):
     """What a pass did."""
 

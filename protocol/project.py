@@ -6,12 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from protocol.handoffs import (
-    Check,
-    Handoff,
-    Line,
-    UnitId,
-)
+from protocol.handoffs import Check, Handoff, Line, OnFailure, UnitId
 from protocol.limits import Budget
 from protocol.record import Letter, Waiting, WaitReason
 from protocol.requests import Usage
@@ -20,6 +15,7 @@ from protocol.traces import Trace
 
 FormName = Literal["features", "groups", "pipeline"]
 UnitStatus = Literal["pending", "in_progress", "completed", "blocked"]
+ProjectOutcome = Literal["completed", "failed", "cancelled"]
 Ending = Literal["completed", "failed", "cancelled", "late"]
 """How a child job ended; `late` is one whose deadline passed."""
 PROOF: dict[Check, list[str]] = {
@@ -43,7 +39,8 @@ ROLES: dict[FormName, tuple[str, ...]] = {
 """The roles that jobs have in each form; stages of a pipeline name their agents."""
 BRIEF = "project.md"
 """The project's instructions, in its repository."""
-MOST_JOBS = 300
+MOST_TOLD = 300
+"""Jobs of a project that people are told of, the newest."""
 
 
 class StageStart(Data):
@@ -58,7 +55,7 @@ class StageStart(Data):
     delivers: list[DoneWhen] = Field(default_factory=list, max_length=20)
     success: list[Line] = Field(default_factory=list, max_length=20)
     deadline: int | None = Field(None, ge=1)
-    on_failure: Literal["retry", "block"] = "retry"
+    on_failure: OnFailure = "retry"
     set: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -208,7 +205,7 @@ class Told(Data):
 class ProjectResult(Data):
     """The result of a project."""
 
-    status: Literal["completed", "failed", "cancelled"]
+    status: ProjectOutcome
     summary: str
     units: list[dict[str, Any]] = Field(default_factory=list)
     unresolved: list[str] = Field(default_factory=list)
@@ -273,11 +270,6 @@ class ProjectRecord(Data):
 
     def unit(self, unit_id: str) -> Unit | None:
         return next((unit for unit in self.units if unit.id == unit_id), None)
-
-    def job_of(self, unit: str, role: str) -> str:
-        """Id of the next job on a unit: speaks for itself, and is no other job's."""
-        number = self.count.get(f"{unit}-{role}", 0) + 1
-        return f"{self.id}.{unit}-{role}-{number}"
 
     def count_time(self, now: float) -> None:
         """Count the time since it was last counted, unless the project stands still."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
@@ -88,6 +88,5 @@ class StateRequest(InProject):
 
 class ProjectClosing(InProject):
     head: str
-    status: Literal["completed", "failed", "cancelled"]
     result: ProjectResult
     request_cancel: bool = False

@@ -131,7 +131,6 @@ class JobRecord(Data):
     """Why the remote lacks checkpoints; empty when it has all but those of the step in flight."""
     commit: str
     at: int
-    tree: str = ""
     state: JobState
     step: int = 0
     """Model calls begun; put back when checkpoints are lost, but not by a rewind."""
@@ -219,7 +218,7 @@ class JobRecord(Data):
     def begin(cls, made: Prepared, now: float) -> JobRecord:
         """The record of a job that was just prepared."""
         return cls(
-            **{name: getattr(made, name) for name in Prepared.model_fields if name != "tree"},
+            **{name: getattr(made, name) for name in Prepared.model_fields},
             step=made.state.step,
             last_phase=made.state.phase.number,
             phases={made.state.phase.number: made.commit},

@@ -1,14 +1,14 @@
 """Requests and results of the activities.
 
-Every request names the checkpoint it starts from and every result the one it made. Field
-names are short because each is written into Temporal's history once a step.
+A request names the checkpoint it starts from, and its result the one that was made, if any.
+Field names are short because each is written into Temporal's history once a step.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from protocol.state import Data, JobState, ScopeItem
 
@@ -56,7 +56,20 @@ class At(Data):
     step: int
 
 
-class Moved(Data):
+class Reply(Data):
+    """What an activity answers.
+
+    Keys that it does not have are passed over: histories hold what earlier versions answered.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Done(Reply):
+    """Nothing but that it is done."""
+
+
+class Moved(Reply):
     """The checkpoint an activity made."""
 
     commit: str
@@ -139,7 +152,7 @@ class ToolRequest(At):
     """Guards that a person let one refusal of be passed over."""
 
 
-class Guarded(Data):
+class Guarded(Reply):
     """What guards and hooks made of a call; what the workflow has to know of it."""
 
     guard: str = ""
@@ -176,7 +189,7 @@ class ShowCallRequest(At):
     call: int
 
 
-class ShownCall(Moved):
+class ShownCall(Reply):
     """What a call of the newest reply asks for, for people."""
 
     arguments: dict[str, str] = Field(default_factory=dict)
@@ -205,7 +218,6 @@ class ErrorNote(At):
 class Imported(Moved):
     """What a person's edits of a paused job became."""
 
-    changed: int = 0
     notes: list[str] = Field(default_factory=list)
     scope: list[ScopeItem] = Field(default_factory=list)
     """Scope items that the edits completed."""

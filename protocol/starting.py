@@ -83,7 +83,6 @@ class Prepared(Moved):
     agent: str
     model: str
     title: str
-    tree: str
     state: JobState
     tools: list[ToolRoute]
     limits: JobLimits

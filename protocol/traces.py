@@ -15,7 +15,7 @@ MOST_CHARACTERS = 400
 MOST_AT_A_TIME = 25
 """Traces that are handed over together."""
 MOST_KEPT = 100
-"""Traces that a job keeps while the store is away; with more it waits."""
+"""Traces that a job or a project keeps while the store is away; with more it waits."""
 
 
 class Trace(Data):

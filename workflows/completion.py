@@ -8,7 +8,7 @@ from protocol.requests import Call
 from protocol.starting import ReviewLimits
 from protocol.tools import ToolRoute
 from workflows import budget, gates, parking
-from workflows.calls import Calls
+from workflows.tool_calls import ToolCalls
 
 SENT_BACK = "The review sent the job back: {findings}\nMend this, then call job_complete again."
 UNDECIDED = (
@@ -17,7 +17,7 @@ UNDECIDED = (
 )
 
 
-class Completion(Calls):
+class Completion(ToolCalls):
     """Lets a job end that may."""
 
     async def _complete(self, call: Call, route: ToolRoute) -> None:
@@ -71,6 +71,13 @@ class Completion(Calls):
         elif number >= limits.calls:
             job.review.verdict = "sent back"
             job.review.findings = UNDECIDED.format(calls=number)
+
+    async def _may_close(self) -> bool:
+        """Whether the store has all that was noted; if not, the job waits for it."""
+        kept = await self.keep_traces()
+        if not kept:
+            self.job.waiting = parking.STORE
+        return kept
 
     async def _close(self) -> None:
         job = self.job

@@ -23,10 +23,10 @@ from protocol.endings import (
 from protocol.record import JobRecord
 from protocol.reflection import Reflected, ReflectRequest
 from protocol.tools import ToolRoute
-from workflows.calling import TEN_MINUTES, Calling, at, story
+from workflows.activity_calls import TEN_MINUTES, ActivityCalls, at, story
 
 
-class EndingSteps(Calling):
+class EndingSteps(ActivityCalls):
     """What is asked, judged and written when something is to end."""
 
     async def facts(self, job: JobRecord) -> Facts:

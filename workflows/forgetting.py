@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from protocol.forgetting import Forget, Forgotten
 from protocol.payloads import Refused, read
 from protocol.requests import LOST_WORKERS
-from workflows.calling import HEARTBEAT
+from workflows.activity_calls import HEARTBEAT
 
 ATTEMPTS = 4 + LOST_WORKERS
 

@@ -6,6 +6,8 @@ The loop below does one thing at a time: attend to what people sent, then either
 for a reply or carry out the next call of the reply at hand. Whatever the model does, the plan's
 rhythm is kept here: what ends a phase passes its gate first, and what a step made counts only
 once its checkpoint is known.
+
+Signals (inbox) ← Standing (ends, runs) ← JobStanding (letters, trouble, display) ← Job (the loop)
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from typing import Any
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 
-from protocol.learning import LearnRequest, Learnt
-from workflows.calling import HEARTBEAT
+from protocol.learning import Learnt
+from workflows.activity_calls import HEARTBEAT
 
 ATTEMPTS = 8
 """The schedule comes again; until then a store may be back."""
@@ -24,7 +24,6 @@ class Learning:
         """One pass; its result is a line for each thing that was done."""
         learnt: Learnt = await workflow.execute_activity(
             "learn",
-            LearnRequest(),
             result_type=Learnt,
             start_to_close_timeout=timedelta(minutes=30),
             heartbeat_timeout=HEARTBEAT,

@@ -82,7 +82,7 @@ def assign(
         **details,
     )
     fork = Fork(job=again.job, phase=again.phases) if again and again.job else None
-    return Assign(unit, role, project.job_of(unit, role), handoff, fork, **of_move)
+    return Assign(unit, role, f"{project.id}.{handoff.id}", handoff, fork, **of_move)
 
 
 def begin(project: ProjectRecord, move: Assign) -> None:

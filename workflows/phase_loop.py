@@ -1,4 +1,7 @@
-"""The phase loop: replies, their tool calls, and the gates that stand where a phase would end."""
+"""The phase loop: replies, their tool calls, and the gates that stand where a phase would end.
+
+ToolCalls (a call) ← Completion (job_complete, review) ← Judging (the judge) ← PhaseLoop (a step)
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from protocol.requests import Call
 from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
 from workflows import budget, course, gates, guards, parking, questions, replies, stuck, traces
-from workflows.calling import at
+from workflows.activity_calls import at
 from workflows.judging import Judging
 from workflows.parking import StepFailed
 

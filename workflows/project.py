@@ -18,19 +18,17 @@ from temporalio.exceptions import ApplicationError
 
 from protocol.payloads import Refused, check_unsealed, read
 from protocol.project import (
-    MOST_JOBS,
+    MOST_TOLD,
     ChildReport,
     Ended,
+    ProjectOutcome,
     ProjectRecord,
-    ProjectResult,
     ProjectStart,
     Running,
     Told,
-    Unit,
 )
 from protocol.project_requests import ProjectPrepareRequest, Work
 from protocol.record import Waiting
-from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS
 from workflows.moves import Assign, End, Park, Wait, begin, problems, shortened
@@ -131,6 +129,11 @@ class Project(ProjectStanding):
         project = self._project
         if self._too_long:
             return not project.running
+        if traces.is_full(project):
+            # The store is away. Nothing new is begun, and once no job is at work the project waits.
+            if not project.running:
+                await self._stored()
+            return not project.running
         moves = self._form.next_moves(project)
         if begins := [move for move in moves if isinstance(move, Assign)]:
             part = shares.share(project, len(begins))
@@ -148,11 +151,8 @@ class Project(ProjectStanding):
                 message=only.message,
                 remedy="Look at its jobs; resume lets it try again, or cancel the project.",
             )
-        elif isinstance(only, End):
-            if await self._keep_traces():
-                await self._close(only.status)
-            else:
-                project.waiting = parking.STORE
+        elif isinstance(only, End) and await self._stored():
+            await self._close(only.status)
         return not isinstance(only, Wait)
 
     async def _start(self, move: Assign, part: dict[str, float]) -> None:
@@ -203,7 +203,6 @@ class Project(ProjectStanding):
         )
         # Only now: what was told while something else was under way is news as well.
         self._news = False
-        self._steps.may_continue_as_new = True
         await self._share_out()
 
     async def _settle(self, ended: Ended) -> None:
@@ -257,20 +256,8 @@ class Project(ProjectStanding):
             self._inbox.notice(f"{run.job} {told.status}: {'; '.join(why)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
-        project.told = [*project.told, told][-MOST_JOBS:]
+        project.told = [*project.told, told][-MOST_TOLD:]
         traces.of_handoff(project, run, ended, why, workflow.info().run_id)
-
-    async def _keep_traces(self) -> bool:
-        """Hand over what was noted; whether the store took it. If not it goes with the next."""
-        project = self._project
-        while handed := project.traces[:MOST_AT_A_TIME]:
-            try:
-                await self._steps.store_handoffs(project, handed)
-            except StepFailed as failed:
-                self._inbox.notice(f"traces are kept for later: {failed.message}")
-                return False
-            project.traces = project.traces[len(handed) :]
-        return True
 
     def _story(self, project: ProjectRecord, run: Running, ended: Ended) -> str:
         unit = project.unit(run.unit)
@@ -278,33 +265,14 @@ class Project(ProjectStanding):
 
     # Ends
 
-    async def _close(self, status: Any, reason: str = "", *, cancel: bool = False) -> None:
+    async def _close(
+        self, status: ProjectOutcome, reason: str = "", *, cancel: bool = False
+    ) -> None:
         project = self._project
-        result = self._result(status, reason)
+        result = project_status.result(project, status, reason)
         made = await to_its_end(self._steps.finish(project, result, cancel=cancel))
         result.commit = project.head = made.commit
         project.result = result
-
-    def _result(self, status: Any, reason: str) -> ProjectResult:
-        project = self._project
-        told = project_status.line(project)
-        unresolved = [
-            f"{unit.id} ({unit.status}): {' '.join(unit.reasons) or _state(unit)}"[:500]
-            for unit in project.units
-            if unit.status != "completed"
-        ]
-        if status == "failed" and not project.units:
-            unresolved += project.findings
-        by = "1 job" if project.jobs == 1 else f"{project.jobs} jobs"
-        return ProjectResult(
-            status=status,
-            summary=f"{reason + ': ' if reason else ''}{told}, by {by}.",
-            units=[project_status.unit_told(unit) for unit in project.units],
-            unresolved=unresolved,
-            dropped=[f"{i.id}: {i.reason}" for i in project.scope if i.status == "dropped"],
-            usage=project_status.used(project),
-            jobs=project.jobs,
-        )
 
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Cancel the children, write the result down; only the server can then close it so."""
@@ -325,7 +293,3 @@ class Project(ProjectStanding):
 
     async def _let_see(self) -> None:
         self._show(self._project)
-
-
-def _state(unit: Unit) -> str:
-    return "not finished" if unit.status == "in_progress" else "not begun"

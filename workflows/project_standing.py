@@ -11,7 +11,9 @@ from temporalio import workflow
 from protocol.payloads import read_project_signal
 from protocol.project import ProjectRecord
 from protocol.record import Letter
+from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, project_status, shares
+from workflows.parking import StepFailed
 from workflows.project_steps import ProjectSteps
 from workflows.standing import CancelAsked, Standing, is_cancelled
 
@@ -48,7 +50,6 @@ class ProjectStanding(Standing):
                 lambda: bool(self._inbox.letters or self._inbox.refused) or self._news
             )
             self._news = False
-            self._steps.may_continue_as_new = True
             project.clock = workflow.now().timestamp()
 
     async def _obey(self, letter: Letter) -> None:
@@ -125,6 +126,25 @@ class ProjectStanding(Standing):
                 if run.seen is seen:
                     # Else the job has told meanwhile how it stands, which is newer.
                     run.seen = seen.model_copy(update={"waiting": None, "status": "running"})
+
+    async def _keep_traces(self) -> bool:
+        """Hand over what was noted; whether the store took it. If not it goes with the next."""
+        project = self._project
+        while handed := project.traces[:MOST_AT_A_TIME]:
+            try:
+                await self._steps.store_handoffs(project, handed)
+            except StepFailed as failed:
+                self._inbox.notice(f"traces are kept for later: {failed.message}")
+                return False
+            project.traces = project.traces[len(handed) :]
+        return True
+
+    async def _stored(self) -> bool:
+        """Whether the store has all that was noted; if not, the project waits for it."""
+        stored = await self._keep_traces()
+        if not stored:
+            self._project.waiting = parking.STORE
+        return stored
 
     @property
     def _too_long(self) -> bool:

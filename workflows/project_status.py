@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from protocol import scope
-from protocol.project import Feature, Group, ProjectRecord, Running, Unit
+from protocol.project import (
+    Feature,
+    Group,
+    ProjectOutcome,
+    ProjectRecord,
+    ProjectResult,
+    Running,
+    Unit,
+)
 from protocol.record import Waiting
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
-from workflows import shares
+from workflows import markdown, shares
 
 MARKS = {"completed": "☑", "in_progress": "▶", "pending": "☐", "blocked": "☒"}
 PLURAL = {"features": "features", "groups": "groups", "pipeline": "stages"}
@@ -108,6 +116,27 @@ def line(project: ProjectRecord) -> str:
     return told
 
 
+def result(project: ProjectRecord, status: ProjectOutcome, reason: str) -> ProjectResult:
+    """How a project ends that ends now."""
+    unresolved = [
+        f"{unit.id} ({unit.status}): {' '.join(unit.reasons) or _unfinished(unit)}"[:500]
+        for unit in project.units
+        if unit.status != "completed"
+    ]
+    if status == "failed" and not project.units:
+        unresolved += project.findings
+    by = "1 job" if project.jobs == 1 else f"{project.jobs} jobs"
+    return ProjectResult(
+        status=status,
+        summary=f"{reason + ': ' if reason else ''}{line(project)}, by {by}.",
+        units=[unit_told(unit) for unit in project.units],
+        unresolved=unresolved,
+        dropped=[f"{i.id}: {i.reason}" for i in project.scope if i.status == "dropped"],
+        usage=used(project),
+        jobs=project.jobs,
+    )
+
+
 def details(project: ProjectRecord, notices: list[str]) -> str:
     """Temporal Web's current details, in Markdown."""
     lines = [
@@ -118,40 +147,29 @@ def details(project: ProjectRecord, notices: list[str]) -> str:
         "",
     ]
     if stands := waiting(project):
-        lines += [f"**Waiting: {stands.reason}.** {stands.message}", ""]
-        lines += [f"What to do: {stands.remedy}", ""]
+        lines += [*markdown.waits(stands), ""]
     lines += [f"### {line(project)}", ""]
     if project.units:
         heading = NAMES[project.start.form]
         lines += [f"| | {heading} | | attempts | |", "|---|---|---|---|---|"]
     for unit in project.units:
-        why = _cell(" ".join(unit.reasons))[:200]
-        title = _cell(unit.title)
+        why = markdown.cell(" ".join(unit.reasons))[:200]
+        title = markdown.cell(unit.title)
         shown = f"**{title}**" if unit.status == "in_progress" else title
         lines.append(
             f"| {MARKS[unit.status]}\N{NO-BREAK SPACE} | {unit.id} | {shown} | {unit.attempts} "
             f"| {why} |"
         )
-    if project.running:
-        lines += ["", "### Jobs at work", ""]
-        for run in project.running.values():
-            state = f"waiting: {run.seen.waiting}" if run.seen.waiting else run.seen.phase
-            lines.append(f"- `{run.job}` ({run.handoff.to_agent}) {_cell(state)}")
+    lines += markdown.listed("Jobs at work", [_at_work(run) for run in project.running.values()])
     usage = used(project)
-    cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
-    tokens = usage.prompt_tokens + usage.completion_tokens
-    lines += [
-        "",
-        f"Jobs {project.jobs} · model calls {usage.model_calls} · tool calls {usage.tool_calls} · "
-        f"tokens {tokens:,}{cost}",
-    ]
+    told = f"Jobs {project.jobs} · model calls {usage.model_calls} · {markdown.spent(usage)}"
+    lines += ["", told]
     if project.scope:
         lines += ["", f"Scope: {scope.line(project.scope)}"]
     if project.result:
         lines += ["", "### Result", "", project.result.summary[:2000]]
         lines += ["", *(f"- unresolved: {text[:300]}" for text in project.result.unresolved[:50])]
-    if notices:
-        lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]
+    lines += markdown.listed("Notices", notices)
     return "\n".join(lines)
 
 
@@ -173,6 +191,15 @@ def attributes(project: ProjectRecord) -> dict[str, str]:
     return {name: value for name, value in values.items() if name in project.search_attributes}
 
 
+def _unfinished(unit: Unit) -> str:
+    return "not finished" if unit.status == "in_progress" else "not begun"
+
+
+def _at_work(run: Running) -> str:
+    state = f"waiting: {run.seen.waiting}" if run.seen.waiting else run.seen.phase
+    return f"`{run.job}` ({run.handoff.to_agent}) {markdown.cell(state)}"
+
+
 def _running(run: Running) -> dict[str, Any]:
     return {
         "job": run.job,
@@ -183,7 +210,3 @@ def _running(run: Running) -> dict[str, Any]:
         "waiting": run.seen.waiting,
         "phase": run.seen.phase,
     }
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")

@@ -43,7 +43,7 @@ from protocol.project_requests import (
 from protocol.requests import Moved
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import project_status
-from workflows.calling import Calling
+from workflows.activity_calls import ActivityCalls
 from workflows.moves import Assign
 
 SUMMARY_CHARACTERS = 95
@@ -51,7 +51,7 @@ SUMMARY_CHARACTERS = 95
 Child = ChildWorkflowHandle[Any, dict[str, Any]]
 
 
-class ProjectSteps(Calling):
+class ProjectSteps(ActivityCalls):
     """The activities and the children of one project."""
 
     async def begin(self, request: ProjectPrepareRequest) -> ProjectPrepared:
@@ -117,7 +117,6 @@ class ProjectSteps(Calling):
             root=project.root,
             form=project.start.form,
             head=project.head,
-            status=result.status,
             result=result,
             request_cancel=cancel,
         )
@@ -167,8 +166,6 @@ class ProjectSteps(Calling):
             if isinstance(error, CancelledError):
                 raise
             return str(error)
-        finally:
-            self.may_continue_as_new = True
         return None
 
 

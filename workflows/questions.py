@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from protocol.record import Approval, JobRecord, Letter, Question, Waiting
 from protocol.requests import ShownCall
+from protocol.state import one_line
 from workflows import traces
 from workflows.parking import quoted
 
@@ -70,8 +71,8 @@ def waiting_for_answer(question: Question, job_id: str) -> Waiting:
     until = datetime.fromtimestamp(question.until, UTC)
     return Waiting(
         reason="clarification",
-        message=f"The agent asks: {_short(question.question)} Without an answer it goes on with "
-        f"its default at {until:%Y-%m-%d %H:%M} UTC.",
+        message=f"The agent asks: {one_line(question.question, SHOWN)} Without an answer it goes "
+        f"on with its default at {until:%Y-%m-%d %H:%M} UTC.",
         remedy=f'`starter.py answer {quoted(job_id)} "your answer"`, or the signal answer '
         f'with {{"id": "{question.id}", "text": "your answer"}}.',
         about={"id": question.id, "question": question.question, "default": question.default},
@@ -107,7 +108,7 @@ def waiting_for_approval(asked: Approval, job_id: str) -> Waiting:
     job = quoted(job_id)
     return Waiting(
         reason="approval",
-        message=f"The agent wants to call {asked.tool}. {_short(asked.question)}",
+        message=f"The agent wants to call {asked.tool}. {one_line(asked.question, SHOWN)}",
         remedy=f"`starter.py approve {job} --id {asked.id}` or `starter.py deny {job} --id "
         f'{asked.id} --reason "why"`, or the signals approve and deny with {{"id": "{asked.id}", '
         '"reason": "why"}.',
@@ -189,8 +190,3 @@ def _does_not_fit(letter: Letter, wanted: str | None) -> str | None:
             f"signal {letter.signal}: no {kind} {given[:40]!r} is open; the open one is {wanted!r}"
         )
     return None
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= SHOWN else f"{line[: SHOWN - 1]}…"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from protocol.record import JobRecord
 from protocol.requests import ModelReply, Verdict
-from protocol.state import Todo
+from protocol.state import Todo, one_line
 
 DEMAND_AFTER = 2
 """Replies without a call in a row after which the next must call a tool."""
@@ -31,15 +31,10 @@ def correction(reply: ModelReply, todo: Todo | None) -> str | None:
     if todo is None:
         return "Your last reply called no tool. Do the next step of your list with a tool."
     text = CUT_SHORT if reply.finish == "length" else SAID[reply.verdict or "reports"]
-    do = f"do todo {todo.id} ({_short(todo.content)}) with a tool"
+    do = f"do todo {todo.id} ({one_line(todo.content.rstrip(' .'), LONGEST)}) with a tool"
     return text.format(id=todo.id, do=do)
 
 
 def must_call(job: JobRecord) -> bool:
     """Whether the next request requires a tool call."""
     return job.may_demand and job.wordy >= DEMAND_AFTER
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split()).rstrip(".")
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,10 +11,11 @@ from protocol.project import ChildReport
 from protocol.record import JobRecord, Timer, Waiting
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
-from workflows import budget, questions
+from workflows import budget, markdown, questions
 
 MOST_ITEMS = 200
 MOST_STATE = 400
+MARKS = {"completed": "☑", "current": "▶", "open": "☐"}
 
 
 def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
@@ -85,69 +87,66 @@ def preparing_memo(agent: str, word: str, state: str) -> dict[str, str]:
 
 def preparing_details(waiting: Waiting, notices: list[str]) -> str:
     """Temporal Web's current details of a start that waits."""
-    lines = [f"**Waiting: {waiting.reason}.** {waiting.message}", ""]
-    lines += [f"What to do: {waiting.remedy}"]
-    if notices:
-        lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]
-    return "\n".join(lines)
+    return "\n".join([*markdown.waits(waiting), *markdown.listed("Notices", notices)])
 
 
 def details(job: JobRecord, notices: list[str]) -> str:
     """Temporal Web's current details, in Markdown. Boxes are characters: `- [x]` stays literal."""
-    phase = job.state.phase
-    place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
     lines = [f"## {job.title}", "", f"**{job.status}** · agent {job.agent} · model {job.model}", ""]
     if job.waiting:
-        lines += [f"**Waiting: {job.waiting.reason}.** {job.waiting.message}", ""]
-        lines += [f"What to do: {job.waiting.remedy}", ""]
+        lines += [*markdown.waits(job.waiting), ""]
         lines += [*_verbatim(job.waiting.about), ""] if job.waiting.about else []
     if job.timer:
         lines += [f"The agent waits until {_time(job.timer)}.", ""]
+    lines += _todos(job)
+    lines += [
+        "",
+        f"Steps {job.step} · {markdown.spent(job.usage)} · rewinds {job.rewinds} · "
+        f"refusals {job.refusals} · nudges {job.nudges}",
+    ]
+    for remark in _remarks(job):
+        lines += ["", remark]
+    if result := job.result:
+        lines += ["", "### Result", "", result.summary[:2000], ""]
+        lines += [f"- `{path}`" for path in result.deliverables[:50]]
+        lines += markdown.listed("Unresolved", [text[:300] for text in result.unresolved[:50]])
+        lines += markdown.listed("Dropped", [text[:300] for text in result.dropped[:50]])
+    lines += markdown.listed("Notices", notices)
+    return "\n".join(lines)
+
+
+def _todos(job: JobRecord) -> list[str]:
+    """The running phase and its list."""
+    phase = job.state.phase
+    place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
     done = len(phase.todos) - phase.open_count
-    lines += [f"### Phase {phase.number} ({phase.kind}): {phase.name}", ""]
+    lines = [f"### Phase {phase.number} ({phase.kind}): {phase.name}", ""]
     lines += [f"Progress {done} of {len(phase.todos)}{place}", ""]
-    marks = {"completed": "☑", "current": "▶", "open": "☐"}
     # A table, since the UI gives list items bullets of its own and no hanging indent; cells have
     # no padding there, hence the non-breaking spaces.
     lines += ["| | | |", "|---|---|---|"]
     for todo in phase.todos:
-        word = _todo_status(job, todo)
-        text = " ".join(todo.content.split()).replace("|", "\\|")
+        word, text = _todo_status(job, todo), markdown.cell(todo.content)
         shown = f"**{text}**" if word == "current" else text
         lines.append(
-            f"| {marks[word]}\N{NO-BREAK SPACE} | {todo.id}.\N{NO-BREAK SPACE} | {shown} |"
+            f"| {MARKS[word]}\N{NO-BREAK SPACE} | {todo.id}.\N{NO-BREAK SPACE} | {shown} |"
         )
-    usage = job.usage
-    cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
-    lines += [
-        "",
-        f"Steps {job.step} · tool calls {usage.tool_calls} · tokens "
-        f"{usage.prompt_tokens + usage.completion_tokens:,}{cost} · rewinds {job.rewinds} · "
-        f"refusals {job.refusals} · nudges {job.nudges}",
-    ]
+    return lines
+
+
+def _remarks(job: JobRecord) -> Iterator[str]:
+    """What else there is to say of how it stands, a line each."""
     if items := job.state.scope:
-        lines += ["", f"Scope: {scope.line(items)}"]
+        yield f"Scope: {scope.line(items)}"
     if job.behind:
-        lines += ["", f"The remote {job.remote} lacks checkpoints: {job.behind}"]
+        yield f"The remote {job.remote} lacks checkpoints: {job.behind}"
     if job.review:
-        lines += ["", f"The completion is under review, call {job.review.calls + 1}."]
+        yield f"The completion is under review, call {job.review.calls + 1}."
     if job.refused:
         counts = ", ".join(f"{guard} {count}" for guard, count in job.refused.items())
-        lines += ["", f"Refused by guards: {counts}"]
+        yield f"Refused by guards: {counts}"
     if job.bypasses:
-        lines += ["", f"Bypassed once: {', '.join(job.bypasses)}"]
-    if job.result:
-        lines += ["", "### Result", "", job.result.summary[:2000], ""]
-        lines += [f"- `{path}`" for path in job.result.deliverables[:50]]
-        for heading, listed in (
-            ("Unresolved", job.result.unresolved),
-            ("Dropped", job.result.dropped),
-        ):
-            if listed:
-                lines += ["", f"### {heading}", "", *(f"- {text[:300]}" for text in listed[:50])]
-    if notices:
-        lines += ["", "### Notices", "", *(f"- {notice}" for notice in notices)]
-    return "\n".join(lines)
+        yield f"Bypassed once: {', '.join(job.bypasses)}"
 
 
 def report(job: JobRecord, job_id: str) -> ChildReport:

@@ -13,6 +13,7 @@ from protocol.requests import (
     Call,
     Compacted,
     CompactRequest,
+    Done,
     ErrorNote,
     Imported,
     ModelReply,
@@ -28,7 +29,7 @@ from protocol.starting import Cancelling, Prepared, PrepareRequest
 from protocol.tools import ToolRoute
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import replies
-from workflows.calling import TEN_MINUTES, at, root, story
+from workflows.activity_calls import TEN_MINUTES, at, root, story
 from workflows.ending_steps import EndingSteps
 from workflows.parking import StepFailed
 
@@ -177,9 +178,9 @@ class Steps(EndingSteps):
             attempts=2,
         )
 
-    async def show_folder(self, job: JobRecord) -> Imported:
-        return await self.regular(
-            "show_folder", At(**at(job)), Imported, "show the folder", seconds=60, attempts=2
+    async def show_folder(self, job: JobRecord) -> None:
+        await self.regular(
+            "show_folder", At(**at(job)), Done, "show the folder", seconds=60, attempts=2
         )
 
     async def take_folder(self, job: JobRecord) -> Imported:
@@ -199,7 +200,7 @@ class Steps(EndingSteps):
             await self.regular(
                 "write_error",
                 request,
-                Imported,
+                Done,
                 story(job, "note the error"),
                 seconds=20,
                 attempts=1,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from protocol.project import Ended, ProjectRecord, Running
 from protocol.record import JobRecord
+from protocol.state import one_line
 from protocol.traces import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
 
 FLUSHED_AT = 20
@@ -51,14 +52,14 @@ def note(
         source=source,
         guard=by,
         tool=tool,
-        path=_short(path or ""),
+        path=one_line(path or "", MOST_CHARACTERS),
         stage="experiment" if trial else "",
-        what_happened=_short(what_happened),
-        what_was_correct=_short(what_was_correct),
-        why=_short(why),
+        what_happened=one_line(what_happened, MOST_CHARACTERS),
+        what_was_correct=one_line(what_was_correct, MOST_CHARACTERS),
+        why=one_line(why, MOST_CHARACTERS),
         step=job.step,
         phase=job.state.phase.number,
-        todo=_short(current.content) if current else "",
+        todo=one_line(current.content, MOST_CHARACTERS) if current else "",
         commit=job.commit,
         at=int(job.clock),
     )
@@ -82,13 +83,14 @@ def of_handoff(
         type="outcome",
         source="gate",
         guard="handoff",
-        what_happened=_short(
-            f"handoff {handoff.id} from {handoff.from_agent} to {handoff.to_agent} {verdict}"
+        what_happened=one_line(
+            f"handoff {handoff.id} from {handoff.from_agent} to {handoff.to_agent} {verdict}",
+            MOST_CHARACTERS,
         ),
-        why=_short(" ".join(why)),
+        why=one_line(" ".join(why), MOST_CHARACTERS),
         step=project.jobs,
         phase=0,
-        todo=_short(handoff.task),
+        todo=one_line(handoff.task, MOST_CHARACTERS),
         commit=ended.checkpoint,
         at=int(project.clock),
     )
@@ -108,11 +110,6 @@ def due(job: JobRecord) -> bool:
     return len(fresh) >= FLUSHED_AT or rests or turned
 
 
-def is_full(job: JobRecord) -> bool:
-    """Whether there are as many as a job may carry along."""
-    return len(job.traces) >= MOST_KEPT
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…"
+def is_full(record: JobRecord | ProjectRecord) -> bool:
+    """Whether there are as many as a job or a project may carry along."""
+    return len(record.traces) >= MOST_KEPT

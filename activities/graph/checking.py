@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from activities.graph.model import Graph, Query, Rows, Table
 from activities.graph.statements import TYPES
-from config.graphing import GraphSchema, Property
+from config.graph_schema import GraphSchema, Property
 
 SHOWN = 5
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from activities.graph import statements
 from activities.graph.model import GraphAway, GraphRefused, Limits, Query, Rows, Table
-from config.graphing import GraphSchema
+from config.graph_schema import GraphSchema
 
 _CHILD = Path(__file__).resolve().with_name("child.py")
 _POLL_SECONDS = 0.25

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from activities.graph import statements
 from activities.graph.model import GraphAway, GraphRefused, Limits, Query, Rows, Table
-from config.graphing import GraphSchema
+from config.graph_schema import GraphSchema
 
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _FORM = "neo4j://user:password@host:7687/database"

@@ -11,7 +11,7 @@ from activities.checkpoints import Root
 from activities.graph.embedded import Embedded
 from activities.graph.model import Graph, Limits
 from activities.graph.neo4j import Neo4j
-from config.graphing import GraphSchema
+from config.graph_schema import GraphSchema
 
 
 def graph_url() -> str | None:

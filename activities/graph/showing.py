@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from activities.graph.model import Rows
-from config.graphing import GraphSchema, Property
+from config.graph_schema import GraphSchema, Property
 
 SHOWN_ROWS = 200
 SHOWN_CHARACTERS = 15_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from activities.graph.model import Query
-from config.graphing import JOB, GraphSchema, PropertyType
+from config.graph_schema import JOB, GraphSchema, PropertyType
 
 TYPES: dict[PropertyType, str] = {
     "text": "STRING",

@@ -13,7 +13,7 @@ from activities.graph.opening import open_graph
 from activities.graph.statements import get_node, put_node, put_relation
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, makes
-from config.graphing import JOB
+from config.graph_schema import JOB
 from protocol.state import Deferred
 
 NODE = "graph node"

@@ -15,7 +15,7 @@ from activities.guards.secrets import redact
 from activities.opening import job_id, order
 from activities.snapshot import Snapshot
 from config.guard_files import render_argument
-from config.guarding import Guard, HookEvent, Point, Stage
+from config.guard_schema import Guard, HookEvent, Point, Stage
 from config.schema import Problem
 from protocol.requests import Guarded
 

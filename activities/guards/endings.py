@@ -16,7 +16,7 @@ from activities.guards.calls import Guards
 from activities.guards.judging import ALLOW, Judge, Opinion, Outcome
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
-from activities.opening import job_id, open_snapshot, scheduled_at
+from activities.opening import job_id, open_snapshot
 from activities.snapshot import Snapshot
 from activities.tools import REGISTRY
 from config.sections import Verifier
@@ -37,7 +37,7 @@ def endings_activity(root: Root) -> Callable[[EndingRequest], Ending]:
 def _judge(root: Root, request: EndingRequest) -> Ending:
     snapshot = open_snapshot(root, request)
     called = snapshot.call(request.call)["function"]
-    ending = Ending(commit=request.commit, at=scheduled_at())
+    ending = Ending()
     try:
         REGISTRY[called["name"]].parse(called["arguments"])
     except ToolError as problem:

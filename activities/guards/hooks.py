@@ -13,7 +13,7 @@ from activities.guards.names import arguments_here, arguments_there, tool_there
 from activities.guards.processes import run
 from activities.guards.secrets import redact
 from activities.snapshot import Snapshot
-from config.guarding import Hook, HookEvent, compiled
+from config.guard_schema import Hook, HookEvent, compiled
 from config.schema import AgentConfig
 
 

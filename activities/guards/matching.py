@@ -12,7 +12,7 @@ from activities.conversation import Conversation, carried_out
 from activities.guards.fields import changed_field
 from activities.guards.secrets import found_in
 from activities.snapshot import Snapshot
-from config.guarding import Guard, Match, Point, compiled
+from config.guard_schema import Guard, Match, Point, compiled
 from protocol.state import PhaseKind
 from protocol.tools import READ_LINES
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from activities.guards.hooks import matching
 from activities.tools.registry import Tool, select
-from config.guarding import Hook, HookEvent
+from config.guard_schema import Hook, HookEvent
 from config.schema import AgentConfig
 from protocol.tools import ToolRoute
 

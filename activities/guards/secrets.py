@@ -10,7 +10,7 @@ from typing import Any
 
 from activities.guards.known import HIDDEN, hide
 from config.guard_files import read_guards
-from config.guarding import Match, compiled, matching
+from config.guard_schema import Match, compiled, matching
 from config.loader import SHIPPED
 
 __all__ = ["HIDDEN", "Redacting", "found_in", "redact"]

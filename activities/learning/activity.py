@@ -10,21 +10,19 @@ from activities.checkpoints import Root
 from activities.failures import failure, typed
 from activities.heartbeats import heartbeats_from_thread
 from activities.learning.passing import Lessons
-from activities.opening import check_root
 from activities.stores.away import StoreAway
-from protocol.learning import LearnRequest, Learnt
+from protocol.learning import Learnt
 
 MOST_LINES = 100
 
 
-def learn_activity(root: Root) -> Callable[[LearnRequest], Learnt]:
+def learn_activity(root: Root) -> Callable[[], Learnt]:
     """The `learn` activity."""
 
     @activity.defn(name="learn")
-    def learn(request: LearnRequest) -> Learnt:
+    def learn() -> Learnt:
         """Make proposals, and move guards."""
         with typed(), heartbeats_from_thread():
-            check_root(root, request.root or root.id)
             try:
                 done = Lessons(root).learn(activity.heartbeat)
             except StoreAway as away:

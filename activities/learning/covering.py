@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from config.guarding import Guard, Match
+from config.guard_schema import Guard, Match
 
 PATTERNS = ("tool", "path", "agent")
 """Shell patterns of which one has to fit; none given fits everything."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from config.guarding import Stage
+from config.guard_schema import Stage
 from config.learned import Learned
 from config.sections import Learning
 

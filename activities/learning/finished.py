@@ -7,7 +7,7 @@ from pathlib import Path
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
 from activities.snapshot import Snapshot
-from config.guarding import Guard
+from config.guard_schema import Guard
 from protocol.endings import JobResult
 
 RESULT = "output/completion.json"

@@ -14,7 +14,7 @@ from activities.learning.figures import figures, next_stage
 from activities.learning.finished import finished_job
 from activities.stores import traces as rows
 from activities.stores.engine import Store
-from config.guarding import Guard, Stage
+from config.guard_schema import Guard, Stage
 from config.learned import Learned, LearnedGuards
 from config.loader import agent_names, load_agent
 from config.schema import AgentConfig

@@ -8,7 +8,7 @@ from activities.learning.moments import Moment
 from activities.learning.patterns import Pattern
 from activities.learning.stricter import stricter
 from activities.learning.templates import guard_for, slug
-from config.guarding import Guard
+from config.guard_schema import Guard
 from config.learned import Learned
 
 OF_PEOPLE = ("person", "hook")

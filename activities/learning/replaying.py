@@ -14,7 +14,7 @@ from activities.learning.figures import approvals, was_wrong
 from activities.learning.finished import repositories
 from activities.learning.moments import calls_of
 from activities.snapshot import Snapshot
-from config.guarding import Guard
+from config.guard_schema import Guard
 from config.learned import Replayed
 
 MOST_JOBS = 50

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from activities.guards.matching import Situation, characters, lines_read, would_concern
 from activities.learning.moments import Moment
-from config.guarding import Guard
+from config.guard_schema import Guard
 
 
 def stricter(guard: Guard, moments: Sequence[Moment]) -> Guard | None:

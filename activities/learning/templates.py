@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from activities.learning.moments import Moment
 from activities.learning.patterns import Pattern
-from config.guarding import FieldMatch, Guard, Match, compiled
+from config.guard_schema import FieldMatch, Guard, Match, compiled
 
 WRITES = ("write_file", "append_file", "edit_file", "delete_file", "make_folder")
 LOGS = ("*.log", "*.log.*", "*[-_.]log.txt", "logs/*", "*/logs/*")

@@ -202,7 +202,7 @@ class ProjectEnd:
         tree = repository.with_files(
             repository.tree_id(request.head), {"project-result.json": text.encode()}
         )
-        story = f"Project {request.status}\n\n{request.result.summary}"
+        story = f"Project {request.result.status}\n\n{request.result.summary}"
         made = repository.commit(tree, [request.head], story, scheduled_at())
         repository.point(MAIN, made)
         return Moved(commit=made, at=scheduled_at())

@@ -23,9 +23,7 @@ from activities.tools.registry import tool
 from activities.web import FOLDER, sources_from
 
 Quote = Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")]
-
-
-@tool(
+citing = tool(
     "citations",
     effect="writes",
     phases=("tactical",),
@@ -33,6 +31,10 @@ Quote = Annotated[str, Field(min_length=1, max_length=4000, description="The exa
     seconds=60,
     owns=("citations/",),
 )
+"""A tool that records a citation."""
+
+
+@citing
 def cite_document(
     context: ToolContext,
     path: DocumentPath,
@@ -59,14 +61,7 @@ def cite_document(
     return _keep(context, document=path, page=page, quote=quote)
 
 
-@tool(
-    "citations",
-    effect="writes",
-    phases=("tactical",),
-    local=False,
-    seconds=60,
-    owns=("citations/",),
-)
+@citing
 def cite_web(
     context: ToolContext,
     url: Annotated[str, Field(max_length=2000, pattern=r"^https?://\S+$")],

@@ -20,7 +20,7 @@ from activities.graph.showing import hint, named, properties, shown, table, text
 from activities.graph.statements import get_node
 from activities.tools.context import ToolContext
 from activities.tools.registry import tool
-from config.graphing import NodeKind
+from config.graph_schema import NodeKind
 
 SECONDS = 90
 SHOWN_RELATIONS = 100

@@ -18,7 +18,7 @@ from activities.stores.deferring import Writer, write
 from activities.tools.context import ToolContext
 from activities.tools.graph import Key, Kind, Properties, known
 from activities.tools.registry import tool
-from config.graphing import JOB, NodeKind
+from config.graph_schema import JOB, NodeKind
 from protocol.state import Deferred
 
 SECONDS = 180

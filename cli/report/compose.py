@@ -61,26 +61,13 @@ def compose(
     phases = [_phase(began, held, tally) for began in held.began]
     _close(phases, head, held)
     figures = _figures(status, result, counted, held, head)
-    rows = [row for row in refusals if row.kind != "tool error"]
     if counted:
         # A fork's status goes on counting from where it left the first job.
         figures.steps = len(counted.steps)
-        figures.refusals = max(figures.refusals, sum(row.count for row in rows))
-        figures.tool_errors = sum(row.count for row in refusals if row.kind == "tool error")
-        figures.completions_refused = sum(
-            row.count for row in rows if row.tool == "job_complete" and row.kind != "phase rule"
-        )
-        rest = figures.refusals - sum(row.count for row in rows)
-        if rest > 0:
-            refusals = [
-                *refusals,
-                RefusalLine(kind="signal", by="signals that could not be taken", count=rest),
-            ]
+        refusals = _count_refusals(figures, refusals)
     still_open = kept.unexplained(held, result) if head.status == "completed" else []
     figures.completions_accepted = int(head.status == "completed")
     figures.completions_let_through = int(bool(still_open))
-    plans = [(began.phase.number, began.plan) for began in held.began]
-    unresolved = [line(entry) for entry in result.get("unresolved") or []]
     # A job that was put back begins its count of steps elsewhere than at 1, as does a fork.
     shift = max(0, int(status.get("step") or 0) - len(tally.steps)) if tally else 0
     return Report(
@@ -95,26 +82,10 @@ def compose(
             one.model_copy(update={"path": line(one.path), "problem": line(one.problem)})
             for one in kept.deliverables(held, result)
         ],
-        unresolved=unresolved[:MOST_LISTED],
+        unresolved=[line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]],
         notices=[line(notice) for notice in (seen.notices if seen else [])[-MOST_LISTED:]],
         traces=[tidy(trace) for trace in traces[:MOST_LISTED]],
-        patterns=[
-            _told(patterns.premature(still_open, figures.completions_refused)),
-            _told(patterns.planning_only(phases)),
-            _told(patterns.swinging([*plans, (held.state.phase.number, held.plan)])),
-            _told(patterns.repeated(refusals)),
-            _told(
-                patterns.self_assessment(
-                    head.confidence,
-                    len(unresolved),
-                    figures.completions_refused or 0,
-                    held.failing,
-                    closed=bool(result),
-                )
-            ),
-            _told(patterns.unretrieved(traces)),
-            _told(patterns.generic(traces)),
-        ],
+        patterns=_patterns(head, figures, phases, held, result, still_open, refusals, traces),
         remarks=_remarks(seen, held, whole=whole, traces=len(traces)),
     )
 
@@ -213,6 +184,57 @@ def _figures(
     )
 
 
+def _count_refusals(figures: Figures, refusals: list[RefusalLine]) -> list[RefusalLine]:
+    """Count what was refused; with it come those that only the job itself has counted."""
+    rows = [row for row in refusals if row.kind != "tool error"]
+    known = sum(row.count for row in rows)
+    figures.refusals = max(figures.refusals, known)
+    figures.tool_errors = sum(row.count for row in refusals if row.kind == "tool error")
+    figures.completions_refused = sum(
+        row.count for row in rows if row.tool == "job_complete" and row.kind != "phase rule"
+    )
+    if figures.refusals == known:
+        return refusals
+    rest = figures.refusals - known
+    return [
+        *refusals,
+        RefusalLine(kind="signal", by="signals that could not be taken", count=rest),
+    ]
+
+
+def _patterns(
+    head: Head,
+    figures: Figures,
+    phases: list[PhaseLine],
+    held: Kept,
+    result: dict[str, Any],
+    still_open: list[str],
+    refusals: list[RefusalLine],
+    traces: list[dict[str, Any]],
+) -> list[Pattern]:
+    """What is looked for in every job, with what is quoted in it made fit."""
+    plans = [(began.phase.number, began.plan) for began in held.began]
+    found = [
+        patterns.premature(still_open, figures.completions_refused),
+        patterns.planning_only(phases),
+        patterns.swinging([*plans, (held.state.phase.number, held.plan)]),
+        patterns.repeated(refusals),
+        patterns.self_assessment(
+            head.confidence,
+            len(result.get("unresolved") or []),
+            figures.completions_refused or 0,
+            held.failing,
+            closed=bool(result),
+        ),
+        patterns.unretrieved(traces),
+        patterns.generic(traces),
+    ]
+    return [
+        one.model_copy(update={"details": [line(detail) for detail in one.details]})
+        for one in found
+    ]
+
+
 def _scope(items: list[ScopeItem]) -> Scope:
     first = sorted(items, key=lambda item: item.status == "completed")
     return Scope(
@@ -228,11 +250,6 @@ def _scope(items: list[ScopeItem]) -> Scope:
             for item in first[:MOST_LISTED]
         ],
     )
-
-
-def _told(pattern: Pattern) -> Pattern:
-    """With what is quoted in it made fit."""
-    return pattern.model_copy(update={"details": [line(detail) for detail in pattern.details]})
 
 
 def _shifted(rows: list[Any], by: int) -> list[Any]:

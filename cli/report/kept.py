@@ -18,14 +18,13 @@ from activities.tools.shell import LOG
 from cli.inspecting import story
 from cli.report.data import MOST_LISTED, MOST_PHASES, Deliverable
 from cli.report.runs import failing
+from config.files import YAML
 from protocol.endings import JobResult
 from protocol.state import JobState, Phase, one_line
 
 COMPLETION = "output/completion.json"
 FORKED = "forked from "
 PAGE_BYTES = 500_000
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The fast one, where PyYAML was built with it."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ def _pages(files: Files) -> dict[int, Page]:
         if not number.isdecimal() or entry.size > PAGE_BYTES:
             continue
         try:
-            data = yaml.load(files.read(entry.path).decode(), _Loader)
+            data = yaml.load(files.read(entry.path).decode(), YAML)
         except (ValueError, yaml.YAMLError):
             continue
         if isinstance(data, dict) and isinstance(data.get("outcome"), str):

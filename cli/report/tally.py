@@ -1,4 +1,4 @@
-"""Sums over what happened in a job, kept small however long the job is."""
+"""Sums over what happened in a job: small however long it is, but for one bar a model call."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from activities.tools import REGISTRY
-from config.guarding import FieldMatch, Guard, Match
+from config.guard_schema import FieldMatch, Guard, Match
 from config.loader import SHIPPED, agent_names, load_agent
 from config.schema import AgentFile
 from config.sections import ModelConfig

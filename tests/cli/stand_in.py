@@ -48,6 +48,7 @@ class StandIn:
         settings = self.data.get("set") or {}
         if self.data.get("project"):
             return self._project()
+        words = ["completed"] * self.done + ["current"] + ["open"] * 4
         return {
             "job_id": workflow.info().workflow_id,
             "title": self.data.get("instructions", ""),
@@ -59,8 +60,8 @@ class StandIn:
             "phase": {"number": 2 + self.rewinds, "kind": "tactical", "name": "Extraction"},
             "plan": {"position": 1, "total": 3},
             "todos": [
-                {"id": n, "content": f"Step {n}", "status": "done" if n <= self.done else "open"}
-                for n in range(1, 6)
+                {"id": n, "content": f"Step {n}", "status": word}
+                for n, word in enumerate(words[:5], 1)
             ],
             "usage": {"model_calls": 12, "tool_calls": 30, "prompt_tokens": 45_000,
                       "completion_tokens": 678, "cost": 0.5},

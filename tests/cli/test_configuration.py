@@ -9,7 +9,7 @@ import pytest
 from activities.tools import REGISTRY
 from cli.checking import findings
 from cli.equipping import of_agent
-from config.guarding import Guard
+from config.guard_schema import Guard
 from config.learned import Learned, LearnedGuards
 from config.loader import SHIPPED, agent_names
 

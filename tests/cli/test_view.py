@@ -17,8 +17,8 @@ STATUS = {
     "phase": {"number": 3, "kind": "tactical", "name": "Extraction"},
     "plan": {"position": 2, "total": 4},
     "todos": [
-        {"id": 1, "content": "First", "status": "done"},
-        {"id": 2, "content": "Second", "status": "open"},
+        {"id": 1, "content": "First", "status": "completed"},
+        {"id": 2, "content": "Second", "status": "current"},
         {"id": 3, "content": "Third", "status": "open"},
     ],
 }
@@ -34,7 +34,7 @@ def painted(status, waiting=None, live=True):
     return out.getvalue()
 
 
-def test_the_first_open_todo_is_the_current_one():
+def test_each_todo_has_the_box_of_its_status():
     assert [box for box, _ in view.todos(STATUS)] == ["☑", "▶", "☐"]
     assert view.progress(STATUS) == (1, 3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from activities.context.planning import KEPT_RESULTS, SUMMARY_TOKENS
-from config.guarding import Hook
+from config.guard_schema import Hook
 from config.loader import agent_names, load_agent
 from protocol.course import StuckFigures
 

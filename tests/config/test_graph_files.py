@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from config.graph_files import extended, load_graph_schema
-from config.graphing import GraphSchema
+from config.graph_schema import GraphSchema
 from config.loader import SHIPPED, amend, load_agent
 from config.schema import Problem
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from config.guarding import Guard
+from config.guard_schema import Guard
 from config.learned import Learned, LearnedGuards
 from config.schema import Problem
 

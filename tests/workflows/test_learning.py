@@ -14,7 +14,7 @@ from activities.learning.passing import Lessons
 from activities.rehearsal.seen import View, failed
 from activities.stores.engine import Store
 from activities.traces.storing import traces_of
-from config.guarding import Guard, Match
+from config.guard_schema import Guard, Match
 from config.learned import Learned, LearnedGuards
 from config.schema import Problem
 from tests.activities.traces.noting import store, trace

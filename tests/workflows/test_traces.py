@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from protocol.traces import MOST_CHARACTERS, MOST_KEPT
+from tests.workflows.project_records import started
 from tests.workflows.records import record
 from workflows import parking, traces
 
@@ -63,3 +64,12 @@ def test_a_job_that_carries_as_many_as_it_may_tries_again_at_every_step() -> Non
     assert traces.due(job)
     job.waiting = parking.STORE
     assert not traces.due(job)
+
+
+def test_a_project_carries_as_many_as_a_job() -> None:
+    job, project = record(), started("groups")
+    noted(job, MOST_KEPT)
+    project.traces = job.traces[1:]
+    assert not traces.is_full(project)
+    project.traces = job.traces
+    assert traces.is_full(project)

@@ -21,7 +21,7 @@ from activities.rehearsal import rehearse
 from activities.stores.engine import Store
 from activities.stores.requirements import of_job
 from activities.stores.schema import REQUIREMENTS
-from cli.projects import project_input
+from cli.project_input import project_input
 from config.loader import load_agent
 from tests.activities.stores.filling import fill, requirement
 from tests.workflows.serving import Jobs, serving

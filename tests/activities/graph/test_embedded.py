@@ -15,7 +15,7 @@ import pytest
 from activities.checkpoints.locks import locked
 from activities.graph import GraphAway, GraphRefused, Limits, Query
 from activities.graph.embedded import Embedded
-from config.graphing import GraphSchema
+from config.graph_schema import GraphSchema
 from config.loader import load_agent
 
 PUT = "MERGE (n:BusinessObject {id: $id}) SET n.name = $name"

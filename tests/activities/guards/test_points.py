@@ -12,7 +12,7 @@ from activities.guards.calls import Guards
 from activities.guards.endings import endings_activity
 from activities.guards.routes import guarded_route
 from activities.tools import REGISTRY
-from config.guarding import Guard
+from config.guard_schema import Guard
 from config.loader import load_agent
 from protocol.endings import Ending, EndingRequest
 from tests.activities.guards.scripts import hook

@@ -12,7 +12,7 @@ from activities.checkpoints import Root
 from activities.learning.covering import covers
 from activities.learning.moving import roll_back
 from activities.learning.passing import Lessons
-from config.guarding import Guard, Match
+from config.guard_schema import Guard, Match
 from config.learned import Learned, LearnedGuards
 from tests.activities.standing import AT, Standing
 from tests.activities.traces.noting import store, trace

@@ -15,7 +15,7 @@ from activities.learning.passing import Lessons
 from activities.learning.patterns import Pattern, extract_patterns
 from activities.learning.proposing import propose
 from activities.learning.stricter import stricter
-from config.guarding import Guard, Match
+from config.guard_schema import Guard, Match
 from config.learned import Learned, LearnedGuards
 from protocol.state import Todo
 from tests.activities.standing import JOB, Standing

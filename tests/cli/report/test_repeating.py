@@ -11,7 +11,7 @@ from cli.report import drawing
 from cli.report.data import ProjectReport
 from cli.report.page import page
 from cli.report.repeating import habits
-from config.guarding import Guard
+from config.guard_schema import Guard
 from config.learned import Learned
 from tests.cli.report.samples import habit, report
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
 import re2
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from protocol.state import Data, PhaseKind
 
@@ -178,8 +178,6 @@ class Guard(Data):
 
 class Hook(Data):
     """An executable that is asked."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = Field("", description="By which people name it; empty: the command's first word.")
     matcher: Pattern = Field(

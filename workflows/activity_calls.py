@@ -21,7 +21,7 @@ TEN_MINUTES = 10 * 60
 R = TypeVar("R", bound=Data)
 
 
-class Calling:
+class ActivityCalls:
     """Calls regular and local activities."""
 
     def __init__(self) -> None:

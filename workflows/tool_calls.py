@@ -21,7 +21,7 @@ from workflows.parking import StepFailed
 from workflows.steps import Steps
 
 
-class Calls:
+class ToolCalls:
     """The calls of the reply at hand.
 
     What a step made counts only once its checkpoint is known: the record changes after the
@@ -43,7 +43,7 @@ class Calls:
 
     def no_room(self) -> Waiting | None:
         """How the job waits if the limits leave no room for its next call, else None."""
-        return _no_room(self.job, budget.next_call(self.job))
+        return self._no_room(budget.next_call(self.job))
 
     async def keep_traces(self) -> bool:
         """Hand over what was noted; whether the store took it.
@@ -91,18 +91,15 @@ class Calls:
             why=made.issue,
         )
 
-    async def _may_close(self) -> bool:
-        """Whether the store has all that was noted; if not, the job waits for it."""
-        kept = await self.keep_traces()
-        if not kept:
-            self.job.waiting = parking.STORE
-        return kept
-
     def _parked(self, reservation: budget.Reservation) -> bool:
         """Park the job if the limits leave no room for a call."""
-        if waiting := _no_room(self.job, reservation):
+        if waiting := self._no_room(reservation):
             self.job.waiting = waiting
         return waiting is not None
+
+    def _no_room(self, reservation: budget.Reservation) -> Waiting | None:
+        over = budget.over(self.job, reservation)
+        return over.waiting(self.job_id) if over else None
 
     async def ask_person(self, call: Call, route: ToolRoute, question: str, *, guard: str) -> bool:
         """Whether a person approves the call at hand.
@@ -299,8 +296,3 @@ class Calls:
         """Whether a person has approved the call at hand."""
         asked = questions.approval_at_hand(self.job)
         return bool(asked and asked.approved)
-
-
-def _no_room(job: JobRecord, reservation: budget.Reservation) -> Waiting | None:
-    over = budget.over(job, reservation)
-    return over.waiting(workflow.info().workflow_id) if over else None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
+
+from config.section import Section
 
 PropertyType = Literal["text", "number", "integer", "truth", "list"]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
@@ -22,11 +24,7 @@ JOB = "job"
 LONGEST = 20_000
 
 
-class _Data(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Property(_Data):
+class Property(Section):
     type: PropertyType = Field(description="What its values are.")
     required: bool = Field(False, description="Whether each has it.")
     description: str = Field("", description="What it means, for the model.")
@@ -58,7 +56,7 @@ class Property(_Data):
         return ""
 
 
-class _Kind(_Data):
+class _Kind(Section):
     description: str = Field("", description="What it stands for, for the model.")
     properties: dict[Name, Property] = Field(default_factory=dict, description="By name.")
 
@@ -95,7 +93,7 @@ class RelationKind(_Kind):
     ends: list[tuple[str, str]] = Field(min_length=1, description="Pairs: from, to.")
 
 
-class GraphSchema(_Data):
+class GraphSchema(Section):
     """All kinds, by name."""
 
     nodes: dict[Name, NodeKind] = Field(default_factory=dict, description="By name.")

@@ -6,7 +6,7 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
-from cli.projects import project_input
+from cli.project_input import project_input
 from cli.view import sheet
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "projects"
