@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-MARK = "LONGHAUL_COMMAND"
+MARK = "RUN_COMMAND_MARK"
 """The variable that holds the mark."""
 PASSES = 40
 TICK = 0.05
