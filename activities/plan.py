@@ -16,10 +16,11 @@ from protocol.scope import Box
 from protocol.state import DoneWhen, one_line
 
 _HEADING = re.compile(
-    r"^##\s+\**Phase\s+(\d{1,6})\s*(?:\([^)]*\)\s*)?(?:\**\s*[:.)\-–—]\s*(.*?))?[\s*#]*$",  # noqa: RUF001
+    r"^##\s+\**Phase\s+(\d{1,6})\s*+(?:\([^)]*\)\s*+)?(?:\**\s*[:.)\-–—]\s*(.*))?$",  # noqa: RUF001
     re.IGNORECASE,
 )
 _OTHER_HEADING = re.compile(r"^#{1,2}\s")
+# Lines come without white space at their end, which these would go through again and again.
 _BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX✓✔]?)\]\s+(.*\S)")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)")
 MAX_CONTENT = 500
@@ -50,12 +51,13 @@ def parse_plan(text: str) -> list[PlanPhase]:
     """The phases of a plan, in their order; headings inside code fences do not count."""
     phases: list[PlanPhase] = []
     inside = fenced = False
-    for line in text.splitlines():
+    for whole in text.splitlines():
+        line = whole.rstrip()
         if line.lstrip().startswith("```"):
             fenced = not fenced
         elif fenced:
             continue
-        elif heading := _HEADING.match(line):
+        elif heading := _HEADING.match(line.rstrip(" \t*#")):
             number = int(heading.group(1))
             phases.append(PlanPhase(number, heading.group(2) or f"Phase {number}"))
             inside = True
@@ -78,7 +80,7 @@ def listed_under(text: str, heading: str) -> list[str]:
     for line in text.splitlines():
         if line.startswith("#"):
             inside = line.strip("# :").lower() == heading.lower()
-        elif inside and (item := _ITEM.match(line)):
+        elif inside and (item := _ITEM.match(line.rstrip())):
             found.append(item.group(1))
     return found
 

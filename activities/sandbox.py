@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
+from activities.leftovers import MARK, end_marked, kill
 from activities.plain import plain
 from config.shell import ShellConfig
 
@@ -113,13 +115,14 @@ def run(command: str, folder: Path, config: ShellConfig, seconds: float) -> Ende
     # Of the sandbox's own user, by either of the names that shells have for it. The kernel does not
     # hold root to it: there only the count below does.
     limits += f"; ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null"
+    mark = secrets.token_hex(16)
     process = subprocess.Popen(
         [*prefix, "/bin/sh", "-c", f'{limits}; exec /bin/sh -c "$1"', "sh", command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd="/" if confined else folder,
-        env={} if confined else {"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8"},
+        env={} if confined else {"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8", MARK: mark},
         start_new_session=True,
     )
     assert process.stdout
@@ -130,13 +133,12 @@ def run(command: str, folder: Path, config: ShellConfig, seconds: float) -> Ende
         watched = _watch(process, folder, config, time.monotonic() + seconds, seconds)
         trouble = next(watched, "")
     finally:
-        members = list(_descendants(process.pid, 10_000))
+        members = [] if confined else list(_descendants(process.pid, 10_000))
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         if not confined:
-            for pid in members:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+            kill(members)
+            end_marked(mark)
         process.wait()
         output.join()
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode

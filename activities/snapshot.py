@@ -261,7 +261,7 @@ class Snapshot:
         """One text argument of a call of the newest reply; empty when it is not there."""
         try:
             arguments = json.loads(self.call(index)["function"]["arguments"])
-        except ValueError:
+        except (ValueError, RecursionError):
             return ""
         value = arguments.get(name) if isinstance(arguments, dict) else None
         return value if isinstance(value, str) else ""

@@ -29,7 +29,7 @@ def project_input(file: Path) -> dict[str, Any]:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise Mistake(f"{file}: {(error.strerror or str(error)).lower()}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise Mistake(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
     try:
         start = read(ProjectStart, data, str(file))

@@ -76,7 +76,7 @@ def parse_settings(settings: list[str]) -> dict[str, object]:
             raise Mistake(f"--set {text}: expected key=value, such as limits.rewinds=3")
         try:
             found[key.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError, RecursionError):
             raise Mistake(f"--set {text}: the value is not valid YAML") from None
     return found
 

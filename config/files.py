@@ -38,7 +38,8 @@ def parse_yaml(text: str, wrong: str) -> Any:
     """What a text in YAML holds. Raises Problem, whose message begins with `wrong`."""
     try:
         return yaml.load(text, YAML)
-    except yaml.YAMLError as error:
+    # A date of month 13 and ten thousand open brackets are no errors of the parser's own.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise Problem(f"{wrong}: {' '.join(str(error).split())}") from None
 
 

@@ -35,21 +35,29 @@ class Outgoing:
         if gone or self._packs >= MOST_PACKS or not self._place.exists():
             self._begin()
         staging = Staging(self._place)
-        for file in files:
-            end = self._read.get(file.name, 0)
-            sound = True
-            with suppress(FileNotFoundError):
-                for at, record in read_records(file, end):
-                    # It may still be on its way, on a mounted volume: looked at again.
-                    sound = sound and record.is_sound
-                    if record.is_sound:
-                        staging.add(record)
-                    if sound:
-                        end = at + HEAD.size + len(record.data)
-            self._read[file.name] = end
-        staging.finish()
+        try:
+            read = {file.name: self._add(file, staging) for file in files}
+            staging.finish()
+        except OSError:
+            staging.drop()
+            raise
+        # Not before the pack is whole: what found no room comes again with the next one.
+        self._read.update(read)
         self._packs += bool(staging.ids)
         return self._place
+
+    def _add(self, file: Path, staging: Staging) -> int:
+        """Add what a file of the journal has got since; up to where it need not be read again."""
+        end, sound = self._read.get(file.name, 0), True
+        with suppress(FileNotFoundError):
+            for at, record in read_records(file, end):
+                # It may still be on its way, on a mounted volume: looked at again.
+                sound = sound and record.is_sound
+                if record.is_sound:
+                    staging.add(record)
+                if sound:
+                    end = at + HEAD.size + len(record.data)
+        return end
 
     def _begin(self) -> None:
         self._read.clear()

@@ -8,6 +8,7 @@ import secrets
 import struct
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 
@@ -52,6 +53,13 @@ class Staging:
         self._file.write(digest)
         self._file.close()
         self._path.with_suffix(".idx").write_bytes(_index(sorted(self._places), digest))
+
+    def drop(self) -> None:
+        """Leave nothing of the pack at hand, which could not be written."""
+        with suppress(OSError):
+            self._file.close()
+        for suffix in (".idx", ".pack"):
+            self._path.with_suffix(suffix).unlink(missing_ok=True)
 
     def _begin(self) -> None:
         # A name never used before: libgit2 knows packs by their paths for as long as it lives.

@@ -127,7 +127,7 @@ def shortened(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _placeholder(call: dict[str, Any]) -> str:
     try:
         path = json.loads(call["arguments"])["path"]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         path = None
     again = f"read_file({json.dumps(path, ensure_ascii=False)})" if path else "search_history"
     return f"[result processed; {again} to see it again]"

@@ -18,7 +18,7 @@ _ITEM = re.compile(
 _CLAUSE = re.compile(r"\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?\s+")
 _QUOTE_MARK = re.compile(r"\s*(?:>\s?)+")
 _HEADING = re.compile(r"\s*#{1,6}\s+")
-_RULE = re.compile(r"\s*[-=_*~|:+\s]{3,}$")
+_RULE = re.compile(r"[-=_*~|:+\s]{3,}$")
 _LEADERS = re.compile(r"\.{5}|(?:\. ){4}")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _PAGE_LINE = re.compile(

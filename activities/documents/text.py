@@ -20,7 +20,8 @@ from activities.documents.model import DocumentError, Page
 Kind = Literal["pdf", "docx", "html", "text"]
 
 _HTML_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*(?:<!doctype\s+html|<html)\b",
+    # Never taken back, so that many comments cost no more than their bytes.
+    rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?>.*?-->))*+(?:<!doctype\s+html|<html)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _KNOWN_BY_NAME: dict[str, Kind] = {

@@ -46,10 +46,10 @@ class Forgetting:
 
     async def _due(self, choice: Choice) -> Forgotten:
         """One that cannot be forgotten now keeps no other from it."""
-        whole = await asyncio.to_thread(self._remove, choice.unfinished())
-        for job in await choice.due():
+        whole = Forgotten()
+        for job in choice.looked_at():
             try:
-                done = await asyncio.to_thread(self._remove, await choice.asked(job))
+                done = await asyncio.to_thread(self._remove, await choice.due(job))
             except (Problem, OSError) as problem:
                 done = Forgotten(notes=[f"{job} stays for now: {problem}"])
             whole.jobs = [*whole.jobs, *done.jobs][:MOST_LINES]

@@ -57,23 +57,33 @@ class Choice:
                 )
         return [self._record(one) for one in [*dict.fromkeys(children), job]]
 
-    async def due(self) -> list[str]:
-        """Jobs that were closed longer ago than they are to be kept.
-
-        Those of a project go with it, never by themselves.
-        """
-        return [
+    def looked_at(self) -> list[str]:
+        """Jobs that may be due: first those of which something may be left, since whoever forgot
+        them was killed. Those of a project go with it, never by themselves."""
+        kept = [
             mark.job
             for mark in self._marks.values()
             if mark.keep_days is not None
             and not mark.project
             and mark.may_be_in(self._client.namespace)
-            and await self._age(mark) >= mark.keep_days * DAY
         ]
+        return list(dict.fromkeys([*self._unfinished, *kept]))
 
-    def unfinished(self) -> list[Record]:
-        """Jobs of which something may be left, since whoever forgot them was killed."""
-        return [record for record in self._records.values() if not record.done]
+    async def due(self, job: str) -> list[Record]:
+        """What goes now of one of these: nothing if it was not closed long enough ago.
+
+        Raises:
+            Problem: as `asked`.
+        """
+        if job in self._unfinished:
+            return [self._records[job]]
+        mark = self._marks[job]
+        is_due = await self._age(mark) >= (mark.keep_days or 0) * DAY
+        return await self.asked(job) if is_due else []
+
+    @property
+    def _unfinished(self) -> list[str]:
+        return [record.job for record in self._records.values() if not record.done]
 
     async def _is_over(self, job: str) -> bool | None:
         """Whether the job is closed; None when Temporal does not know it (any more).

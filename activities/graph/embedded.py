@@ -7,23 +7,16 @@ a process of its own per read or write, which takes the lock, is limited, and ca
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
+from activities.children import Child, run_child
 from activities.graph import statements
 from activities.graph.model import GraphAway, GraphRefused, Limits, Query, Rows, Table
 from config.graph_schema import GraphSchema
 
 _CHILD = Path(__file__).resolve().with_name("child.py")
-_POLL_SECONDS = 0.25
 _GRACE_SECONDS = 3
 DATABASE = "graph.lbug"
 
@@ -75,29 +68,9 @@ class Embedded:
             "bytes": limits.bytes,
             "memory_mb": limits.memory_mb,
         }
-        with (
-            tempfile.TemporaryFile() as stdin,
-            tempfile.TemporaryFile() as stdout,
-            tempfile.TemporaryFile() as stderr,
-        ):
-            stdin.write(json.dumps(request).encode())
-            stdin.seek(0)
-            child = subprocess.Popen(
-                # -P: this folder's modules are parts of a package, not modules of their own.
-                [sys.executable, "-P", str(_CHILD)],
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-            )
-            try:
-                status = self._wait(child)
-            except BaseException:
-                _kill(child)
-                raise
-            stdout.seek(0)
-            stderr.seek(0)
-            answer = self._answer(status, stdout.read(), stderr.read(), write=write)
+        seconds = limits.wait_seconds + limits.seconds + _GRACE_SECONDS
+        child = run_child(_CHILD, [], json.dumps(request).encode(), seconds, self._heartbeat)
+        answer = self._answer(child, write=write)
         return (
             [Rows.model_validate(rows) for rows in answer["rows"]],
             [Table.model_validate(table) for table in answer["tables"]],
@@ -112,35 +85,20 @@ class Embedded:
             wanted.append({"name": name, **held})
         return wanted
 
-    def _wait(self, child: subprocess.Popen[bytes]) -> int | None:
-        """The exit status; None if time was up and the child was killed."""
+    def _answer(self, child: Child, *, write: bool) -> dict[str, list[object]]:
         limits = self._limits
-        deadline = time.monotonic() + limits.wait_seconds + limits.seconds + _GRACE_SECONDS
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                _kill(child)
-                return None
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                return child.wait(timeout=min(_POLL_SECONDS, left))
-            if self._heartbeat is not None:
-                self._heartbeat()
-
-    def _answer(
-        self, status: int | None, stdout: bytes, stderr: bytes, *, write: bool
-    ) -> dict[str, list[object]]:
-        limits = self._limits
-        if status is None or -status == signal.SIGALRM:
+        if child.was_too_slow:
             problem = f"It took more than {limits.seconds:g} s and was stopped."
-        elif -status == signal.SIGKILL or b"MemoryError" in stderr[-2000:]:
+        elif child.was_too_big:
             problem = f"It needs more than {limits.memory_mb} MB of memory and was stopped."
-        elif status < 0:
-            problem = f"It crashed the database engine ({signal.Signals(-status).name})."
-        elif status != 0:
-            last = stderr.decode(errors="replace").strip().rsplit("\n", 1)[-1]
-            raise RuntimeError(f"the graph process failed with status {status}: {last}")
+        elif child.crash:
+            problem = f"It crashed the database engine ({child.crash})."
+        elif child.status != 0:
+            raise RuntimeError(
+                f"the graph process failed with status {child.status}: {child.last_line}"
+            )
         else:
-            answer: dict[str, list[object]] = json.loads(stdout)
+            answer: dict[str, list[object]] = json.loads(child.stdout)
             if "rows" in answer:
                 return answer
             if "away" in answer:
@@ -163,9 +121,3 @@ _SPENT = {
     "std::bad_alloc": "It needs too much memory and was stopped.",
     "Buffer manager exception": "It needs too much memory and was stopped.",
 }
-
-
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()

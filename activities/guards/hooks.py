@@ -57,14 +57,18 @@ class Hooks:
                 answer = self._ask(hook, "PostToolUse", tool, arguments, told)
             except HookFailed as failed:
                 if hook.fail == "closed":
-                    found.append((hook.title, f"The hook failed, its check is not made: {failed}"))
+                    text = redact(f"The hook failed, its check is not made: {failed}")
+                    found.append((hook.title, text))
                 else:
-                    self.failed.append(f"hook {hook.title} failed and was passed over: {failed}")
+                    self._pass_over(hook, failed)
                 continue
             said = answer.reason if answer.word == "deny" else ""
             if text := "\n".join(part for part in (said, answer.context) if part):
                 found.append((hook.title, redact(text)))
         return found
+
+    def _pass_over(self, hook: Hook, why: HookFailed) -> None:
+        self.failed.append(redact(f"hook {hook.title} failed and was passed over: {why}"))
 
     def _judge(
         self, hook: Hook, event: HookEvent, tool: str, told: dict[str, Any]
@@ -75,9 +79,7 @@ class Hooks:
             except HookFailed as failed:
                 if hook.fail == "closed":
                     return Opinion("deny", redact(f"The hook {hook.title} failed: {failed}"))
-                self.failed.append(
-                    redact(f"hook {hook.title} failed and was passed over: {failed}")
-                )
+                self._pass_over(hook, failed)
                 return ALLOW
             return self._opinion(answer, tool, arguments)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import pygit2
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
 from activities.snapshot import Snapshot
@@ -11,6 +14,8 @@ from config.guard_schema import Guard
 from protocol.endings import JobResult
 
 RESULT = "output/completion.json"
+UNREADABLE = (CheckpointMissing, ValueError, OSError, pygit2.GitError)
+"""What reading a repository may raise that is damaged, or is forgotten at this moment."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +50,15 @@ def finished_job(repository: Path) -> Finished | None:
     """The job of a repository; None if it has not completed, or cannot be read."""
     if not (repository / "refs").is_dir():
         return None
-    store = Checkpoints(repository)
-    commit = store.tags().get("completed")
-    if not commit:
-        return None
     try:
+        store = Checkpoints(repository)
+        commit = store.tags().get("completed")
+        if not commit:
+            return None
         snapshot = Snapshot.load(store, commit)
         result = JobResult.model_validate_json(snapshot.text(RESULT))
         [entry] = store.log(commit, 1)
-    except (CheckpointMissing, ValueError):
+    except UNREADABLE:
         return None
     delivered = frozenset(path.strip("/") for path in result.deliverables)
     project = snapshot.link.id if snapshot.link else ""
@@ -62,7 +67,10 @@ def finished_job(repository: Path) -> Finished | None:
 
 
 def repositories(root: Root) -> list[Path]:
-    """The repositories of jobs, those changed last first."""
+    """The repositories of jobs, those changed last first; without one that is no longer whole."""
     folder = root.path / ".longhaul" / "checkpoints"
-    found = [path for path in folder.glob("*.git") if (path / "refs").is_dir()]
-    return sorted(found, key=lambda path: (path / "refs" / "tags").stat().st_mtime, reverse=True)
+    changed = {}
+    for path in folder.glob("*.git"):
+        with suppress(OSError):
+            changed[path] = (path / "refs" / "tags").stat().st_mtime
+    return sorted(changed, key=lambda path: changed[path], reverse=True)

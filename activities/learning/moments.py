@@ -9,9 +9,10 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
+from activities.checkpoints import Root, open_checkpoints
 from activities.conversation import answered
 from activities.guards.matching import Situation
+from activities.learning.finished import UNREADABLE
 from activities.snapshot import Snapshot
 from activities.tools.equipment import equipment
 
@@ -44,7 +45,7 @@ def calls_of(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
         function = call["function"]
         try:
             arguments = json.loads(function["arguments"] or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments = None
         yield function["name"], arguments if isinstance(arguments, dict) else {}
 
@@ -54,7 +55,7 @@ def _moment(root: Root, row: Row[Any]) -> Moment | None:
         snapshot = Snapshot.load(open_checkpoints(root, row.job), row.checkpoint)
         tool, arguments = list(calls_of(snapshot))[answered(snapshot.conversation)]
         tools = frozenset(tool.name for tool in equipment(snapshot.config))
-    except (CheckpointMissing, LookupError):
+    except (*UNREADABLE, LookupError):
         return None
     if tool != row.tool:
         return None

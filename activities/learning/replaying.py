@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Row
@@ -11,7 +12,7 @@ from activities.checkpoints import CheckpointMissing, Checkpoints, Root
 from activities.conversation import answered
 from activities.guards.matching import Situation, would_concern
 from activities.learning.figures import approvals, was_wrong
-from activities.learning.finished import repositories
+from activities.learning.finished import UNREADABLE, repositories
 from activities.learning.moments import calls_of
 from activities.snapshot import Snapshot
 from config.guard_schema import Guard
@@ -45,16 +46,23 @@ def replay(
     approved = {(folders[job], step, tool) for job, step, tool in approvals(rows)}
     made = Replayed()
     for path in repositories(root)[:MOST_JOBS]:
-        store = Checkpoints(path)
-        for reply, later in _replies(store, agent, beat):
-            for now in _asked(guard, store, reply, later):
+        with suppress(*UNREADABLE):
+            for step, now in _situations(guard, Checkpoints(path), agent, beat):
                 if not would_concern(guard, now):
                     continue
                 made.hits += 1
                 named = str(now.arguments.get("path", "")).strip("/")
-                step = reply.state.step
                 made.wrong += was_wrong(path.stem, step, now.tool, named, approved, results)
     return made
+
+
+def _situations(
+    guard: Guard, store: Checkpoints, agent: str, beat: Callable[[], None]
+) -> Iterator[tuple[int, Situation]]:
+    """What the guard would have seen in a job, each with its step."""
+    for reply, later in _replies(store, agent, beat):
+        for now in _asked(guard, store, reply, later):
+            yield reply.state.step, now
 
 
 def _replies(
@@ -90,8 +98,12 @@ def _replies(
 def _asked(
     guard: Guard, store: Checkpoints, reply: Snapshot, later: Sequence[str]
 ) -> Iterator[Situation]:
-    """What the guard would have seen of each call of a reply."""
-    calls, changes = list(calls_of(reply)), guard.match.changes is not None
+    """What the guard would have seen of each call of a reply; one of text alone has none."""
+    changes = guard.match.changes is not None
+    try:
+        calls = list(calls_of(reply))
+    except LookupError:
+        return
     standing = {0: reply}
     for commit in later if changes or len(calls) > 1 else ():
         try:

@@ -131,7 +131,7 @@ def _names_each(pattern: Pattern) -> bool:
 
 def _common(paths: list[str]) -> list[str]:
     """Shell patterns that these paths have in common; empty: nothing."""
-    if len(paths) <= NAMED and len({PurePosixPath(path).parts[0] for path in paths}) > 1:
+    if len(paths) <= NAMED and len({PurePosixPath(path).parts[:1] for path in paths}) > 1:
         return paths
     folders = {path.partition("/")[0] for path in paths if "/" in path}
     if len(folders) == 1 and all("/" in path for path in paths):

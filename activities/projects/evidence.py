@@ -144,7 +144,8 @@ def _below(files: Files, folder: str) -> Files:
 
 def _commands(snapshot: Snapshot) -> Iterator[Run]:
     """The commands of this job, as the system wrote them down."""
-    for line in snapshot.text(LOG).splitlines():
+    # Not splitlines: JSON holds some ends of lines as they are.
+    for line in filter(None, snapshot.text(LOG).split("\n")):
         entry: dict[str, Any] = json.loads(line)
         code, command = entry["exit_code"], " ".join(entry["command"].split())
         flaw = ""
@@ -177,7 +178,7 @@ def _calls(snapshot: Snapshot) -> Iterator[Run]:
                 calls[call["id"]] = call["function"]
             called = calls.get(message.get("tool_call_id", ""))
             content = message.get("content")
-            if called is None or not isinstance(content, str) or content.startswith("Error"):
+            if called is None or not isinstance(content, str) or content.startswith("Error: "):
                 continue
             if called["name"] == "run_command":
                 continue

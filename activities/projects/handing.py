@@ -8,9 +8,10 @@ import re
 from pydantic import BaseModel, ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, Root
+from activities.checkpoints.errors import shown
 from activities.done_when import unmet
 from activities.projects.evidence import evidence_of, unproved
-from activities.projects.repository import Repository, repository_path
+from activities.projects.repository import Repository, is_git, repository_path, takes
 from activities.snapshot import Snapshot
 from config.schema import Problem
 from protocol.handoffs import REPORTS, FeatureReport, Handoff, ProjectLink, Report, Routing, Verdict
@@ -88,6 +89,11 @@ def refusals(snapshot: Snapshot) -> list[str]:
     found = [why for condition in handoff.postcondition if (why := unmet(files, condition))]
     if marked := _with_marks(files, snapshot.link.folder):
         found.append(f"There are marks of a merge conflict in {', '.join(marked[:10])}.")
+    if unnamed := _without_a_name(files, snapshot.link.folder):
+        found.append(
+            "Git takes no file or folder of these names; rename or delete them: "
+            f"{', '.join(map(shown, unnamed[:10]))}."
+        )
     if handoff.report:
         answer, problem = read_report(files, handoff.report)
         found += [problem] if problem else []
@@ -115,7 +121,7 @@ def read_report(files: Files, kind: Report) -> tuple[BaseModel | None, str]:
             f"{place(item['loc'])}: {said(item['msg'])}" for item in error.errors()[:5]
         )
         return None, f"{path} cannot be used: {told}."
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return None, f"{path} is not valid JSON ({error})."
 
 
@@ -135,3 +141,20 @@ def _with_marks(files: Files, folder: str) -> list[str]:
         for entry in files.walk(folder)
         if entry.kind == "file" and _MARKS.search(files.content(entry))
     ]
+
+
+def _without_a_name(files: Files, folder: str) -> list[str]:
+    """Files and folders whose names git does not take; what is in such a folder goes with it."""
+    if files.raw((folder,)) is None:
+        return []
+    trial = files.store.git.TreeBuilder()
+    found: set[str] = set()
+    for entry in files.walk(folder):
+        parts = entry.path.split("/")
+        for depth in range(len(folder.split("/")), len(parts)):
+            if is_git(parts[depth]):
+                break
+            if not takes(trial, parts[depth]):
+                found.add("/".join(parts[: depth + 1]))
+                break
+    return sorted(found)

@@ -23,12 +23,28 @@ from activities.checkpoints.names import from_bytes, to_bytes
 from activities.checkpoints.objects import EMPTY_TREE
 
 MAIN = "main"
+NOWHERE = pygit2.Oid(raw=b"\1" * 20)
 MODES = {FileMode.BLOB: FILE, FileMode.BLOB_EXECUTABLE: EXECUTABLE, FileMode.LINK: LINK}
 
 
 def repository_path(root: Root, project: str) -> Path:
     """Where the repository of a project is."""
     return root.path / ".longhaul" / "projects" / f"{folder_name(project)}.git"
+
+
+def takes(builder: Any, name: str) -> bool:
+    """Whether git has a place for a file or folder of that name, tried on a builder of no use."""
+    try:
+        # Of a commit elsewhere git does not ask whether it is there.
+        builder.insert(name, NOWHERE, FileMode.COMMIT)
+    except (ValueError, pygit2.GitError):  # no UTF-8; or what some file system takes for `.git`
+        return False
+    return True
+
+
+def is_git(name: str) -> bool:
+    """Git takes none, and a project has one history: it is left out without a word."""
+    return name.lower() == ".git"
 
 
 class Repository:
@@ -108,16 +124,16 @@ class Repository:
         return build(files.store, node)
 
     def take_from(self, files: Files, folder: str) -> str:
-        """The id of a tree here with what is in a folder of a workspace."""
+        """The id of a tree here with what is in a folder of a workspace and has a name for git."""
         raw = files.raw((folder,))
         return str(self._as_tree(files, raw.id if raw and raw.mode == FOLDER else EMPTY_TREE))
 
     def _as_tree(self, files: Files, folder: bytes) -> Any:
-        builder = self.git.TreeBuilder()
+        builder, trial = self.git.TreeBuilder(), self.git.TreeBuilder()
         for name, raw in entries(files.store, folder).items():
             plain = unescape(from_bytes(name))
-            if plain.lower() == ".git":
-                continue  # git takes none, and a project has one history
+            if is_git(plain) or not takes(trial, plain):
+                continue
             if raw.mode == FOLDER:
                 below = self._as_tree(files, raw.id)
                 # Git has no empty folders.

@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from activities.search.embedding import Embedder
+from activities.search.vectors import Vectors
 
 SIZE = 1 << 15
 """Places of the table that n-grams are counted in."""
 BEAT = 500
 _WORD = re.compile(r"\w+")
+# Of what is stored: compared anew at each call, and seldom changed.
+_known = Vectors()
 
 Vector = NDArray[np.float32]
 
@@ -53,13 +56,11 @@ def likeness(
 def _by_meaning(
     text: str, others: Sequence[str], heartbeat: Callable[[], None], by: Embedder
 ) -> list[float]:
-    found: list[float] = []
-    own = by.embed([text])[0] if others else None
-    for at in range(0, len(others), by.batch):
-        heartbeat()
-        rows = by.embed(list(others[at : at + by.batch]))
-        found += [round(min(1.0, max(0.0, float(row @ own))), 4) for row in rows]
-    return found
+    if not others:
+        return []
+    own = by.embed([text])[0]
+    rows = _known.of(others, by, len(own), heartbeat)
+    return [round(min(1.0, max(0.0, float(row @ own))), 4) for row in rows]
 
 
 def _counts(text: str) -> tuple[Vector, Vector]:

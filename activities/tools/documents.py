@@ -63,7 +63,7 @@ def chunk_document(
     shared = context.config.settings.chunk_overlap if overlap is None else overlap
     if shared >= size:
         raise ToolError(f"overlap ({shared}) must be smaller than max_tokens ({size}).")
-    folder = _chunk_folder(path)
+    folder = f"chunks/{place_of(path)}"
     if context.files.entry(folder):
         context.files = context.files.delete(folder)
     manifest = []
@@ -77,6 +77,12 @@ def chunk_document(
     content = {"document": path, "max_tokens": size, "overlap": shared, "chunks": manifest}
     context.files = context.files.write(f"{folder}/manifest.json", _json(content))
     return f"Wrote {len(manifest)} chunks and {folder}/manifest.json."
+
+
+def place_of(path: str) -> str:
+    """By which a document's results are named: two of one name in different folders keep apart."""
+    parts = parts_of(path)
+    return "/".join(parts[1:] if parts[0] == "documents" else parts)
 
 
 def document_pages(context: ToolContext, path: str) -> list[Page]:
@@ -113,12 +119,6 @@ def _range(pages: str | None, found: list[Page]) -> tuple[int, int]:
 
 def _span(found: list[Page]) -> str:
     return f"{found[0].number}-{found[-1].number}" if found else "none"
-
-
-def _chunk_folder(path: str) -> str:
-    """By the document's path, so that two of one name in different folders keep apart."""
-    parts = parts_of(path)
-    return "/".join(("chunks", *(parts[1:] if parts[0] == "documents" else parts)))
 
 
 def _chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[int]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import PurePosixPath
 from typing import Annotated
 
 from pydantic import Field
@@ -14,7 +13,7 @@ from activities.requirements.model import Citation, Kind, Requirement
 from activities.stores.deferring import Writer
 from activities.stores.workspace import bring_up
 from activities.tools.context import ToolContext
-from activities.tools.documents import DocumentPath, document_pages
+from activities.tools.documents import DocumentPath, document_pages, place_of
 from activities.tools.registry import tool
 
 LISTED = 120
@@ -30,7 +29,7 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     """
     threshold = context.config.settings.confidence_threshold
     found = [c for c in identify(document_pages(context, path)) if c.confidence >= threshold]
-    target = f"candidates/{PurePosixPath(path).name}.json"
+    target = f"candidates/{place_of(path)}.json"
     content = {"document": path, "candidates": [c.model_dump() for c in found]}
     text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     context.files = context.files.write(target, text.encode())

@@ -140,11 +140,13 @@ def find(
     store = Store(root)
     with _making:
         index = _indices.setdefault(store.address, Index())
+    # Before the lock: others need not wait for an endpoint.
+    asked = _embedded(store, query, embeddings) if embeddings else None
     with index.lock:
         _bring_up(store, index, seconds)
         rankings = [index.by_words(query, reader)]
-        if embeddings is not None:
-            rankings.append(_meant(store, index, reader, query, embeddings))
+        if asked:
+            rankings.append(_meant(store, index, reader, *asked))
         best = [index.rows[id] for id in _fused(rankings)]
     fitting = [row for row in best if not (others_only and row.job == reader.job)]
     return fitting[:limit]
@@ -161,9 +163,8 @@ def _bring_up(store: Store, index: Index, seconds: float) -> None:
         index.take(store.read(lambda c: rows.newer(c, 0), seconds=seconds))
 
 
-def _meant(
-    store: Store, index: Index, reader: Reader, query: str, embeddings: Embeddings
-) -> list[int]:
+def _embedded(store: Store, query: str, embeddings: Embeddings) -> tuple[str, Matrix] | None:
+    """The model and the query's vector; traces that lack theirs get it. None: none to be had."""
     try:
         made = embedder(embeddings)
         vector = made.embed([query])[0]
@@ -175,7 +176,11 @@ def _meant(
             kept = {row.id: half.tobytes() for row, half in zip(batch, halves, strict=True)}
             store.run(lambda c, kept=kept: rows.keep_vectors(c, model, kept))  # type: ignore[misc]
     except EmbeddingsFailed:
-        return []
+        return None
+    return model, vector
+
+
+def _meant(store: Store, index: Index, reader: Reader, model: str, vector: Matrix) -> list[int]:
     if index.model != model:
         index.model, index.vectors = model, {}
     for id, data in store.read(lambda c: rows.vectors(c, model, len(index.vectors))).items():

@@ -109,7 +109,7 @@ def search(asked: Search, query: str) -> list[Hit]:
         raise _refused(asked, status)
     try:
         hits = ask.hits(json.loads(body))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise Away(
             f"The search provider {asked.address} does not speak the protocol of {asked.kind}. "
             "Correct web.search."

@@ -19,7 +19,7 @@ def failing(log: str) -> list[str]:
         log: `commands/log.jsonl`. Commands whose exit code tells nothing, such as `ls`, are none.
     """
     last: dict[str, str] = {}
-    for written in log.splitlines()[-MOST_LINES:]:
+    for written in log.rstrip("\n").split("\n")[-MOST_LINES:]:
         try:
             entry = json.loads(written)
             command, code, trouble = entry["command"], entry["exit_code"], entry["trouble"]

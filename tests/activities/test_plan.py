@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -135,6 +137,23 @@ def test_a_todo_is_one_line_and_a_cut_shows() -> None:
     assert found.todos[0].content == "a ☑ 2. b"
     assert str(found.todos[1].content).endswith("x…")
     assert len(str(found.todos[1].content)) == 500
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "## Phase 1" + " " * 20_000 + "x",
+        "## Phase 1: " + " *#" * 7_000 + "x",
+        "- " + " " * 20_000,
+        "- [ ] " + " " * 20_000,
+    ],
+)
+def test_no_line_of_a_plan_takes_long_to_read(line: str) -> None:
+    text = f"## Phase 1: Brew **\n- [x] a \n{line}\n"
+    begun = time.process_time()
+    assert parse_plan(text)[0].name == "Brew"
+    assert listed_under(f"# Notes\n- a \n{line}\n", "notes")[0] == "a"
+    assert time.process_time() - begun < 0.5
 
 
 yamlish = st.text(alphabet="-:[]{}&*!|>'\"#%@`,?<= \n\tabtodsi019.x~é\ud800", max_size=200)

@@ -127,12 +127,16 @@ def test_a_hundred_megabytes_of_output_are_cut(folder: Path) -> None:
     assert "bytes of output left out" in ended.output
 
 
-def test_nothing_it_leaves_running_outlives_it(folder: Path) -> None:
+@pytest.mark.parametrize("kind", ["bubblewrap", "none"])
+def test_nothing_it_leaves_running_outlives_it(folder: Path, kind: str) -> None:
     began = time.monotonic()
     ended = run(
-        folder, "(while :; do date > alive; done) & setsid sleep 999 & nohup sleep 999 & echo ok"
+        folder,
+        "(while :; do date > alive; done) & setsid sleep 999 & nohup sleep 999 &"
+        "setsid sh -c 'while :; do setsid date > alive; done' & sleep 0.5; echo ok",
+        sandbox=kind,
     )
-    assert ended.code == 0
+    assert (ended.code, ended.output) == (0, "ok\n")
     assert time.monotonic() - began < 5
     (folder / "alive").unlink(missing_ok=True)
     time.sleep(0.2)

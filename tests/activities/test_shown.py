@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from activities.context.view import shortened
 from activities.shown import MAX_CHARACTERS, bounded, show_call_activity
 from protocol.requests import ShowCallRequest, ShownCall
 from tests.activities.standing import AT, Standing, environment
@@ -56,3 +57,19 @@ def test_a_question_goes_into_history_without_credentials(tmp_path: Path) -> Non
     wrong = shown(job, "request_clarification", json.dumps({**asked, key: 1}))
     assert wrong.error
     assert key not in wrong.model_dump_json()
+
+
+def test_arguments_that_are_nested_too_deep_are_read_as_none(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    deep = "[" * 100_000
+    assert "valid JSON" in (shown(job, "move_file", deep).error or "")
+    snapshot = job.open()
+    assert snapshot.argument(1, "old") == ""
+    call = {"id": "s1c0", "type": "function", "function": {"name": "x", "arguments": deep}}
+    [_, result] = shortened(
+        [
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "s1c0", "content": "x" * 5000},
+        ]
+    )
+    assert "search_history" in result["content"]

@@ -23,6 +23,7 @@ from engine.logs import Json
         ("start generalist --instructions x --set limits.nothing=1", "limits.nothing"),
         ("start generalist --instructions x --set limits.rewinds=many", "limits.rewinds"),
         ("start generalist --instructions x --set a=[", "YAML"),
+        ("start generalist --instructions x --set a=2024-13-01", "YAML"),
         ("start creator --document /no/such/file", "/no/such/file"),
         ("start creator --document /", "not a file"),
         ("start generalist --instructions x --id ../x", "--id"),

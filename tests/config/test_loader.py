@@ -73,6 +73,7 @@ def test_every_shipped_agent_loads(folder: Path) -> None:
         ("tools: []", "tools: list should have at least 1"),
         ("todos: {final: []}", "todos.final"),
         ("a: [", "not valid YAML"),
+        ("a: 2024-13-01", "not valid YAML"),
         (b"\xff\xfe\xfa", "not UTF-8 text"),
         ("- a", "expected keys and values"),
         ("extends: [a]", "extends: expected the name of an agent"),

@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.mark import MARK, Mark
-from activities.forgetting.places import is_there, places
+from activities.forgetting.places import LOCKS, is_there, places
 from activities.forgetting.records import Record, forgotten, keep
 from activities.requirements.model import Citation, Requirement
 from activities.stores.engine import Store
@@ -196,3 +196,28 @@ async def test_of_jobs_that_temporal_no_longer_knows_the_repository_tells_the_ag
         False, True, True,
     ]  # fmt: skip
     assert "ran in the namespace other" in await refused(jobs, {"job": "elsewhere"})
+
+
+async def test_one_that_cannot_be_forgotten_now_keeps_no_other_from_it(jobs: Jobs) -> None:
+    for name in ("locked", "taken", "free"):
+        store = Checkpoints.create(jobs.root, name)
+        mark = Mark(chain="x", job=name, namespace="default", keep_days=2)
+        (store.path / MARK).write_text(mark.model_dump_json())
+        for path in [store.path, *store.path.rglob("*")]:
+            os.utime(path, (1_700_000_000, 1_700_000_000))
+    # As one whose lock somebody holds who is frozen: an OSError.
+    (jobs.root.repository("locked") / LOCKS[0]).mkdir()
+    keep(jobs.root, Record(job="locked", at=1))
+    other = await jobs.client.start_workflow("Other", id="taken", task_queue="nobody")
+    try:
+        told = await forget(jobs)
+    finally:
+        await other.terminate()
+    assert told["jobs"] == ["free"]
+    assert [is_there(jobs.root, name) for name in ("locked", "taken", "free")] == [
+        True, True, False,
+    ]  # fmt: skip
+    assert "locked stays for now: [Errno 21]" in told["notes"][0]
+    assert any(
+        "'taken' is not a job but a workflow of type Other" in note for note in told["notes"]
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 from pathlib import Path
 
@@ -121,6 +122,28 @@ def test_packs_do_not_pile_up(here: Host, there: Host) -> None:
     here.push(here.step(None, "a.md"))
     there.fetch()
     assert len(list((there.checkpoints.path / "objects/pack").glob("*.pack"))) < MOST_PACKS
+
+
+@pytest.mark.parametrize("room", [10, 150, 1100])
+def test_what_found_no_room_to_be_staged_is_staged_the_next_time(
+    here: Host, there: Host, room: int
+) -> None:
+    first = here.step(None, "a.md")
+    here.push(first)
+    second = here.step(first, "b.md")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            here.outgoing.stage()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    # Nothing broken is left for git to stumble over.
+    packs = list((here.checkpoints.path / "outgoing").glob("*/pack/*"))
+    assert sorted(path.suffix for path in packs) == [".idx", ".pack"]
+    here.push(second)
+    there.fetch()
+    assert there.checkpoints.is_whole(second)
 
 
 def test_a_push_after_packing_and_one_of_another_process(here: Host, there: Host) -> None:

@@ -125,6 +125,12 @@ def test_long_sentence_is_cut_between_words():
     assert candidate.text.endswith(("checked", "again,", "and"))
 
 
+def test_a_long_blank_line_takes_no_time():
+    begun = time.process_time()
+    assert identify([Page(1, "Rules\n" + " " * 30_000 + "x\nA log must be kept.")])
+    assert time.process_time() - begun < 1
+
+
 def test_pdf_manual_by_others(real):
     pages = extract("hydro.pdf", real(HYDRO))
     found = identify(pages)

@@ -4,6 +4,7 @@ What stands on which page was looked up with pdftotext, and in the case of the D
 by their own text.
 """
 
+import time
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -14,6 +15,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
 from activities.documents import DocumentError, contains_quote, extract, pages_with_quote
+from activities.documents.text import sniff
 
 HYDRO = "pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf"
 SIEGE = "pypdf-7.1.0/resources/Seige_of_Vicksburg_Sample_OCR-crazyones-merged.pdf"
@@ -130,6 +132,19 @@ def test_html_table_and_dropped_parts():
     html = b"""<!doctype html><title>t</title><nav>menu</nav><script>x()</script><style>p{}</style>
     <p>One&nbsp;<b>bold</b> word.</p><table><tr><th>A<td>B<tr><td>C<td>D</table>caf\xc3\xa9"""
     assert extract("no-extension", html)[0].text == ("One bold word.\n\nA | B\n\nC | D\n\ncafé")
+
+
+def test_what_comes_before_the_first_element_of_html_is_passed_over():
+    before = b"\xef\xbb\xbf\n<?xml version='1.0'?>\n<!-- a > b --> <!---->\n"
+    assert sniff("no-extension", before + b"<HTML lang=en>") == "html"
+    assert sniff("no-extension", before + b"<htmlish>") == "text"
+
+
+@pytest.mark.parametrize("start", [b"<!---->", b"<?xml?>", b"<!-- -->\n"])
+def test_no_beginning_of_a_file_takes_long_to_look_at(start):
+    begun = time.process_time()
+    assert sniff("no-extension", start * 26 + b"x") == "text"
+    assert time.process_time() - begun < 1
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,18 @@ def test_after_a_tool_its_result_gets_what_hooks_say(tmp_path: Path) -> None:
     assert len(reply.remarks) == 3
 
 
+@pytest.mark.parametrize("fail", ["closed", "open"])
+def test_what_a_hook_after_a_tool_fails_with_tells_no_credential(tmp_path: Path, fail: str) -> None:
+    # The hook's own: it looks like one, and nobody here was given it.
+    key = "ghp_" + "a1B2" * 9
+    body = f"print('no access with {key}', file=sys.stderr); sys.exit(1)"
+    job = begin(tmp_path, "PostToolUse", body, fail=fail)
+    reply, told = call(job, "write_file", path="a.md", content="tea")
+    said = told if fail == "closed" else ""
+    assert "no access with [redacted]" in said + str(reply.remarks)
+    assert key not in told + reply.model_dump_json()
+
+
 ASKS = say({"permissionDecision": "ask", "permissionDecisionReason": "Really?"})
 
 

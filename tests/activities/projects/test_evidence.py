@@ -82,6 +82,11 @@ def test_a_check_that_failed_needs_a_run_as_well(tester: Standing) -> None:
     assert judged(tester, passed=False) == []
 
 
+def test_the_record_is_read_whatever_line_ends_a_command_holds(tester: Standing) -> None:
+    tester.call("run_command", command=f"{RUN} '\u2028' '\x85' '\x0c'")
+    assert judged(tester) == []
+
+
 def test_of_the_same_command_the_newest_run_counts(tester: Standing) -> None:
     command = (
         "sh -c 'echo x >> /workspace/notes.txt; wc -l notes.txt; test $(wc -l < notes.txt) {}'"

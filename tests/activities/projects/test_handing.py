@@ -105,6 +105,41 @@ def test_a_tester_that_ran_nothing_is_sent_back(standing: Standing) -> None:
     assert refusals(snapshot) == []
 
 
+def test_a_result_that_counts_errors_is_no_failed_call(standing: Standing) -> None:
+    handed(standing, report="verdict", checks=["unit"], proof={"unit": ["read_file"]})
+    standing.write("notes.md", "Errors: 0\n")
+    shown = standing.call("read_file", path="notes.md")
+    snapshot = standing.open()
+    message = snapshot.conversation.messages()[-1]
+    told = {**message, "content": "Errors: 0, warnings: 2"}
+    assert shown != told["content"]
+    snapshot.begin_conversation({"role": "system", "content": "s"})
+    for each in (*standing.open().conversation.messages()[1:-1], told):
+        snapshot.conversation = snapshot.conversation.append(each)
+    [run] = evidence_of(snapshot).runs["unit"]
+    assert run.told.endswith("Errors: 0, warnings: 2")
+
+
+@pytest.mark.parametrize("kind", ["verdict", "groups", "features"])
+def test_a_report_that_is_nested_too_deep_is_sent_back(standing: Standing, kind: Any) -> None:
+    handed(standing, report=kind, checks=["unit"], proof=PROOF)
+    standing.write(f"output/{kind}.json", "[" * 100_000)
+    assert f"output/{kind}.json is not valid JSON" in refusals(standing.open())[0]
+
+
+def test_names_that_git_does_not_take_are_named(standing: Standing) -> None:
+    handed(standing)
+    for name in ("git~1", "caf\udce9/a.md", ".git/config", "GIT~1/b", "git~10"):
+        standing.put(lambda files, name=name: files.write(f"repo/{name}", b"x"))  # type: ignore[misc]
+    standing.put(lambda files: files.write("git~1", b"of no product"))
+    [told] = refusals(standing.open())
+    assert told == (
+        "Git takes no file or folder of these names; rename or delete them: "
+        "'repo/GIT~1', 'repo/caf\\udce9', 'repo/git~1'."
+    )
+    assert told.isascii()
+
+
 @pytest.mark.parametrize(
     ("verdict", "why"),
     [

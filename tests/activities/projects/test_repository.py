@@ -57,6 +57,15 @@ def test_a_git_folder_of_an_agent_is_left_out(repository: Repository, empty: Fil
     assert tree == repository.take_from(empty.write("repo/a.txt", b"a"), "repo")
 
 
+def test_what_git_has_no_name_for_is_left_out(repository: Repository, empty: Files) -> None:
+    files = empty.write("repo/a.txt", b"a")
+    for name in ("git~1", "caf\udce9/a.md", "src/GIT~1/b"):
+        files = files.write(f"repo/{name}", b"x")
+    tree = repository.take_from(files.write("repo/src/c", b"c"), "repo")
+    wanted = empty.write("repo/a.txt", b"a").write("repo/src/c", b"c")
+    assert tree == repository.take_from(wanted, "repo")
+
+
 def test_a_merge_has_both_sides_and_is_the_same_when_it_is_retried(repository: Repository) -> None:
     base = commit(repository, readme="tea\n")
     head, other = commit(repository, base, green="g\n"), commit(repository, base, black="b\n")

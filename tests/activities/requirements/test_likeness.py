@@ -54,6 +54,10 @@ def test_embeddings_see_paraphrases_and_their_failure_is_told() -> None:
         assert paraphrase > 0.9
         assert other < 0.1
         assert likeness(TEXT, [], by=by) == []
+        # What was asked for once is kept.
+        asked = len(endpoint.texts)
+        assert likeness("invoices kept", ["Storing bills"], by=by) == [paraphrase]
+        assert endpoint.texts[asked:] == ["invoices kept"]
         endpoint.fails_after = 0
         with pytest.raises(EmbeddingsFailed):
             likeness(TEXT, [TEXT], by=by)

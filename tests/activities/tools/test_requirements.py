@@ -55,6 +55,22 @@ def given(text: str = QUOTE) -> dict[str, Any]:
     }
 
 
+def test_candidates_of_two_documents_of_one_name_keep_apart(job: Standing) -> None:
+    # Text beside an input is what the system made of it.
+    for folder in ("documents/laws", "output"):
+        job.write(f"{folder}/a.md", OTHER)
+        job.write(f"{folder}/a.md.txt", f"[page 1]\n{OTHER}\n")
+    for path, target in {
+        "documents/a.md": "candidates/a.md.json",
+        "documents/laws/a.md": "candidates/laws/a.md.json",
+        "output/a.md": "candidates/output/a.md.json",
+    }.items():
+        told = job.call("identify_requirement_candidates", path=path)
+        assert target in told.splitlines()[0]
+        assert json.loads(job.text(target))["document"] == path
+    assert json.loads(job.text("candidates/a.md.json"))["document"] == "documents/a.md"
+
+
 def stored(job: Standing) -> dict[str, str]:
     found = Store(job.root).run(lambda c: rows.of_job(c, JOB))
     return {each.id: each.text for each in found}

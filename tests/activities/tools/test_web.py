@@ -42,6 +42,7 @@ ANSWERS: dict[str, Answer] = {
     "/down/search": lambda site: site.give(b"", status=503),
     "/closed/search": lambda site: site.give(b"", status=403),
     "/odd/search": lambda site: site.give(b"<html>", "text/html"),
+    "/deep/search": lambda site: site.give(b"[" * 100_000, "application/json"),
     "/long/search": lambda site: site.give(b"", status=414),
 }
 
@@ -248,6 +249,7 @@ def test_a_provider_that_is_away_or_none(tmp_path: Path, site: str) -> None:
         f"{site}/down": "answered 503",
         f"{site}/closed": "search.formats",
         f"{site}/odd": "does not speak the protocol of searxng",
+        f"{site}/deep": "does not speak the protocol",
         f"{site}/nowhere": "does not speak the protocol",
         "http://127.0.0.1:1": "cannot be reached",
     }.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from activities.tokens import count
 from activities.traces.finding import Reader, find
 from activities.traces.storing import row_of
 from activities.traces.telling import told
+from config.sections import Embeddings
 from protocol.traces import StoreTraces
+from tests.activities.search.endpoint import serving
 from tests.activities.traces.noting import store, trace
 
 READER = Reader("other", "generalist")
@@ -88,6 +91,28 @@ def test_words_of_the_search_language_mean_nothing(root: Root) -> None:
     store(root, trace(1, "tea"))
     assert found(root, 'tea" OR * NEAR(') == ["run.1"]
     assert found(root, "-- ''") == []
+
+
+def test_an_endpoint_that_takes_its_time_keeps_no_other_search_waiting(root: Root) -> None:
+    store(root, trace(1, "tea"))
+    with serving() as endpoint:
+        gate = endpoint.gate = threading.Semaphore(0)
+        settings = Embeddings(model="m", base_url=endpoint.url)
+        slow: list[str] = []
+        asking = threading.Thread(
+            target=lambda: slow.extend(found(root, "tea", embeddings=settings))
+        )
+        asking.start()
+        while not endpoint.asked:
+            time.sleep(0.01)
+        store(root, trace(2, "coffee"))
+        begun = time.monotonic()
+        assert found(root, "tea") == ["run.1"]
+        assert time.monotonic() - begun < 5
+        assert asking.is_alive()
+        gate.release(100)
+        asking.join(30)
+        assert slow[0] == "run.1"
 
 
 def test_ten_thousand_traces_are_searched_within_a_tenth_of_a_second(root: Root) -> None:

@@ -74,11 +74,18 @@ def test_self_assessment_beside_what_was_found() -> None:
     assert judged(0.9, 2, 0) == ["sure, with 2 unresolved"]
     assert judged(0.3, 0, 0) == ["unsure, and nothing is listed as unresolved"]
     assert judged(1.0, 0, 3) == ["completion was refused 3 times before it was accepted"]
-    log = [("make test", 1), ("ls gone", 2), ("pytest -q", 1), ("pytest -q", 0), ("make", None)]
+    log = [
+        ("make\u2028 test", 1),
+        ("ls gone", 2),
+        ("pytest -q", 1),
+        ("pytest -q", 0),
+        ("make", None),
+    ]
     failed = failing(
         "\n".join(
             json.dumps(
-                {"command": ran, "exit_code": code, "trouble": "" if code is not None else "?"}
+                {"command": ran, "exit_code": code, "trouble": "" if code is not None else "?"},
+                ensure_ascii=False,
             )
             for ran, code in log
         )

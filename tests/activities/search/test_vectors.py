@@ -1,0 +1,68 @@
+"""Embeddings are asked for once, as long as there is room to keep them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from activities.search import EmbeddingsFailed
+from activities.search.embedding import Matrix
+from activities.search.vectors import Vectors
+
+ROW = 4 * 4
+"""Bytes of an embedding."""
+
+
+class Counting:
+    """Makes vectors of the lengths of texts, and keeps what it was asked."""
+
+    batch = 2
+
+    def __init__(self, name: str = "m", fails_after: int = 100) -> None:
+        self.name = name
+        self.asked: list[list[str]] = []
+        self._fails_after = fails_after
+
+    def embed(self, texts: list[str]) -> Matrix:
+        if len(self.asked) == self._fails_after:
+            raise EmbeddingsFailed("away")
+        self.asked.append(texts)
+        return np.array([[len(text), 0, 0, 0] for text in texts], dtype=np.float32)
+
+
+def lengths(kept: Vectors, by: Counting, *texts: str, width: int = 4) -> list[int]:
+    return [int(row[0]) for row in kept.of(texts, by, width, lambda: None)]
+
+
+def test_each_text_is_asked_for_once_by_model_and_width() -> None:
+    kept, by = Vectors(), Counting()
+    assert lengths(kept, by, "a", "bb", "a", "ccc") == [1, 2, 1, 3]
+    assert by.asked == [["a", "bb"], ["ccc"]]
+    assert lengths(kept, by, "bb", "dddd") == [2, 4]
+    assert by.asked[2:] == [["dddd"]]
+    assert lengths(kept, by, "a", width=5) == [1]
+    assert by.asked[3:] == [["a"]]
+    other = Counting("other")
+    assert lengths(kept, other, "a") == [1]
+    assert other.asked == [["a"]]
+
+
+def test_those_used_last_stay() -> None:
+    kept, by = Vectors(3 * ROW), Counting()
+    lengths(kept, by, "a", "bb", "ccc")
+    lengths(kept, by, "a")
+    # More than there is room for is answered all the same.
+    assert lengths(kept, by, "dddd", "a") == [4, 1]
+    by.asked.clear()
+    assert lengths(kept, by, "a", "ccc", "dddd") == [1, 3, 4]
+    assert by.asked == []
+    assert lengths(kept, by, *"abcdefgh") == [1] * 8
+
+
+def test_what_was_answered_before_a_failure_is_not_asked_for_again() -> None:
+    kept, by = Vectors(), Counting(fails_after=1)
+    with pytest.raises(EmbeddingsFailed):
+        lengths(kept, by, "a", "bb", "ccc")
+    again = Counting()
+    assert lengths(kept, again, "a", "bb", "ccc") == [1, 2, 3]
+    assert again.asked == [["ccc"]]
