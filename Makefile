@@ -6,7 +6,7 @@ PYTHON_BIN := .venv/bin/python
 JOBS := 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench compare chaos docs screenshot audit record pins setup develop clean
+.PHONY: help demo test check format bench compare chaos soak docs screenshot audit record pins setup develop clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' Makefile | while read -r name does; do \
@@ -40,6 +40,10 @@ chaos: develop ## disturb work of every kind in every way and compare how it end
 		--disable-pip-version-check --require-hashes --requirement tests/chaos/faketime.txt \
 		--target tests/.fetched/faketime || true
 	@$(PYTHON_BIN) -m tests.chaos $(ARGS)
+
+soak: develop ## the suite with long repetitions, then chaos (an hour)
+	@LONGHAUL_SOAK=1 $(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory chaos
 
 docs: setup ## write the generated parts of the documentation anew
 	@$(PYTHON_BIN) -m scripts.docs

@@ -31,7 +31,7 @@ FLAGS = (
     # Its banner would go to our standard output.
     *("--output", "none"),
 )
-_DATABASE_FLAGS = (
+DATABASE_FLAGS = (
     # A transaction then costs one write without waiting for the disk: a kill loses nothing.
     *("--sqlite-pragma", "journal_mode=WAL"),
     *("--sqlite-pragma", "synchronous=NORMAL"),
@@ -107,7 +107,7 @@ async def server(
             dev_server_existing_path=str(binary),
             dev_server_database_filename=str(database) if database else None,
             dev_server_log_level="error",
-            dev_server_extra_args=(*FLAGS, *(_DATABASE_FLAGS if database else ())),
+            dev_server_extra_args=(*FLAGS, *(DATABASE_FLAGS if database else ())),
             dev_server_startup_timeout=_STARTUP,
         )
     except RuntimeError as error:

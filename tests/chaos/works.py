@@ -10,14 +10,12 @@ from typing import Any
 from activities.checkpoints import Root
 from activities.rehearsal import Model, rehearse
 from cli.staging import stage
+from tests.brief import BRIEF
 from tests.crash.model import Ledger
 
 QUICK = {
-    "limits.min_todos": 1,
-    "todos.bootstrap": ["Survey and write workspace.md", "Write plan.md", "Call todo_write"],
+    **BRIEF,
     "todos.fork": ["Revise plan.md", "Call todo_write"],
-    "todos.transition": ["Mark progress in plan.md", "Call todo_write or job_complete"],
-    "todos.final": ["Write output/summary.md", "Call job_complete"],
     # Silence of the endpoint is noticed within the seconds that a blow takes.
     "model.stall_seconds": 4,
     "model.timeout_seconds": 20,
@@ -94,15 +92,16 @@ def _policy(root: Root) -> list[str]:
     return stage([str(path)], root.path)
 
 
-_ADA = Ledger("Ada")
+def generalist(phases: int) -> Work:
+    ledger = Ledger("Ada", phases)
+    silence = {"model.stall_seconds": 4, "model.timeout_seconds": 20}
+    return Work("generalist", "Job", lambda root: ledger.start(**silence), ledger)
+
+
 WORKS = {
     work.name: work
     for work in (
-        Work(
-            "generalist", "Job",
-            lambda root: _ADA.start(**{"model.stall_seconds": 4, "model.timeout_seconds": 20}),
-            _ADA,
-        ),
+        generalist(phases=2),
         Work("creator", "Job", _creator, rehearse),
         Work("project", "Project", _features, rehearse, needs_sandbox=True),
         Work("pipeline", "Project", _pipeline, rehearse),

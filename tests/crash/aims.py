@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 POLL = 0.0002
-PATIENCE = 8.0
+PATIENCE = 15.0
 """Seconds to wait for a moment; on a busy machine a phase may take as long."""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
 from tests.crash.processes import Nursery, TemporalServer, nursery
 from tests.crash.site import Site
@@ -20,16 +21,36 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
 
 @pytest.fixture(scope="session")
 def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporalServer]:
-    with TemporalServer(tmp_path_factory.mktemp("temporal") / "server") as made:
+    with TemporalServer(tmp_path_factory.mktemp("temporal") / "server", returns=False) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
-async def undisturbed(
-    tmp_path_factory: pytest.TempPathFactory, workers: Nursery, temporal: TemporalServer
-) -> Site:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    async with opened(Site("undisturbed", folder, workers, temporal, [Ledger("Ada")])) as site:
+async def begun(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    workers: Nursery,
+    temporal: TemporalServer,
+) -> AsyncIterator[Begun]:
+    """The function `trial` of each module that this session takes tests from."""
+    tests = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    modules = [test.module for test in tests if "begun" in test.fixturenames]
+    made = Begun(
+        [leave_alone, *(module.trial for module in modules if hasattr(module, "trial"))],
+        lambda: Place(tmp_path_factory.mktemp("trial"), workers, temporal),
+    )
+    yield made
+    await made.given_up()
+
+
+async def leave_alone(place: Place) -> Site:
+    site = Site("undisturbed", place.folder, place.workers, place.temporal, [Ledger("Ada")])
+    async with opened(site):
         await site.finish()
     assert set(site.asked["Ada"].values()) == {1}
     return site
+
+
+@pytest.fixture(scope="session")
+async def undisturbed(begun: Begun) -> Site:
+    return await begun(leave_alone)

@@ -19,7 +19,7 @@ from types import TracebackType
 from temporalio.client import Client
 
 from engine.connection import Unreachable, connect
-from engine.development import FLAGS, find_binary
+from engine.development import DATABASE_FLAGS, FLAGS, find_binary
 from protocol.search_attributes import NAMES
 
 REPOSITORY = Path(__file__).parents[2]
@@ -42,6 +42,8 @@ class TemporalServer:
     """The development server with its data in a file, so that it can be killed and come back."""
 
     folder: Path
+    returns: bool = True
+    """False: it is not to come back, and keeps its data in memory."""
     port: int = field(default_factory=free_port)
 
     @property
@@ -63,10 +65,11 @@ class TemporalServer:
 
     def start(self) -> None:
         attributes = [part for name in NAMES for part in ("--search-attribute", f"{name}=Keyword")]
+        file = ("--db-filename", str(self.folder / "temporal.db"), *DATABASE_FLAGS)
+        database = file if self.returns else ()
         self.process = subprocess.Popen(
             [str(find_binary()), "server", "start-dev", "--headless", "--ip", "127.0.0.1",
-             "--port", str(self.port), "--db-filename", str(self.folder / "temporal.db"),
-             "--log-level", "error", *attributes, *FLAGS],
+             "--port", str(self.port), "--log-level", "error", *database, *attributes, *FLAGS],
             stdout=subprocess.DEVNULL, stderr=(self.folder / "server.log").open("a"),
         )  # fmt: skip
 
@@ -89,23 +92,9 @@ class Worker:
 
     pid: int
     log: Path
-    process: subprocess.Popen[bytes] | None = None
-    """If it is a child of ours."""
-
-    @classmethod
-    def script(cls, address: str, root: Path, queue: str, model_url: str, log: Path) -> Worker:
-        """`python worker.py`."""
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "worker.py"], cwd=REPOSITORY, stdout=output, stderr=output,
-                env=environment(address, root, queue, model_url),
-            )  # fmt: skip
-        return cls(process.pid, log, process)
 
     @property
     def alive(self) -> bool:
-        if self.process:
-            return self.process.poll() is None
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:

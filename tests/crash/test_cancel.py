@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from temporalio.api.enums.v1 import EventType
@@ -17,8 +16,9 @@ from temporalio.exceptions import CancelledError
 from activities.rehearsal import Answer, Hang, Request, Stall
 from activities.rehearsal.seen import look
 from engine.development import find_binary
+from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
-from tests.crash.processes import REPOSITORY, Nursery, TemporalServer, environment
+from tests.crash.processes import REPOSITORY, environment
 from tests.crash.site import Site
 from tests.crash.trial import opened
 
@@ -76,11 +76,15 @@ CASES = (
 )
 
 
-async def test_by_signal_by_temporal_and_by_starter(
-    tmp_path: Path, workers: Nursery, temporal: TemporalServer
-) -> None:
-    site = Site("cancelled", tmp_path, workers, temporal, [case.ledger for case in CASES])
-    async with opened(site):
+async def test_by_signal_by_temporal_and_by_starter(begun: Begun) -> None:
+    await begun(trial)
+
+
+async def trial(place: Place) -> None:
+    ledgers = [case.ledger for case in CASES]
+    async with opened(
+        Site("cancelled", place.folder, place.workers, place.temporal, ledgers)
+    ) as site:
         await asyncio.gather(*(cancelled(site, case) for case in CASES))
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
-from pathlib import Path
 
 from activities.checkpoints.locks import locked
+from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
-from tests.crash.processes import Nursery, TemporalServer
 from tests.crash.site import Site
 from tests.crash.trial import SEED, ended_as, opened, some_steps
 
@@ -20,9 +19,14 @@ MOST_SECONDS = 30
 
 
 async def test_the_job_goes_on_and_the_folder_catches_up_once_they_are_free(
-    tmp_path: Path, workers: Nursery, temporal: TemporalServer, undisturbed: Site
+    begun: Begun, undisturbed: Site
 ) -> None:
-    async with opened(Site("held", tmp_path, workers, temporal, [Ledger("Ada")])) as site:
+    ended_as(undisturbed, await begun(trial), SEED)
+
+
+async def trial(place: Place) -> Site:
+    site = Site("held", place.folder, place.workers, place.temporal, [Ledger("Ada")])
+    async with opened(site):
         await some_steps(site)
         with ExitStack() as held:
             for name in LOCKS:
@@ -31,4 +35,4 @@ async def test_the_job_goes_on_and_the_folder_catches_up_once_they_are_free(
             async with asyncio.timeout(MOST_SECONDS):
                 await site.progress(site.steps(), STEPS)
         await site.finish()
-    ended_as(undisturbed, site, SEED)
+    return site

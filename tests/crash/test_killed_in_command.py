@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from activities import sandbox
 from activities.checkpoints import Root
 from activities.rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until
-from tests.crash.processes import Nursery, TemporalServer
+from tests.crash.begun import Begun, Place
 from tests.workflows.short import DONE, Short, job
 
 WHY = sandbox.lacking(sandbox.find_bwrap())
@@ -22,9 +21,11 @@ COMMAND = "echo once >> notes/tally.md; touch begun; sleep 2; rm begun; echo don
 TOOLS = ["files", "todos", "job", "shell"]
 
 
-async def test_a_command_is_run_again_and_with_the_network_reported(
-    tmp_path: Path, workers: Nursery, temporal: TemporalServer
-) -> None:
+async def test_a_command_is_run_again_and_with_the_network_reported(begun: Begun) -> None:
+    await begun(trial)
+
+
+async def trial(place: Place) -> None:
     names, told = ("alone", "networked"), set[str]()
 
     def work(view: Any) -> Any:
@@ -32,12 +33,12 @@ async def test_a_command_is_run_again_and_with_the_network_reported(
         write = ("write_file", {"path": "output/tea.md", "content": "tea"})
         return [[("run_command", {"command": COMMAND})], [write], [DONE]][view.replies]
 
-    root = Root.open(tmp_path / "root", create=True)
+    root = Root.open(place.folder / "root", create=True)
     private = root.path / ".longhaul" / "private"
     with ModelServer(Short({"Work": work})) as model:
-        where = (temporal.address, root.path, "command", model.base_url)
-        worker = workers.worker(*where)
-        client = await temporal.client()
+        where = (place.temporal.address, root.path, "command", model.base_url)
+        worker = place.workers.worker(*where)
+        client = await place.temporal.client()
         handles = {
             name: await client.start_workflow(
                 "Job",
@@ -56,7 +57,7 @@ async def test_a_command_is_run_again_and_with_the_network_reported(
         begun = "*/*/workspace/begun"
         await asyncio.to_thread(until, lambda: len(list(private.glob(begun))) == 2, 60)
         worker.kill()
-        workers.worker(*where)
+        place.workers.worker(*where)
         results = {n: await asyncio.wait_for(h.result(), 120) for n, h in handles.items()}
     assert {result["status"] for result in results.values()} == {"completed"}
     alone, networked = (root.workspace(f"command-{name}") for name in names)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 from activities.checkpoints import Root
 from activities.rehearsal.server import ModelServer
 from tests.activities.mcp.serving import odd, processes, until
-from tests.crash.processes import Nursery, TemporalServer
+from tests.crash.begun import Begun, Place
 from tests.workflows.short import DONE, Short, job
 
 
-async def test_a_call_is_not_made_twice(
-    tmp_path: Path, workers: Nursery, temporal: TemporalServer
-) -> None:
+async def test_a_call_is_not_made_twice(begun: Begun) -> None:
+    await begun(trial)
+
+
+async def trial(place: Place) -> None:
     told: list[str] = []
 
     def work(view):
@@ -22,11 +23,11 @@ async def test_a_call_is_not_made_twice(
         write = ("write_file", {"path": "output/tea.md", "content": "tea"})
         return [[("odd__slow", {})], [write], [DONE]][view.replies]
 
-    root, ledger = Root.open(tmp_path / "root", create=True), tmp_path / "ledger"
+    root, ledger = Root.open(place.folder / "root", create=True), place.folder / "ledger"
     with ModelServer(Short({"Work": work})) as model:
-        where = (temporal.address, root.path, "mcp-call", model.base_url)
-        worker = workers.worker(*where)
-        client = await temporal.client()
+        where = (place.temporal.address, root.path, "mcp-call", model.base_url)
+        worker = place.workers.worker(*where)
+        client = await place.temporal.client()
         handle = await client.start_workflow(
             "Job", job(set={"mcp": {"odd": odd(ledger)}}),
             id="mcp-call", task_queue="mcp-call", result_type=dict,
@@ -34,7 +35,7 @@ async def test_a_call_is_not_made_twice(
         await asyncio.to_thread(until, lambda: ledger.exists() and "slow" in ledger.read_text(), 60)
         before = processes(str(ledger))
         worker.kill()
-        workers.worker(*where)
+        place.workers.worker(*where)
         await asyncio.to_thread(until, lambda: not before.keys() & processes(str(ledger)).keys())
         result = await asyncio.wait_for(handle.result(), 120)
     # The server and what keeps it ended with the worker.

@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import random
-from pathlib import Path
-
-import pytest
 
 from tests.crash.aims import AIMS, Aim
+from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
-from tests.crash.processes import Nursery, TemporalServer
+from tests.crash.processes import TemporalServer
 from tests.crash.site import Site
-from tests.crash.trial import ROUNDS, ended_as, hits, opened, some_steps
+from tests.crash.trial import SEED, ended_as, hits, opened, some_steps
+from tests.soak import soak
 
-KILLS = (3, 2)
-"""Of each of two servers, side by side; the last of each takes the worker along."""
+KILLS = soak((2,), (3, 2))
+"""Of each of the servers, side by side; the last of each takes the worker along."""
 MOST_AWAY = 1.5
 """Seconds until the server is started again."""
 
 
-@pytest.mark.parametrize("seed", ROUNDS)
-async def test_the_job_ends_as_the_undisturbed_one(
-    seed: int, tmp_path: Path, workers: Nursery, undisturbed: Site
-) -> None:
+async def test_the_job_ends_as_the_undisturbed_one(begun: Begun, undisturbed: Site) -> None:
+    sites = await begun(trial)
+    for site in sites:
+        ended_as(undisturbed, site, SEED)
+    assert len(hits(sites)) >= sum(KILLS) - 1, [site.blows for site in sites]
+
+
+async def trial(place: Place) -> list[Site]:
     sites = [
-        Site(f"serverless-{n}", tmp_path, workers, TemporalServer(tmp_path / f"server-{n}"),
-             [Ledger("Ada")], random.Random(f"{seed} {n}"))
+        Site(f"serverless-{SEED}-{n}", place.folder, place.workers,
+             TemporalServer(place.folder / f"server-{n}"), [Ledger("Ada")],
+             random.Random(f"{SEED} {n}"))
         for n in range(len(KILLS))
     ]  # fmt: skip
     aims = [site.random.sample(AIMS, kills) for site, kills in zip(sites, KILLS, strict=True)]
     await asyncio.gather(*(killed(site, dealt) for site, dealt in zip(sites, aims, strict=True)))
-    for site in sites:
-        ended_as(undisturbed, site, seed)
-    assert len(hits(sites)) >= 4, [site.blows for site in sites]
+    return sites
 
 
 async def killed(site: Site, aims: list[Aim]) -> None:

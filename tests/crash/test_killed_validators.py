@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 
 from activities.checkpoints import Root
 from activities.graph import Query, open_graph
@@ -14,15 +13,9 @@ from activities.stores.engine import Store
 from config.loader import load_agent
 from tests.activities.mcp.serving import until
 from tests.activities.stores.filling import fill, requirement, statuses
-from tests.crash.processes import Nursery, TemporalServer
+from tests.brief import BRIEF
+from tests.crash.begun import Begun, Place
 
-# As few strategic todos as there can be: they are not what is looked at here.
-SET = {
-    "limits.min_todos": 1,
-    "todos.bootstrap": ["Survey and write workspace.md", "Write plan.md", "Call todo_write"],
-    "todos.transition": ["Mark progress in plan.md", "Call todo_write or job_complete"],
-    "todos.final": ["Write output/summary.md", "Call job_complete"],
-}
 TEXTS = [
     "Invoices must be archived for ten years.",
     "The archive must never lose a delivery note.",
@@ -31,10 +24,12 @@ TEXTS = [
 ]
 
 
-async def test_nothing_is_doubled(
-    tmp_path: Path, workers: Nursery, temporal: TemporalServer
-) -> None:
-    root = Root.open(tmp_path / "root", create=True)
+async def test_nothing_is_doubled(begun: Begun) -> None:
+    await begun(trial)
+
+
+async def trial(place: Place) -> None:
+    root = Root.open(place.folder / "root", create=True)
     store = Store(root, f"sqlite:///{root.path / '.longhaul' / 'store.sqlite3'}")
     fill(store, [requirement(n, text) for n, text in enumerate(TEXTS, 1)])
 
@@ -43,13 +38,13 @@ async def test_nothing_is_doubled(
 
     names = ["judges-1", "judges-2"]
     with ModelServer(rehearse) as model:
-        where = (temporal.address, root.path, "judges", model.base_url)
-        worker = workers.worker(*where)
-        client = await temporal.client()
+        where = (place.temporal.address, root.path, "judges", model.base_url)
+        worker = place.workers.worker(*where)
+        client = await place.temporal.client()
         handles = [
             await client.start_workflow(
                 "Job",
-                {"agent": "validator", "set": SET},
+                {"agent": "validator", "set": BRIEF},
                 id=name,
                 task_queue="judges",
                 result_type=dict,
@@ -59,7 +54,7 @@ async def test_nothing_is_doubled(
         # One was just decided: the other job is in the midst of another one's calls.
         await asyncio.to_thread(until, decided, 90)
         worker.kill()
-        workers.worker(*where)
+        place.workers.worker(*where)
         results = [await asyncio.wait_for(handle.result(), 150) for handle in handles]
     assert [result["status"] for result in results] == ["completed"] * 2
     assert set(statuses(store).values()) == {"accepted"}

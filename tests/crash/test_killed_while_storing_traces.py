@@ -5,30 +5,36 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
-import pytest
+from sqlalchemy import Row
 
 from activities.checkpoints import Root
 from activities.rehearsal.seen import View
 from activities.rehearsal.server import ModelServer
-from activities.traces.storing import traces_of
+from activities.stores import traces as rows
+from activities.stores.engine import Store
 from tests.activities.mcp.serving import until
-from tests.crash.processes import Nursery, TemporalServer
+from tests.crash.begun import Begun, Place
 from tests.workflows.short import DONE, Call, Short, job
 
 REFUSED = 4
 
 
-async def test_each_trace_is_stored_once(
-    tmp_path: Path, workers: Nursery, temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
-    root = Root.open(tmp_path / "root", create=True)
-    assert list(traces_of(root, "traces")) == []  # the tables are made
-    held = sqlite3.connect(
-        root.path / ".longhaul/store.sqlite3", isolation_level=None, check_same_thread=False
-    )
+async def test_each_trace_is_stored_once(begun: Begun) -> None:
+    await begun(trial)
+
+
+async def trial(place: Place) -> None:
+    root = Root.open(place.folder / "root", create=True)
+    path = root.path / ".longhaul" / "store.sqlite3"
+    store = Store(root, f"sqlite:///{path}")
+
+    def stored() -> Sequence[Row[Any]]:
+        return store.run(lambda connection: rows.of_job(connection, "traces"))
+
+    assert list(stored()) == []  # the tables are made
+    held = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
     def work(view: View) -> Sequence[Call]:
         if view.made:
@@ -38,9 +44,9 @@ async def test_each_trace_is_stored_once(
         return [(f"crystal_ball_{n}", {}) for n in range(REFUSED)]
 
     with ModelServer(Short({"Work": work})) as model:
-        where = (temporal.address, root.path, "traces", model.base_url)
-        worker = workers.worker(*where)
-        client = await temporal.client()
+        where = (place.temporal.address, root.path, "traces", model.base_url)
+        worker = place.workers.worker(*where)
+        client = await place.temporal.client()
         handle = await client.start_workflow(
             "Job", job(), id="traces", task_queue="traces", result_type=dict
         )
@@ -55,14 +61,13 @@ async def test_each_trace_is_stored_once(
 
         await asyncio.wait_for(storing(), 60)
         worker.kill()  # it waits for the lock
-        worker = workers.worker(*where)
+        worker = place.workers.worker(*where)
         held.execute("ROLLBACK")
         held.close()
-        await asyncio.to_thread(until, lambda: len(traces_of(root, "traces")) > 0, 60)
+        await asyncio.to_thread(until, stored, 60)
         worker.kill()  # it has written, and may not have said so yet
-        workers.worker(*where)
+        place.workers.worker(*where)
         result = await asyncio.wait_for(handle.result(), 120)
     assert result["status"] == "completed"
-    stored = traces_of(root, "traces")
-    assert [row.tool for row in stored] == [f"crystal_ball_{n}" for n in range(REFUSED)]
-    assert len({row.key for row in stored}) == REFUSED
+    assert [row.tool for row in stored()] == [f"crystal_ball_{n}" for n in range(REFUSED)]
+    assert len({row.key for row in stored()}) == REFUSED

@@ -1,44 +1,47 @@
-"""`kill -9` of the worker within a step, 32 times: the job ends as if nothing had happened."""
+"""`kill -9` of the worker within a step: the job ends as if nothing had happened."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from pathlib import Path
-
-import pytest
 
 from tests.crash.aims import AIMS, Aim, at_the_end
+from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
-from tests.crash.processes import Nursery, TemporalServer
 from tests.crash.site import Site
-from tests.crash.trial import ROUNDS, ended_as, hits, opened, some_steps
+from tests.crash.trial import SEED, ended_as, hits, opened, some_steps
+from tests.soak import soak
 
-SITES = 8
-KILLS = 4
+SITES = soak(3, 8)
+KILLS = soak(2, 4)
 """Of each site. The sites run side by side, because a recovery is mostly waiting."""
+AT_THE_END = soak(1, 2)
+"""Sites whose last kill comes then."""
 
 
-@pytest.mark.parametrize("seed", ROUNDS)
-async def test_the_job_ends_as_the_undisturbed_one(
-    seed: int, tmp_path: Path, workers: Nursery, temporal: TemporalServer, undisturbed: Site
-) -> None:
-    dealer = random.Random(seed)
+async def test_the_job_ends_as_the_undisturbed_one(begun: Begun, undisturbed: Site) -> None:
+    sites = await begun(trial)
+    for site in sites:
+        ended_as(undisturbed, site, SEED)
+    assert sum(len(site.blows) for site in sites) == SITES * KILLS
+    assert len(hits(sites)) > 0.75 * SITES * KILLS, hits(sites)
+
+
+async def trial(place: Place) -> list[Site]:
+    dealer = random.Random(SEED)
     sites = [
-        Site(f"killed-{seed}-{n}", tmp_path, workers, temporal, [Ledger("Ada")],
-             random.Random(f"{seed} {n}"))
+        Site(f"killed-{SEED}-{n}", place.folder, place.workers, place.temporal, [Ledger("Ada")],
+             random.Random(f"{SEED} {n}"))
         for n in range(SITES)
     ]  # fmt: skip
     # Over all sites each aim is taken about equally often.
-    deck = [AIMS[n % len(AIMS)] for n in range(SITES * KILLS)]
+    order = dealer.sample(AIMS, len(AIMS))
+    deck = [order[n % len(order)] for n in range(SITES * KILLS)]
     aims = [dealer.sample(deck[n::SITES], KILLS) for n in range(SITES)]
-    for dealt in aims[:2]:
+    for dealt in aims[:AT_THE_END]:
         dealt[-1] = at_the_end
     await asyncio.gather(*(killed(site, dealt) for site, dealt in zip(sites, aims, strict=True)))
-    for site in sites:
-        ended_as(undisturbed, site, seed)
-    assert sum(len(site.blows) for site in sites) == SITES * KILLS
-    assert len(hits(sites)) > 0.75 * SITES * KILLS, hits(sites)
+    return sites
 
 
 async def killed(site: Site, aims: list[Aim]) -> None:

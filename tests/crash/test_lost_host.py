@@ -6,23 +6,21 @@ import asyncio
 import random
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.snapshot import Snapshot
 from tests.crash import aims
 from tests.crash.aims import Aim
+from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
-from tests.crash.processes import Nursery, TemporalServer
 from tests.crash.site import Site
 from tests.crash.trial import SEED, in_tree, on_disk, opened
+from tests.soak import soak
 
-LOSSES = (aims.during_a_model_call, aims.during_a_checkpoint, aims.at_a_phase_end)
+AIMS = (aims.during_a_model_call, aims.during_a_checkpoint, aims.at_a_phase_end)
+LOSSES = random.Random(SEED).sample(AIMS, soak(1, 3))
 MOST_REPEATED = 2
 """Model calls for each lost host: that of the step in flight, and one that was under way."""
 
@@ -37,40 +35,14 @@ class Pushed(Ledger):
         return super().start(**{"workspace.remote": self.remote, **settings})
 
 
-@pytest.fixture(scope="module")
-def ledger(tmp_path_factory: pytest.TempPathFactory) -> Pushed:
-    path = tmp_path_factory.mktemp("remote") / "checkpoints.git"
-    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
-    return Pushed("Ada", phases=1, remote=f"file://{path}")
-
-
-@pytest.fixture(scope="module")
-async def stayed(
-    tmp_path_factory: pytest.TempPathFactory,
-    workers: Nursery,
-    temporal: TemporalServer,
-    ledger: Pushed,
-) -> AsyncIterator[Site]:
-    """The same job on one host, undisturbed."""
-    site = Site("stayed", tmp_path_factory.mktemp("stayed"), workers, temporal, [ledger])
-    async with opened(site):
-        await site.finish()
-    assert set(site.asked["Ada"].values()) == {1}
-    yield site
-
-
-async def test_the_other_host_ends_the_job_as_the_undisturbed_one(
-    tmp_path: Path, workers: Nursery, temporal: TemporalServer, stayed: Site, ledger: Pushed
-) -> None:
-    sites = [
-        Site(f"lost-{n}", tmp_path, workers, temporal, [ledger], random.Random(SEED + n))
-        for n in range(len(LOSSES))
-    ]
-    await asyncio.gather(*(lost(site, aim) for site, aim in zip(sites, LOSSES, strict=True)))
+async def test_the_other_host_ends_the_job_as_the_undisturbed_one(begun: Begun) -> None:
+    stayed, *sites = await begun(trial)
+    assert set(stayed.asked["Ada"].values()) == {1}
     for site in sites:
         result = site.results["Ada"]
         assert result["status"] == "completed"
-        assert tree_but_for_usage(site, stayed) == stayed.results["Ada"]["tree"], site.name
+        tree = stayed.results["Ada"]["tree"]
+        assert tree_but_for_usage(site, stayed) == tree, differing(site, stayed)
         assert site.asked["Ada"].keys() == stayed.asked["Ada"].keys(), site.name
         more = site.asked["Ada"].total() - stayed.asked["Ada"].total()
         assert more <= MOST_REPEATED * 2, f"{more} model calls more on {site.name}"
@@ -80,12 +52,45 @@ async def test_the_other_host_ends_the_job_as_the_undisturbed_one(
         assert on_disk(site.root, job) == in_tree(site.root, job, result["checkpoint"])
 
 
+async def trial(place: Place) -> list[Site]:
+    """The job on one host, undisturbed, and beside it on hosts that are lost."""
+    path = place.folder / "checkpoints.git"
+    await asyncio.to_thread(
+        subprocess.run, ["git", "init", "--quiet", "--bare", str(path)], check=True
+    )
+    ledger = Pushed("Ada", phases=1, remote=f"file://{path}")
+    stayed, *sites = [
+        Site(name, place.folder, place.workers, place.temporal, [ledger], random.Random(SEED + n))
+        for n, name in enumerate(["stayed", *(aim.__name__ for aim in LOSSES)])
+    ]
+    await asyncio.gather(
+        alone(stayed), *(lost(site, aim) for site, aim in zip(sites, LOSSES, strict=True))
+    )
+    return [stayed, *sites]
+
+
+async def alone(site: Site) -> None:
+    async with opened(site):
+        await site.finish()
+
+
 def tree_but_for_usage(site: Site, stayed: Site) -> str:
     """The job's last tree as it would be if it had not paid for some calls twice."""
     completion = "output/completion.json"
     snapshot = last(site)
     snapshot.files = snapshot.files.write(completion, last(stayed).files.read(completion))
     return snapshot.compared
+
+
+def differing(site: Site, stayed: Site) -> str:
+    """Where the last trees are not the same, for a message."""
+    paths = sorted({path for path, _ in files(site).items() ^ files(stayed).items()})
+    state, before = last(site).state, last(stayed).state
+    return f"{site.name}: {paths}, {state} instead of {before}"
+
+
+def files(site: Site) -> dict[str, bytes | None]:
+    return in_tree(site.root, site.job_id("Ada"), site.results["Ada"]["checkpoint"])
 
 
 def last(site: Site) -> Snapshot:

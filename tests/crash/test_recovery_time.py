@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.crash import aims
 from tests.crash.aims import Aim
+from tests.crash.begun import Begun
 from tests.crash.model import Ledger
 from tests.crash.processes import Nursery, TemporalServer
 from tests.crash.site import Site
@@ -21,8 +22,9 @@ OLD = 15
 
 
 async def test_the_next_step_is_taken_within_12_seconds(
-    tmp_path: Path, workers: Nursery, temporal: TemporalServer, undisturbed: Site
+    tmp_path: Path, workers: Nursery, temporal: TemporalServer, begun: Begun, undisturbed: Site
 ) -> None:
+    await begun.ended()
     sites = [
         Site(f"timed-{n}", tmp_path, workers, temporal, [Ledger("Ada")], random.Random(SEED + n))
         for n in range(len(AIMS))

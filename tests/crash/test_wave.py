@@ -1,4 +1,4 @@
-"""Twelve groups, four at once, on two workers of one root that are killed: the same work is done.
+"""Groups, four at once, on two workers of one root that are killed: the same work is done.
 
 One group cannot begin, two write the same file. Beside it the same project undisturbed, whose jobs
 both workers share.
@@ -11,26 +11,27 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import pytest
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.projects.repository import Repository, repository_path
 from activities.rehearsal.server import ModelServer
-from tests.crash.processes import Nursery, TemporalServer, Worker
-from tests.crash.trial import ROUNDS
+from tests.crash.begun import Begun
+from tests.crash.begun import Place as Given
+from tests.crash.processes import Worker
+from tests.crash.trial import SEED
+from tests.soak import soak
 from tests.workflows.short import Call
 from tests.workflows.team import Team, answer, project, write
 
 GROUPS = "output/groups.json"
-NAMES = [f"g{n:02d}" for n in range(1, 13)]
+NAMES = [f"g{n:02d}" for n in range(1, 1 + soak(6, 12))]
 COLLIDING, FAILING = ("g01", "g02"), "g03"
 """Those who collide begin together, from the same commit."""
 BOTH = "green\nblack\n"
-KILLS = 4
+KILLS = soak(2, 4)
 PATIENCE = 240
 OF_SYSTEM = ("groups.json", "project-result.json")
 """Files of the system in which attempts and usage are counted."""
@@ -67,14 +68,12 @@ class Place:
     """A root and two workers on it."""
 
     name: str
-    folder: Path
-    nursery: Nursery
-    server: TemporalServer
+    given: Given
     model: str
     workers: list[Worker] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.root = Root.open(self.folder / self.name, create=True)
+        self.root = Root.open(self.given.folder / self.name, create=True)
         for attempt in (1, 2):
             # Somebody else's job has the id that the failing group's job would have.
             taken = open_checkpoints(
@@ -83,7 +82,8 @@ class Place:
             (taken.path / "job.json").write_text('{"chain": "another", "job": "other"}')
 
     def worker(self) -> Worker:
-        made = self.nursery.worker(self.server.address, self.root.path, self.name, self.model)
+        where = (self.given.temporal.address, self.root.path, self.name, self.model)
+        made = self.given.workers.worker(*where)
         self.workers.append(made)
         return made
 
@@ -105,20 +105,20 @@ class Place:
         return held.with_files(held.tree_id(main), dict.fromkeys(OF_SYSTEM))
 
 
-@pytest.mark.parametrize("seed", ROUNDS)
-async def test_a_wave_ends_as_an_undisturbed_one_whoever_is_killed(
-    seed: int, tmp_path: Path, workers: Nursery, temporal: TemporalServer
-) -> None:
+async def test_a_wave_ends_as_an_undisturbed_one_whoever_is_killed(begun: Begun) -> None:
+    await begun(trial)
+
+
+async def trial(given: Given) -> None:
     with ModelServer(team(), delay=0.05) as model:
         quiet, shaken = (
-            Place(f"{name}-{seed}", tmp_path, workers, temporal, model.base_url)
-            for name in ("quiet", "shaken")
+            Place(f"{name}-{SEED}", given, model.base_url) for name in ("quiet", "shaken")
         )
-        client = await temporal.client()
+        client = await given.temporal.client()
         undisturbed = await quiet.start(client)
         disturbed = await shaken.start(client)
         async with asyncio.timeout(PATIENCE):
-            await killing(shaken, random.Random(seed))
+            await killing(shaken, random.Random(SEED))
             results = await asyncio.gather(undisturbed.result(), disturbed.result())
     for result in results:
         assert result["status"] == "completed", result
@@ -129,7 +129,7 @@ async def test_a_wave_ends_as_an_undisturbed_one_whoever_is_killed(
         assert "has already run" in failing["reasons"][0]
         assert {unit["status"] for unit in units.values()} == {"completed"}
         assert sorted(units[name]["attempts"] for name in COLLIDING) == [1, 2]
-    assert shaken.work() == quiet.work(), f"seed {seed}"
+    assert shaken.work() == quiet.work(), f"seed {SEED}"
     held = Repository(repository_path(shaken.root, shaken.name))
     assert held.file(results[1]["commit"], "menu.md") == BOTH.encode()
     assert results[0]["jobs"] == results[1]["jobs"]
@@ -151,7 +151,7 @@ async def killing(place: Place, dice: random.Random) -> None:
 async def who_worked(client: Client, place: Place) -> set[str]:
     """The processes that did steps of the project's jobs."""
     found: set[str] = set()
-    for name in NAMES[:2] + NAMES[6:8]:
+    for name in NAMES[:2] + NAMES[-2:]:
         history = await client.get_workflow_handle(f"{place.name}.{name}-worker-1").fetch_history()
         for event in history.events:
             if event.HasField("workflow_task_completed_event_attributes"):

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 from activities.checkpoints import Root
+from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
-from tests.crash.processes import Nursery, TemporalServer, Worker
 from tests.crash.site import PATIENCE, Site
-from tests.crash.trial import SEED, ended_as, some_steps
+from tests.crash.trial import SEED, ended_as, opened, some_steps
 
 
 async def test_the_job_waits_with_the_explanation_and_goes_on_with_the_right_worker(
-    tmp_path: Path, workers: Nursery, temporal: TemporalServer, undisturbed: Site
+    begun: Begun, undisturbed: Site
 ) -> None:
-    elsewhere = Root.open(tmp_path / "elsewhere", create=True)
-    site = Site("misled", tmp_path, workers, temporal, [Ledger("Ada")])
-    with site.model:
-        site.worker = Worker.script(
-            temporal.address, site.root.path, site.name, site.model.base_url, tmp_path / "log"
-        )
-        await site.start_jobs(await temporal.client())
+    ended_as(undisturbed, await begun(trial), SEED)
+
+
+async def trial(place: Place) -> Site:
+    elsewhere = Root.open(place.folder / "elsewhere", create=True)
+    site = Site("misled", place.folder, place.workers, place.temporal, [Ledger("Ada")])
+    async with opened(site):
         await some_steps(site)
         site.worker.drain()
         site.start_worker(elsewhere.path)
@@ -38,7 +37,7 @@ async def test_the_job_waits_with_the_explanation_and_goes_on_with_the_right_wor
         site.start_worker()
         await site.handles["Ada"].signal("resume")
         await site.finish()
-    ended_as(undisturbed, site, SEED)
+    return site
 
 
 async def until_waiting(site: Site) -> dict[str, Any]:

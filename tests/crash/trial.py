@@ -12,13 +12,11 @@ from activities.snapshot import Snapshot
 from tests.crash.model import LEDGER
 from tests.crash.site import Blow, Site
 
-# Processes of one test run must agree on the seed: the names of the tests hold it.
+# The processes of one test run agree on the seed: one figure takes the whole run again.
 _RUN = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
 SEED = int(os.environ.get("LONGHAUL_CRASH_SEED") or _RUN.randrange(1, 1_000_000))
 """Decides what is done when, as far as timing allows. A new one each time, so that other moments
 are tried; the variable takes one again that failed."""
-ROUNDS = [SEED + n for n in range(int(os.environ.get("LONGHAUL_CRASH_ROUNDS", "1")))]
-"""Seeds of the rounds that each test of this kind plays."""
 MOST_STEPS = 3
 """Between a recovery and the next blow: few enough for all blows to fall within the job."""
 

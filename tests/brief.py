@@ -1,0 +1,10 @@
+"""Settings for jobs of the rehearsal model with as few strategic todos as there can be."""
+
+from __future__ import annotations
+
+BRIEF: dict[str, object] = {
+    "limits.min_todos": 1,
+    "todos.bootstrap": ["Survey and write workspace.md", "Write plan.md", "Call todo_write"],
+    "todos.transition": ["Mark progress in plan.md", "Call todo_write or job_complete"],
+    "todos.final": ["Write output/summary.md", "Call job_complete"],
+}

@@ -1,0 +1,64 @@
+"""Trials that mostly wait, side by side: all begin with the first test, and each waits for its own.
+
+What a killed worker held is given to another one once time-outs have passed, which takes seconds in
+which a machine has nothing to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.crash.processes import Nursery, TemporalServer
+from tests.soak import soak
+
+T = TypeVar("T")
+AT_ONCE = soak(4, 1)
+"""Trials at a time; with long repetitions each has enough to do by itself."""
+THREADS = 40
+"""For aims and other waits that block, of all trials together."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a trial is given: shared processes, and a folder of its own."""
+
+    folder: Path
+    workers: Nursery
+    temporal: TemporalServer
+
+
+Trial = Callable[[Place], Coroutine[Any, Any, T]]
+
+
+class Begun:
+    """The trials of a session; call it with one for what came of that."""
+
+    def __init__(self, trials: Iterable[Trial[Any]], place: Callable[[], Place]) -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
+        self._room = asyncio.Semaphore(AT_ONCE)
+        self._tasks = {
+            trial: asyncio.create_task(self._run(trial, place())) for trial in dict.fromkeys(trials)
+        }
+
+    async def _run(self, trial: Trial[T], place: Place) -> T:
+        async with self._room:
+            return await trial(place)
+
+    async def __call__(self, trial: Trial[T]) -> T:
+        result: T = await self._tasks[trial]
+        return result
+
+    async def ended(self) -> None:
+        """Return once the machine is free of all of them, whatever they came to."""
+        await asyncio.wait(self._tasks.values())
+
+    async def given_up(self) -> None:
+        """End what no test waits for any more."""
+        for task in self._tasks.values():
+            task.cancel()
+        await self.ended()
