@@ -16,6 +16,7 @@ from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root
 from activities.checkpoints.journal import FULL_BYTES
 from activities.checkpoints.locks import locked
 from activities.checkpoints.packing import pack
+from tests.soak import soak
 
 PACKER = """
 import pathlib, sys
@@ -164,7 +165,7 @@ def test_nothing_is_lost_at_whatever_line_a_packer_is_killed(
     copy = tmp_path / "copy"
     reached = True
     while reached:
-        line += 2
+        line += soak(6, 1)
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(checkpoints.path, copy)
         reached = killed_at(line, copy)
@@ -175,7 +176,7 @@ def test_nothing_is_lost_at_whatever_line_a_packer_is_killed(
     assert packs(Checkpoints(copy))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(soak(2, 20)))
 def test_nothing_is_lost_when_a_packer_is_killed_beside_a_writer(
     root: Root, seed: int, start: Callable[..., subprocess.Popen[str]]
 ) -> None:

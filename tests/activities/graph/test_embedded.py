@@ -17,6 +17,7 @@ from activities.graph import GraphAway, GraphRefused, Limits, Query
 from activities.graph.embedded import Embedded
 from config.graph_schema import GraphSchema
 from config.loader import load_agent
+from tests.soak import soak
 
 PUT = "MERGE (n:BusinessObject {id: $id}) SET n.name = $name"
 COUNT = Query("MATCH (n:BusinessObject) RETURN count(*), count(DISTINCT n.id)")
@@ -103,7 +104,7 @@ def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
     halves = Query("MATCH (n:Message) RETURN count(*)")
     size = 2000
     graph.read(COUNT)
-    for round_, pause in enumerate((0.4, 0.8)):
+    for round_, pause in enumerate(soak((0.6,), (0.2, 0.4, 0.6, 0.8))):
         worker = writer(tmp_path / "graph", round_ * 100, round_ * 100 + 100, size)
         assert worker.stdout
         worker.stdout.readline()

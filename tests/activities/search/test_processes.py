@@ -1,4 +1,4 @@
-"""Several processes at one index, killed ones among them; and ten thousand files."""
+"""Several processes at one index, killed ones among them; and many files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ from activities.search import search
 from config.sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
+from tests.soak import soak
 
 PAGES = 400
+MANY, MOST_SECONDS = soak((1_000, 0.2), (10_000, 1.0))
+"""Files, and how soon something is found in them."""
 
 
 @pytest.fixture
@@ -94,11 +97,9 @@ def test_processes_that_index_two_trees_at_once_each_find_their_own(
         assert others <= {"instructions.md"}
 
 
-def test_ten_thousand_files_are_searched_within_a_second(
-    tmp_path: Path, endpoint: Endpoint
-) -> None:
+def test_many_files_are_searched_soon(tmp_path: Path, endpoint: Endpoint) -> None:
     job = Standing.begin(tmp_path)
-    job.put(lambda files: pages(files, 10_000))
+    job.put(lambda files: pages(files, MANY))
     files, beats = job.open().files, [time.perf_counter()]
 
     def seconds(query: str) -> float:
@@ -118,5 +119,5 @@ def test_ten_thousand_files_are_searched_within_a_second(
     pauses = [after - before for before, after in itertools.pairwise(beats)]
     assert max(pauses) < 4  # a heartbeat is due within 5 s
     # The best of three: what else the machine does is not measured.
-    assert min(seconds("storing bills") for _ in range(3)) < 1
-    assert min(seconds("ZX-4711") for _ in range(3)) < 1
+    assert min(seconds("storing bills") for _ in range(3)) < MOST_SECONDS
+    assert min(seconds("ZX-4711") for _ in range(3)) < MOST_SECONDS

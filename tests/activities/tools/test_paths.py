@@ -17,8 +17,9 @@ from activities.tools import REGISTRY
 from activities.tools.context import ToolContext
 from config.loader import load_agent
 from tests.activities.standing import JOB, Standing
+from tests.soak import soak
 
-CASES = 10_000
+CASES = soak(1_000, 10_000)
 HERE = "canary"
 PARTS = [
     "..", ".", "", "...", ".. ", " ..", "..\u2024", "%2e%2e", "%2e%2e%2f", "..%c0%af", "..\\", "~",

@@ -15,6 +15,7 @@ from activities.checkpoints import Root
 from activities.rehearsal import Reply, rehearse
 from activities.rehearsal.wire import Answer, Request
 from engine.connection import workspaces_root
+from tests.brief import BRIEF
 from tests.workflows.serving import SECONDS, serving
 from tests.workflows.team import Team, project, write
 
@@ -36,9 +37,9 @@ class Astray:
             return Reply("Shall I go on?")
         if self.calls == 6:
             return Reply(None, [("crystal_ball", {}), ("read_file", {"path": "<b>no</b>.md"})])
-        if self.calls == 30:
+        if self.calls == 12:
             return Reply(None, [("todo_rewind", {"issue": f"the key is {KEY}"})])
-        if self.calls == 31:
+        if self.calls == 13:
             return Reply(None, [("todo_rewind", {"issue": "wrong <i>leaves</i>"})])
         return rehearse(request)
 
@@ -60,7 +61,8 @@ def job(engine: Any, workspaces: Path) -> Iterator[tuple[str, Callable[[], None]
             "agent": "generalist",
             "instructions": TITLE,
             "set": {
-                "limits.history_events": 200,
+                **BRIEF,
+                "limits.history_events": 100,
                 "prices.rehearsal": {"prompt": 1, "cached": 0.5, "completion": 4},
             },
         }
