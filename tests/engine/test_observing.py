@@ -9,51 +9,56 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 
-from engine.development import server
+from engine.development import Server
+from tests.brief import BRIEF
 from tests.crash.processes import free_port
 from tests.engine.test_process import REPOSITORY, environment
 
+QUEUE = "observed"
 
-async def test_health_metrics_and_logs_of_a_worker_with_a_job(tmp_path: Path) -> None:
+
+async def test_health_metrics_and_logs_of_a_worker_with_a_job(
+    running: Server, tmp_path: Path
+) -> None:
     health, metrics = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     log = tmp_path / "log"
-    async with server(ui=False) as running:
-        variables = {
-            **environment(running.address, tmp_path / "root"),
-            "LONGHAUL_HEALTH": health,
-            "LONGHAUL_METRICS": metrics,
-            "LONGHAUL_LOG": "DEBUG",
-            "LONGHAUL_LOG_FORMAT": "json",
-        }
-        with log.open("wb") as out:
-            worker = await asyncio.create_subprocess_exec(
-                sys.executable, "worker.py", cwd=REPOSITORY, env=variables,
-                stdout=asyncio.subprocess.PIPE, stderr=out,
-            )  # fmt: skip
-        assert worker.stdout
-        try:
-            await asyncio.wait_for(worker.stdout.readline(), 30)
-            async with httpx2.AsyncClient(trust_env=False, timeout=10) as http:
-                for path, status in (("healthz", 200), ("readyz", 200), ("other", 404)):
-                    assert (await http.get(f"http://{health}/{path}")).status_code == status
-                await _run_job(running.client)
-                # The engine counts a closed workflow a moment after its result is known.
-                async with asyncio.timeout(20):
-                    shown = ""
-                    while "temporal_workflow_completed" not in shown:
-                        await asyncio.sleep(0.1)
-                        shown = (await http.get(f"http://{metrics}/metrics")).text
-                # What it is told to work in is gone: not ready, but alive.
-                (tmp_path / "root").rename(tmp_path / "moved")
-                (tmp_path / "root").write_text("")
-                answer = await http.get(f"http://{health}/readyz")
-                assert (answer.status_code, "root" in answer.json()["status"]) == (503, True)
-                assert (await http.get(f"http://{health}/healthz")).status_code == 200
-        finally:
-            worker.terminate()
-            await asyncio.wait_for(worker.communicate(), 30)
+    variables = {
+        **environment(running.address, tmp_path / "root"),
+        "LONGHAUL_TASK_QUEUE": QUEUE,
+        "LONGHAUL_HEALTH": health,
+        "LONGHAUL_METRICS": metrics,
+        "LONGHAUL_LOG": "DEBUG",
+        "LONGHAUL_LOG_FORMAT": "json",
+    }
+    with log.open("wb") as out:
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "worker.py", cwd=REPOSITORY, env=variables,
+            stdout=asyncio.subprocess.PIPE, stderr=out,
+        )  # fmt: skip
+    assert worker.stdout
+    try:
+        await asyncio.wait_for(worker.stdout.readline(), 30)
+        async with httpx2.AsyncClient(trust_env=False, timeout=10) as http:
+            for path, status in (("healthz", 200), ("readyz", 200), ("other", 404)):
+                assert (await http.get(f"http://{health}/{path}")).status_code == status
+            await _run_job(running.client)
+            # The engine counts a closed workflow a moment after its result is known.
+            async with asyncio.timeout(20):
+                shown = ""
+                while "temporal_workflow_completed" not in shown:
+                    await asyncio.sleep(0.1)
+                    shown = (await http.get(f"http://{metrics}/metrics")).text
+            # What it is told to work in is gone: not ready, but alive.
+            (tmp_path / "root").rename(tmp_path / "moved")
+            (tmp_path / "root").write_text("")
+            answer = await http.get(f"http://{health}/readyz")
+            assert (answer.status_code, "root" in answer.json()["status"]) == (503, True)
+            assert (await http.get(f"http://{health}/healthz")).status_code == 200
+    finally:
+        worker.terminate()
+        await asyncio.wait_for(worker.communicate(), 30)
     [counted] = [
         line
         for line in shown.splitlines()
@@ -68,6 +73,8 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(tmp_path: Path) ->
 
 
 async def _run_job(client: Client) -> None:
-    start: dict[str, Any] = {"agent": "generalist", "instructions": "Write a guide on tea."}
-    handle = await client.start_workflow("Job", start, id="tea", task_queue="longhaul")
+    start = {"agent": "generalist", "instructions": "Write a guide on tea.", "set": BRIEF}
+    handle: WorkflowHandle[Any, dict[str, Any]] = await client.start_workflow(
+        "Job", start, id=QUEUE, task_queue=QUEUE, result_type=dict
+    )
     assert (await asyncio.wait_for(handle.result(), 90))["status"] == "completed"

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.development import server
 from tests.workflows.deploying import make_current
 
 REPOSITORY = Path(__file__).parents[2]
@@ -58,38 +57,36 @@ def test_with_a_variable_that_cannot_be_used_one_line_and_code_2(tmp_path, given
     assert ended.stderr.count("\n") == 1
 
 
-async def test_a_worker_with_a_version_is_known_by_it(tmp_path):
+async def test_a_worker_with_a_version_is_known_by_it(running, tmp_path):
     version = {"LONGHAUL_DEPLOYMENT": "tea", "LONGHAUL_BUILD_ID": "2026.7"}
-    async with server(ui=False) as running:
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable, "worker.py", cwd=REPOSITORY,
-            env=environment(running.address, tmp_path, **version), stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        try:
-            assert worker.stdout
-            ready = (await asyncio.wait_for(worker.stdout.readline(), 20)).decode()
-            assert ready.startswith("worker ready: task queue longhaul, version tea.2026.7, ")
-            await make_current(running.client, "tea", "2026.7")
-        finally:
-            worker.kill()
-            await worker.wait()
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "worker.py", cwd=REPOSITORY,
+        env=environment(running.address, tmp_path, **version), stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert worker.stdout
+        ready = (await asyncio.wait_for(worker.stdout.readline(), 20)).decode()
+        assert ready.startswith("worker ready: task queue longhaul, version tea.2026.7, ")
+        await make_current(running.client, "tea", "2026.7")
+    finally:
+        worker.kill()
+        await worker.wait()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_drains_and_ends_it(tmp_path, number):
-    async with server(ui=False) as running:
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable, "worker.py", cwd=REPOSITORY,
-            env=environment(running.address, tmp_path), stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        assert worker.stdout
-        ready = (await asyncio.wait_for(worker.stdout.readline(), 20)).decode()
-        assert ready.startswith("worker ready: task queue longhaul, workspaces ")
-        assert str(tmp_path) in ready
-        assert "rehearsal model" in ready
-        began = time.monotonic()
-        worker.send_signal(number)
-        rest, _ = await asyncio.wait_for(worker.communicate(), 15)
-        assert worker.returncode == 0
-        assert b"draining" in rest
-        assert time.monotonic() - began < 5
+async def test_a_signal_drains_and_ends_it(running, tmp_path, number):
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "worker.py", cwd=REPOSITORY,
+        env=environment(running.address, tmp_path), stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert worker.stdout
+    ready = (await asyncio.wait_for(worker.stdout.readline(), 20)).decode()
+    assert ready.startswith("worker ready: task queue longhaul, workspaces ")
+    assert str(tmp_path) in ready
+    assert "rehearsal model" in ready
+    began = time.monotonic()
+    worker.send_signal(number)
+    rest, _ = await asyncio.wait_for(worker.communicate(), 15)
+    assert worker.returncode == 0
+    assert b"draining" in rest
+    assert time.monotonic() - began < 5

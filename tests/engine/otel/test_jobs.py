@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from temporalio.worker import Replayer
 from activities.checkpoints import Root
 from activities.rehearsal import rehearse
 from engine.converter import DATA_CONVERTER
-from engine.development import server
+from engine.development import Server
 from engine.sandbox import runner
 from tests.engine.otel.conftest import Exported
 from tests.replay import record
@@ -27,11 +26,10 @@ PLANTED = "sk-planted-2b9e04d1c7"
 
 
 @pytest.fixture(scope="module")
-async def traced(exported: Exported) -> AsyncIterator[Client]:
-    async with server(ui=False) as running:
-        yield await Client.connect(
-            running.address, data_converter=DATA_CONVERTER, plugins=exported.pipeline.plugins()
-        )
+async def traced(exported: Exported, running: Server) -> Client:
+    return await Client.connect(
+        running.address, data_converter=DATA_CONVERTER, plugins=exported.pipeline.plugins()
+    )
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import yaml
 from activities.rehearsal import Answer, Failure, Request
 from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Model
+from engine.development import Server
 from examples.receiver import Span
 from tests.crash.processes import free_port
 from tests.engine.otel.watching import KEY, Watched, named, under, watched
@@ -20,7 +21,7 @@ from tests.workflows.team import Team, project, write
 
 PLANTED = "sk-planted-4f1b77c0a9d2"
 TOLD = "marzipan 7731"
-WRITES = 30
+WRITES = 20
 
 
 class Failing:
@@ -50,11 +51,13 @@ def _work(view: View) -> list[Call]:
     return [does[view.replies]]
 
 
-async def test_a_job_is_one_trace_over_runs_retries_and_workers(tmp_path: Path) -> None:
-    async with watched(tmp_path, Failing(Short({"Work": _work}))) as site:
+async def test_a_job_is_one_trace_over_runs_retries_and_workers(
+    running: Server, tmp_path: Path
+) -> None:
+    async with watched(running, tmp_path, Failing(Short({"Work": _work}))) as site:
         first = await site.worker()
         start = job(instructions=f"Make tea {PLANTED}.", set={"limits.history_events": 100})
-        handle = await site.client.start_workflow("Job", start, id="tea", task_queue="longhaul")
+        handle = await site.client.start_workflow("Job", start, id="tea", task_queue=site.queue)
         await _until_continued(site, handle.first_execution_run_id or "")
         first.kill()
         await first.wait()
@@ -137,7 +140,7 @@ def _check_model_calls(spans: list[Span], steps: list[Span]) -> None:
         assert {"longhaul.agent", "longhaul.phase", "longhaul.step"} <= told.keys()
 
 
-async def test_the_jobs_of_a_project_are_in_its_trace(tmp_path: Path) -> None:
+async def test_the_jobs_of_a_project_are_in_its_trace(running: Server, tmp_path: Path) -> None:
     team = Team(
         {
             "Draft the menu": lambda told: [write("repo/menu.md", "tea\n")],
@@ -152,7 +155,7 @@ async def test_the_jobs_of_a_project_are_in_its_trace(tmp_path: Path) -> None:
     ]  # fmt: skip
     file = tmp_path / "project.yaml"
     file.write_text(yaml.safe_dump(project("pipeline", stages=stages)), encoding="utf-8")
-    async with watched(tmp_path, team, OTEL_METRICS_EXPORTER="none") as site:
+    async with watched(running, tmp_path, team, OTEL_METRICS_EXPORTER="none") as site:
         await site.worker()
         starter = await site.run("starter.py", "project", str(file), "--id", "room")
         await asyncio.wait_for(starter.communicate(), 60)
@@ -177,7 +180,9 @@ async def test_the_jobs_of_a_project_are_in_its_trace(tmp_path: Path) -> None:
         assert written.attributes["longhaul.job"] == span.attributes["longhaul.job"]
 
 
-async def test_an_endpoint_that_is_not_there_costs_a_job_nothing(tmp_path: Path) -> None:
+async def test_an_endpoint_that_is_not_there_costs_a_job_nothing(
+    running: Server, tmp_path: Path
+) -> None:
     """Traces go where nobody ever answers, metrics where nobody listens."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -187,9 +192,9 @@ async def test_an_endpoint_that_is_not_there_costs_a_job_nothing(tmp_path: Path)
             "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://127.0.0.1:{free_port()}",
             "OTEL_METRIC_EXPORT_INTERVAL": "200",
         }
-        async with watched(tmp_path, Short(), **where) as site:
+        async with watched(running, tmp_path, Short(), **where) as site:
             await site.worker()
-            await site.client.start_workflow("Job", job(), id="tea", task_queue="longhaul")
+            await site.client.start_workflow("Job", job(), id="tea", task_queue=site.queue)
             result = await site.result("tea")
             await site.drained()
     assert result["status"] == "completed"

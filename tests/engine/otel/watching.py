@@ -1,4 +1,4 @@
-"""A Temporal server, a receiver and workers as processes that send to it."""
+"""A receiver, and workers as processes that send to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from temporalio.client import Client
 
 from activities.rehearsal.server import ModelServer
 from activities.rehearsal.wire import Model
-from engine.development import server
+from engine.development import Server
 from examples.receiver import Receiver, Span
 from tests.crash.processes import REPOSITORY, environment
 
@@ -28,6 +28,7 @@ class Watched:
     """See the module."""
 
     client: Client
+    queue: str
     variables: dict[str, str]
     receiver: Receiver
     workers: list[asyncio.subprocess.Process] = field(default_factory=list)
@@ -58,26 +59,27 @@ class Watched:
 
 
 @asynccontextmanager
-async def watched(folder: Path, model: Model, **variables: str) -> AsyncIterator[Watched]:
+async def watched(
+    running: Server, folder: Path, model: Model, **variables: str
+) -> AsyncIterator[Watched]:
     """What is exported comes to the receiver at once, unless the variables say otherwise."""
     with Receiver() as receiver, ModelServer(model, delay=0.03) as models:
-        async with server(ui=False) as running:
-            told = {
-                **environment(running.address, folder / "root", "longhaul", models.base_url),
-                "OPENAI_API_KEY": KEY,
-                "LONGHAUL_MODEL": "gpt-5-mini",
-                "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.address,
-                "OTEL_BSP_SCHEDULE_DELAY": "100",
-                **variables,
-            }
-            site = Watched(running.client, told, receiver)
-            try:
-                yield site
-            finally:
-                for worker in site.workers:
-                    if worker.returncode is None:
-                        os.kill(worker.pid, signal.SIGKILL)
-                        await worker.wait()
+        told = {
+            **environment(running.address, folder / "root", folder.name, models.base_url),
+            "OPENAI_API_KEY": KEY,
+            "LONGHAUL_MODEL": "gpt-5-mini",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.address,
+            "OTEL_BSP_SCHEDULE_DELAY": "100",
+            **variables,
+        }
+        site = Watched(running.client, folder.name, told, receiver)
+        try:
+            yield site
+        finally:
+            for worker in site.workers:
+                if worker.returncode is None:
+                    os.kill(worker.pid, signal.SIGKILL)
+                    await worker.wait()
 
 
 def under(spans: list[Span], parent: Span) -> list[Span]:
