@@ -17,6 +17,7 @@ from benchmarks.compare.driver import Plan, measure
 from benchmarks.compare.endpoint import Behaviours, Endpoint
 from benchmarks.compare.page import markdown, write
 from benchmarks.compare.task import Gauge, Outcome, Task, failed, tool
+from tests.soak import SOAK
 
 OWN = {"type": "function", "function": {"name": "write_file", "parameters": {"properties": {}}}}
 DEEP = {
@@ -25,6 +26,7 @@ DEEP = {
 }
 
 
+@pytest.mark.skipif(not SOAK, reason="make soak")
 async def test_one_run_measures_each_runner_at_the_same_endpoint() -> None:
     plan = Plan(["plain", "longhaul", "dbos"], steps=12, seeds=0, rate=0.2, cap=60)
     found = await measure(plan)

@@ -9,7 +9,7 @@ from activities.checkpoints.locks import locked
 from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
 from tests.crash.site import Site
-from tests.crash.trial import SEED, ended_as, opened, some_steps
+from tests.crash.trial import ended_as, opened, some_steps
 
 LOCKS = ("longhaul-refs.lock", "longhaul-pack.lock", "longhaul-projection.lock")
 STEPS = 8
@@ -21,7 +21,7 @@ MOST_SECONDS = 30
 async def test_the_job_goes_on_and_the_folder_catches_up_once_they_are_free(
     begun: Begun, undisturbed: Site
 ) -> None:
-    ended_as(undisturbed, await begun(trial), SEED)
+    ended_as(undisturbed, await begun(trial))
 
 
 async def trial(place: Place) -> Site:

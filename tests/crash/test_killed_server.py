@@ -10,7 +10,7 @@ from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
 from tests.crash.processes import TemporalServer
 from tests.crash.site import Site
-from tests.crash.trial import SEED, ended_as, hits, opened, some_steps
+from tests.crash.trial import SEED, ended_as, hits, opened, some_steps, told
 from tests.soak import soak
 
 KILLS = soak((2,), (3, 2))
@@ -22,8 +22,8 @@ MOST_AWAY = 1.5
 async def test_the_job_ends_as_the_undisturbed_one(begun: Begun, undisturbed: Site) -> None:
     sites = await begun(trial)
     for site in sites:
-        ended_as(undisturbed, site, SEED)
-    assert len(hits(sites)) >= sum(KILLS) - 1, [site.blows for site in sites]
+        ended_as(undisturbed, site)
+    assert len(hits(sites)) >= sum(KILLS) - 1, told(sites)
 
 
 async def trial(place: Place) -> list[Site]:

@@ -9,12 +9,13 @@ from tests.crash.aims import AIMS, Aim, at_the_end
 from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
 from tests.crash.site import Site
-from tests.crash.trial import SEED, ended_as, hits, opened, some_steps
+from tests.crash.trial import SEED, ended_as, hits, opened, some_steps, told
 from tests.soak import soak
 
-SITES = soak(3, 8)
+SITES = soak(2, 8)
 KILLS = soak(2, 4)
 """Of each site. The sites run side by side, because a recovery is mostly waiting."""
+LEAST_HITS = soak(2, 25)
 AT_THE_END = soak(1, 2)
 """Sites whose last kill comes then."""
 
@@ -22,9 +23,9 @@ AT_THE_END = soak(1, 2)
 async def test_the_job_ends_as_the_undisturbed_one(begun: Begun, undisturbed: Site) -> None:
     sites = await begun(trial)
     for site in sites:
-        ended_as(undisturbed, site, SEED)
+        ended_as(undisturbed, site)
     assert sum(len(site.blows) for site in sites) == SITES * KILLS
-    assert len(hits(sites)) > 0.75 * SITES * KILLS, hits(sites)
+    assert len(hits(sites)) >= LEAST_HITS, told(sites)
 
 
 async def trial(place: Place) -> list[Site]:

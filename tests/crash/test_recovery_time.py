@@ -14,9 +14,11 @@ from tests.crash.model import Ledger
 from tests.crash.processes import Nursery, TemporalServer
 from tests.crash.site import Site
 from tests.crash.trial import SEED, ended_as, opened
+from tests.soak import soak
 
 MOST_SECONDS = 12.0
-AIMS = (aims.during_a_model_call, aims.during_a_checkpoint, aims.after_the_effect)
+MOMENTS = (aims.during_a_model_call, aims.during_a_checkpoint, aims.after_the_effect)
+AIMS = random.Random(SEED).sample(MOMENTS, soak(2, 3))
 OLD = 15
 """Steps before the kill: the workflow has been continued as new by then."""
 
@@ -31,10 +33,10 @@ async def test_the_next_step_is_taken_within_12_seconds(
     ]
     await asyncio.gather(*(killed(site, aim) for site, aim in zip(sites, AIMS, strict=True)))
     for site in sites:
-        ended_as(undisturbed, site, SEED)
+        ended_as(undisturbed, site)
     # One may come off badly on a machine that has other things to do.
     took = [blow.recovery for site in sites for blow in site.blows]
-    assert statistics.median(took) < MOST_SECONDS, took
+    assert statistics.median_low(took) < MOST_SECONDS, took
 
 
 async def killed(site: Site, aim: Aim) -> None:

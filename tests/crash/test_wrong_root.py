@@ -9,13 +9,13 @@ from activities.checkpoints import Root
 from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
 from tests.crash.site import PATIENCE, Site
-from tests.crash.trial import SEED, ended_as, opened, some_steps
+from tests.crash.trial import ended_as, opened, some_steps
 
 
 async def test_the_job_waits_with_the_explanation_and_goes_on_with_the_right_worker(
     begun: Begun, undisturbed: Site
 ) -> None:
-    ended_as(undisturbed, await begun(trial), SEED)
+    ended_as(undisturbed, await begun(trial))
 
 
 async def trial(place: Place) -> Site:

@@ -41,21 +41,26 @@ def hits(sites: list[Site]) -> list[Blow]:
     return [blow for site in sites for blow in site.blows if blow.hit]
 
 
-def ended_as(undisturbed: Site, site: Site, seed: int) -> None:
+def told(sites: list[Site]) -> str:
+    """What was done, for a message."""
+    return f"seed {SEED}: {[site.blows for site in sites]}"
+
+
+def ended_as(undisturbed: Site, site: Site) -> None:
     """Every job of the site ended as the one that nobody disturbed, and left the same behind."""
-    told = f"seed {seed}, {site.name}: {site.blows}"
+    did = f"{site.name}, {told([site])}"
     for ledger in site.ledgers:
         result, asked = site.results[ledger.name], site.asked[ledger.name]
         folder = site.root.workspace(site.job_id(ledger.name))
-        assert result["status"] == "completed", told
-        assert (folder / LEDGER).read_text() == ledger.text, told
-        assert result["tree"] == undisturbed.results[ledger.name]["tree"], told
-        assert asked.keys() == undisturbed.asked[ledger.name].keys(), told
+        assert result["status"] == "completed", did
+        assert (folder / LEDGER).read_text() == ledger.text, did
+        assert result["tree"] == undisturbed.results[ledger.name]["tree"], did
+        assert asked.keys() == undisturbed.asked[ledger.name].keys(), did
         more = asked.total() - undisturbed.asked[ledger.name].total()
-        assert more <= len(site.blows), f"{more} model calls more; {told}"
+        assert more <= len(site.blows), f"{more} model calls more; {did}"
         differing = lagging(site.root, site.job_id(ledger.name), result["checkpoint"])
-        assert not differing, f"{differing}; {told}"
-        assert not site.root.lost_found(site.job_id(ledger.name)).exists(), told
+        assert not differing, f"{differing}; {did}"
+        assert not site.root.lost_found(site.job_id(ledger.name)).exists(), did
 
 
 def lagging(root: Root, job: str, commit: str) -> list[str]:

@@ -57,8 +57,19 @@ def test_with_a_variable_that_cannot_be_used_one_line_and_code_2(tmp_path, given
     assert ended.stderr.count("\n") == 1
 
 
-async def test_a_worker_with_a_version_is_known_by_it(running, tmp_path):
-    version = {"LONGHAUL_DEPLOYMENT": "tea", "LONGHAUL_BUILD_ID": "2026.7"}
+@pytest.mark.parametrize(
+    ("number", "version", "told"),
+    [
+        (signal.SIGTERM, {}, "workspaces "),
+        (
+            signal.SIGINT,
+            {"LONGHAUL_DEPLOYMENT": "tea", "LONGHAUL_BUILD_ID": "2026.7"},
+            "version tea.2026.7, ",
+        ),
+    ],
+    ids=["terminated", "interrupted, with a version"],
+)
+async def test_a_signal_drains_and_ends_it(running, tmp_path, number, version, told):
     worker = await asyncio.create_subprocess_exec(
         sys.executable, "worker.py", cwd=REPOSITORY,
         env=environment(running.address, tmp_path, **version), stdout=asyncio.subprocess.PIPE,
@@ -66,27 +77,19 @@ async def test_a_worker_with_a_version_is_known_by_it(running, tmp_path):
     try:
         assert worker.stdout
         ready = (await asyncio.wait_for(worker.stdout.readline(), 20)).decode()
-        assert ready.startswith("worker ready: task queue longhaul, version tea.2026.7, ")
-        await make_current(running.client, "tea", "2026.7")
+        assert ready.startswith(f"worker ready: task queue longhaul, {told}")
+        assert str(tmp_path) in ready
+        assert "rehearsal model" in ready
+        if version:
+            # The server knows it by its version.
+            await make_current(running.client, *version.values())
+        began = time.monotonic()
+        worker.send_signal(number)
+        rest, _ = await asyncio.wait_for(worker.communicate(), 15)
+        assert worker.returncode == 0
+        assert b"draining" in rest
+        assert time.monotonic() - began < 5
     finally:
-        worker.kill()
-        await worker.wait()
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_drains_and_ends_it(running, tmp_path, number):
-    worker = await asyncio.create_subprocess_exec(
-        sys.executable, "worker.py", cwd=REPOSITORY,
-        env=environment(running.address, tmp_path), stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    assert worker.stdout
-    ready = (await asyncio.wait_for(worker.stdout.readline(), 20)).decode()
-    assert ready.startswith("worker ready: task queue longhaul, workspaces ")
-    assert str(tmp_path) in ready
-    assert "rehearsal model" in ready
-    began = time.monotonic()
-    worker.send_signal(number)
-    rest, _ = await asyncio.wait_for(worker.communicate(), 15)
-    assert worker.returncode == 0
-    assert b"draining" in rest
-    assert time.monotonic() - began < 5
+        if worker.returncode is None:
+            worker.kill()
+            await worker.wait()
