@@ -15,6 +15,7 @@ from openai import AsyncOpenAI
 from temporalio.worker._worker import load_default_build_id
 
 from activities import catalogue, tokens
+from config.loader import load_agent
 from engine import process
 from workflows import job
 
@@ -24,9 +25,11 @@ READY = (catalogue, job)
 
 def main() -> None:
     """For each line of JSON, `{"environment": …, "log": …}`, fork a worker and print its id."""
-    # What is loaded or made at first use: a hash of all code, an encoding, certificates.
+    # What is loaded or made at first use: a hash of all code, an encoding, the expressions of an
+    # agent's configuration, certificates.
     load_default_build_id()
-    tokens.count("")
+    tokens.count("tea")
+    load_agent("generalist")
     AsyncOpenAI(base_url="http://localhost", api_key="none")
     # Nobody waits for a killed worker: the kernel may forget it at once.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
