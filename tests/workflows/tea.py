@@ -9,7 +9,7 @@ SHORT = {
     "todos.bootstrap": ["Survey and write workspace.md", "Write plan.md", "Call todo_write"],
     "todos.transition": ["Mark progress in plan.md", "Call todo_write or job_complete"],
     "todos.rewind": ["Write in notes/ what went wrong", "Revise plan.md", "Call todo_write"],
-    "todos.fork": ["Update workspace.md", "Revise plan.md", "Call todo_write or job_complete"],
+    "todos.fork": ['Note what "Amended" changes', "Revise plan.md", "Call todo_write"],
     "todos.final": ["Write output/summary.md", "Call job_complete"],
 }
 """As few todos as there can be: half the steps of a job of the shipped configuration."""
@@ -24,5 +24,11 @@ def tea(**details: Any) -> dict[str, Any]:
 
 
 def in_phase(number: int) -> Any:
-    """For `Jobs.until`: the job is in the phase of that number."""
-    return lambda phase: phase and phase["number"] == number
+    """For `Jobs.until`: the job is in the phase of that number, or was: a phase is short."""
+    return lambda phase: phase and phase["number"] >= number
+
+
+def start_of(status: dict[str, Any], number: int) -> str:
+    """The checkpoint a phase began with."""
+    [found] = [entry["id"] for entry in status["checkpoints"] if entry["phase"] == number]
+    return str(found)

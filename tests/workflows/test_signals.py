@@ -18,8 +18,7 @@ from activities.checkpoints import Root
 from activities.rehearsal import Hang, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs, serving
-
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
+from tests.workflows.tea import TEA, tea
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ async def test_bad_signals_are_refused_visibly_and_disturb_nothing(jobs: Jobs) -
 async def test_two_hundred_signals_while_continuing_as_new_are_each_applied_once(
     jobs: Jobs,
 ) -> None:
-    handle = await jobs.start({**TEA, "set": {"limits.history_events": 100}})
+    handle = await jobs.start(tea(set={"limits.history_events": 100}))
     sent = 0
     for number in range(200):
         if number % 10 == 9:

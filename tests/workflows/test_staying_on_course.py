@@ -11,8 +11,8 @@ from activities.checkpoints import Root
 from activities.rehearsal import Reply, call, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import TEA, tea
 
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
 PAGES = ["list_files", "read_file", "write_file", "edit_file", "todo_write", "wait", "append_file"]
 
 
@@ -89,7 +89,7 @@ async def test_forced_rewinds_count_and_then_a_person_is_asked(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Looping()) as jobs:
-        handle = await jobs.start({**TEA, "set": {"limits.rewinds": 0}})
+        handle = await jobs.start(tea(set={"limits.rewinds": 0}))
         status = await jobs.until(handle, waiting_for="rewinds")
         assert "list_files was called 5 times" in status["waiting"]["message"]
         await handle.signal("resume", {})
@@ -152,7 +152,7 @@ async def test_the_window_survives_continue_as_new(temporal: Client, root: Root)
     model = Leafing()
     async with serving(temporal, root, model) as jobs:
         settings = {"limits.history_events": 100, "stuck.nothing_new.then": 25}
-        handle = await jobs.start({**TEA, "set": settings})
+        handle = await jobs.start(tea(set=settings))
         await jobs.until(handle, phase=lambda phase: phase and phase["number"] == 2)
         before = (await jobs.client.get_workflow_handle(handle.id).describe()).run_id
         status = await jobs.until(handle, waiting_for="stuck")
