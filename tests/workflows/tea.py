@@ -12,7 +12,7 @@ SHORT = {
     "todos.fork": ['Note what "Amended" changes', "Revise plan.md", "Call todo_write"],
     "todos.final": ["Write output/summary.md", "Call job_complete"],
 }
-"""As few todos as there can be: half the steps of a job of the shipped configuration."""
+"""As few todos as there can be, for any agent: half the steps of the shipped configuration."""
 WHOLE = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
 """With the todos of the shipped configuration."""
 TEA = {**WHOLE, "set": SHORT}

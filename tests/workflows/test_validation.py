@@ -26,20 +26,14 @@ from config.loader import load_agent
 from tests.activities.stores.filling import fill, requirement
 from tests.soak import SOAK, soak
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import SHORT
 
 ROOT = Path(__file__).parents[2]
 SOURCE = "pypdf-7.1.0/resources/issue-604.pdf"
 PAGES = soak(slice(84, 94), slice(84, 120))
 FOUND = soak(6, 9)
 """Requirements of these pages."""
-# As few strategic todos as there can be: they are not what is looked at here.
-SET = {
-    "limits.min_todos": 1,
-    "settings.confidence_threshold": 0.7,
-    "todos.bootstrap": ["Survey and write workspace.md", "Write plan.md", "Call todo_write"],
-    "todos.transition": ["Mark progress in plan.md", "Call todo_write or job_complete"],
-    "todos.final": ["Write output/summary.md", "Call job_complete"],
-}
+SET = {**SHORT, "settings.confidence_threshold": 0.7}
 
 
 @pytest.fixture(scope="module")
