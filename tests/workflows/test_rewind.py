@@ -142,7 +142,7 @@ async def test_temporal_reset_leaves_job_and_files_consistent(
 
 
 async def test_reset_into_an_earlier_run_of_the_chain(jobs: Jobs) -> None:
-    small = tea(set={"limits.history_events": 100})
+    small = tea(set={"limits.history_events": 150})
     undisturbed = str((await jobs.result(await jobs.start(small)))["tree"])
     handle = await jobs.start(small)
     await jobs.until(handle, phase=in_phase(4))
