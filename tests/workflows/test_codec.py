@@ -132,7 +132,7 @@ async def test_a_worker_that_takes_a_continued_job_over_says_which_key_it_lacks(
     ]
     model = Short({"Work": [*notes, waits, DONE]})
     async with serving(with_key, root, model, queue="codec-continued") as jobs:
-        handle = await jobs.start(job(set={"limits.history_events": 100}))
+        handle = await jobs.start(job(set={"limits.history_events": 100}), task_timeout=FAILS)
         await jobs.until(handle, waiting_for="clarification")
     continued = with_key.get_workflow_handle(
         handle.id, run_id=(await handle.describe()).run_id, result_type=dict
