@@ -12,12 +12,21 @@ from activities.checkpoints import Root
 from activities.rehearsal import rehearse
 from engine.development import server
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import TEA
 
 
 @pytest.fixture(scope="session")
 async def temporal() -> AsyncIterator[Client]:
     async with server(ui=False) as running:
         yield running.client
+
+
+@pytest.fixture(scope="session")
+async def undisturbed(temporal: Client, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The tree in which a job ends that nobody disturbs."""
+    root = Root.open(tmp_path_factory.mktemp("undisturbed") / "root", create=True)
+    async with serving(temporal, root, rehearse) as jobs:
+        return str((await jobs.result(await jobs.start(TEA)))["tree"])
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from activities.rehearsal import rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs
 
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
-
 
 class Deviating:
     """Rehearses, but the calls of these numbers get these answers: `Deviating({4: Reply("…")})`.

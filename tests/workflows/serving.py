@@ -7,6 +7,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from engine.service import build_worker
 
 _numbers = itertools.count(1)
 SECONDS = 120
+FAILS = timedelta(seconds=2)
+"""For workflow tasks that are to fail: after so long the next is tried, instead of 10 s."""
 
 
 @dataclass
@@ -34,7 +37,11 @@ class Jobs:
     queue: str
 
     async def start(
-        self, *values: Any, job_id: str | None = None, kind: str = "Job"
+        self,
+        *values: Any,
+        job_id: str | None = None,
+        kind: str = "Job",
+        task_timeout: timedelta | None = None,
     ) -> WorkflowHandle[Any, dict[str, Any]]:
         return await self.client.start_workflow(
             kind,
@@ -42,6 +49,7 @@ class Jobs:
             id=job_id or f"{self.queue}-{next(_numbers)}",
             task_queue=self.queue,
             result_type=dict,
+            task_timeout=task_timeout,
         )
 
     async def result(

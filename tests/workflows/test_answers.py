@@ -24,10 +24,12 @@ START: dict[str, Any] = {
 }
 LISTED = Reply(calls=[("list_files", {})])
 FIVE = Reply(calls=[("list_files", {"path": path}) for path in ("", "output", "notes", "", "")])
+AT_ONCE = {"retry-after": "0"}
+AWAY = Failure(503, headers=AT_ONCE)
 TROUBLES: dict[str, Answer] = {
     "429": Failure(429, "slow down", headers={"retry-after": "1"}),
-    "500": Failure(500, "went wrong"),
-    "503": Failure(503, "overloaded"),
+    "500": Failure(500, "went wrong", headers=AT_ONCE),
+    "503": Failure(503, "overloaded", headers=AT_ONCE),
     "cut": Cut(LISTED),
     "stalled": Stall(LISTED),
     "too long": Failure(400, "no", code="context_length_exceeded"),
@@ -47,7 +49,7 @@ class Troubled:
 
     def __init__(self) -> None:
         self.waiting = list(TROUBLES.values())
-        self.model = ZeroCost(steps=60, tool="append_file")
+        self.model = ZeroCost(steps=40, tool="append_file")
         self.requests: list[Request] = []
         self.calls = 0
 
@@ -144,8 +146,8 @@ async def test_a_fallback_answers_where_the_model_fails_or_refuses(
 
     def model(request: Request) -> Answer:
         asked.append(request["model"])
-        if request["model"] == "first" and len(asked) < 12:
-            return Failure(503) if len(asked) < 6 else Failure(400, "I will not")
+        if request["model"] == "first" and len(asked) < 8:
+            return AWAY if len(asked) < 4 else Failure(400, "I will not")
         return ZeroCost(steps=20)(request)
 
     settings = {

@@ -10,8 +10,9 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.rehearsal import Reply, call
-from tests.workflows.deviating import TEA, Deviating, enough
+from tests.workflows.deviating import Deviating, enough
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import tea
 
 SETTINGS = {"approve": ["move_file"], "limits.clarifications": 0}
 WRITE = ("write_file", {"path": "notes/a.md", "content": "A."})
@@ -38,7 +39,7 @@ async def test_an_approved_call_is_carried_out_with_those_after_it(
 ) -> None:
     model = moving()
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start({**TEA, "set": SETTINGS})
+        handle = await jobs.start(tea(set=SETTINGS))
         asked = await waiting(jobs, handle)
         assert not (jobs.folder(handle) / "notes/b.md").exists()
         await handle.signal("approve", {"id": "another"})
@@ -58,7 +59,7 @@ async def test_an_approved_call_is_carried_out_with_those_after_it(
 async def test_a_denied_call_is_answered_with_the_reason(temporal: Client, root: Root) -> None:
     model = moving()
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start({**TEA, "set": SETTINGS})
+        handle = await jobs.start(tea(set=SETTINGS))
         asked = await waiting(jobs, handle)
         await handle.signal("deny", {"id": asked["id"]})
         await jobs.until(handle, notices=lambda told: "reason: field required" in told[-1])
@@ -77,7 +78,7 @@ async def test_a_request_outlives_continue_as_new_and_edits_while_paused(
     model = moving()
     async with serving(temporal, root, model) as jobs:
         settings = SETTINGS | {"limits.history_events": 100}
-        first = await jobs.start({**TEA, "set": settings})
+        first = await jobs.start(tea(set=settings))
         asked = await waiting(jobs, first)
         handle = jobs.client.get_workflow_handle(first.id, result_type=dict)
         run = (await handle.describe()).run_id
@@ -99,7 +100,7 @@ async def test_a_request_outlives_continue_as_new_and_edits_while_paused(
 async def test_a_call_that_cannot_be_run_bothers_nobody(temporal: Client, root: Root) -> None:
     model = Deviating({3: call("move_file", old="notes/a.md")})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start({**TEA, "set": SETTINGS})
+        handle = await jobs.start(tea(set=SETTINGS))
         status = await enough(jobs, handle, 4)
     assert status["waiting"] is None
     assert "new: Field required" in model.results(4)[-1]
@@ -107,7 +108,7 @@ async def test_a_call_that_cannot_be_run_bothers_nobody(temporal: Client, root: 
 
 async def test_a_rewind_drops_the_request_visibly(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, moving()) as jobs:
-        handle = await jobs.start({**TEA, "set": SETTINGS})
+        handle = await jobs.start(tea(set=SETTINGS))
         asked = await waiting(jobs, handle)
         await handle.signal("rewind", {"issue": "Leave the names alone."})
         status = await jobs.until(handle, rewinds=1)
@@ -118,7 +119,7 @@ async def test_a_rewind_drops_the_request_visibly(temporal: Client, root: Root) 
 
 
 async def test_approve_names_tools_that_exist(jobs: Jobs) -> None:
-    handle = await jobs.start({**TEA, "set": {"approve": ["crystal_ball"]}})
+    handle = await jobs.start(tea(set={"approve": ["crystal_ball"]}))
     with pytest.raises(WorkflowFailureError) as failed:
         await jobs.result(handle)
     assert "approve: 'crystal_ball' is neither a tool" in str(failed.value.__cause__)

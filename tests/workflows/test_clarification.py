@@ -11,8 +11,9 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.checkpoints import Root
 from activities.rehearsal import Reply, call
 from activities.rehearsal.wire import Answer
-from tests.workflows.deviating import TEA, Deviating, enough
+from tests.workflows.deviating import Deviating, enough
 from tests.workflows.serving import serving
+from tests.workflows.tea import TEA, tea
 
 QUESTION = "Which tea is meant: green or black?"
 ASK = call("request_clarification", question=QUESTION, default="Green tea.")
@@ -57,7 +58,7 @@ async def test_an_answer_becomes_the_result_of_the_call(temporal: Client, root: 
 async def test_without_an_answer_the_default_holds(temporal: Client, root: Root) -> None:
     model = asking(3)
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start({**TEA, "set": {"limits.clarification_hours": 0.0003}})
+        handle = await jobs.start(tea(set={"limits.clarification_hours": 0.0003}))
         status = await enough(jobs, handle, 4)
     assert model.results(4)[-1] == "Nobody answered in time. Go on with your default: Green tea."
     assert any("nobody answered in time" in told for told in status["notices"])
@@ -66,7 +67,7 @@ async def test_without_an_answer_the_default_holds(temporal: Client, root: Root)
 async def test_a_question_may_be_one_too_many_from_the_start(temporal: Client, root: Root) -> None:
     model = asking(3)
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start({**TEA, "set": {"limits.clarifications": 0}})
+        handle = await jobs.start(tea(set={"limits.clarifications": 0}))
         await enough(jobs, handle, 4)
     assert "best judgement" in model.results(4)[-1]
 
@@ -85,7 +86,7 @@ async def test_a_question_outlives_continue_as_new_and_pause(temporal: Client, r
     """The job is due to begin a new run whenever it may, so it does with the question open."""
     model = asking(18)
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start({**TEA, "set": {"limits.history_events": 100}})
+        handle = await jobs.start(tea(set={"limits.history_events": 100}))
         status = await jobs.until(handle, waiting_for="clarification")
         pending = status["clarification"]["pending"]
         run = (await jobs.client.get_workflow_handle(handle.id).describe()).run_id
@@ -113,7 +114,7 @@ async def test_the_time_for_an_answer_goes_on_over_continue_as_new(
     model = asking(18)
     async with serving(temporal, root, model) as jobs:
         settings = {"limits.history_events": 100, "limits.clarification_hours": 0.001}
-        handle = await jobs.start({**TEA, "set": settings})
+        handle = await jobs.start(tea(set=settings))
         await jobs.until(handle, waiting_for="clarification")
         run = (await jobs.client.get_workflow_handle(handle.id).describe()).run_id
         for _ in range(30):

@@ -19,7 +19,7 @@ from engine.codec import encrypting
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import runner
 from protocol.payloads import Sealed
-from tests.workflows.serving import Jobs, serving
+from tests.workflows.serving import FAILS, Jobs, serving
 from tests.workflows.short import DONE, Call, Short, job
 from workflows.job import Job
 
@@ -114,7 +114,7 @@ async def test_a_worker_without_the_key_leaves_the_job_to_one_that_has_it(
 ) -> None:
     with_key = connected(temporal, KEYS)
     async with serving(connected(temporal, None), root, Short(), queue="codec-missing"):
-        handle = await Jobs(with_key, root, "codec-missing").start(job())
+        handle = await Jobs(with_key, root, "codec-missing").start(job(), task_timeout=FAILS)
         async with asyncio.timeout(20):
             await failed_task(handle)
     async with serving(with_key, root, Short(), queue="codec-missing") as jobs:
@@ -132,7 +132,7 @@ async def test_a_worker_that_takes_a_continued_job_over_says_which_key_it_lacks(
     ]
     model = Short({"Work": [*notes, waits, DONE]})
     async with serving(with_key, root, model, queue="codec-continued") as jobs:
-        handle = await jobs.start(job(set={"limits.history_events": 100}))
+        handle = await jobs.start(job(set={"limits.history_events": 100}), task_timeout=FAILS)
         await jobs.until(handle, waiting_for="clarification")
     continued = with_key.get_workflow_handle(
         handle.id, run_id=(await handle.describe()).run_id, result_type=dict

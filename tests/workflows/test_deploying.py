@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from activities.rehearsal.seen import View
 from cli.doctor import examine
 from engine.deployment import version
 from tests.workflows.deploying import make_current
-from tests.workflows.serving import Jobs, serving
+from tests.workflows.serving import FAILS, Jobs, serving
 from tests.workflows.short import DONE, Call, Short, job
 from tests.workflows.team import Team, project, write
 from tests.workflows.versions import Guarded, Unguarded
@@ -38,9 +39,9 @@ def work(view: View) -> Sequence[Call]:
 ASKS = Short({"Work": work})
 
 
-async def waiting(jobs: Jobs) -> Handle:
+async def waiting(jobs: Jobs, task_timeout: timedelta | None = None) -> Handle:
     """A job in its middle, where it waits for an answer."""
-    handle = await jobs.start(job())
+    handle = await jobs.start(job(), task_timeout=task_timeout)
     await jobs.until(handle, waiting_for="clarification")
     return handle
 
@@ -73,7 +74,7 @@ async def test_an_unguarded_change_stops_running_jobs_visibly_and_they_go_on_onc
 ) -> None:
     monkeypatch.setenv("TEMPORAL_ADDRESS", temporal.service_client.config.target_host)
     async with serving(temporal, root, ASKS, workflows=[Job]) as jobs:
-        old = await waiting(jobs)
+        old = await waiting(jobs, FAILS)
     async with serving(temporal, root, ASKS, workflows=[Unguarded], queue=jobs.queue):
         await old.signal("answer", {"text": "Green."})
         async with asyncio.timeout(60):

@@ -16,12 +16,9 @@ from activities.rehearsal.wire import Answer, Request
 from activities.tools import select
 from tests.activities.tools.plenty import GROUPS, plenty
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import SHORT, in_phase, tea
 
-START = {
-    "agent": "generalist",
-    "instructions": "Write a guide on tea. Cover green tea.",
-    "set": {"tools": GROUPS},
-}
+START = tea(set={"tools": GROUPS})
 WANTED = "export_invoices"
 
 
@@ -61,12 +58,12 @@ async def test_called_too_early_then_found_then_used(
 ) -> None:
     model = Needing()
     # So few events that the first tactical phase is spread over several runs.
-    limited = {"tools": GROUPS, "limits.history_events": 100}
+    limited = tea(set={"tools": GROUPS, "limits.history_events": 100, "limits.min_todos": 5})
     with Script(model) as script:
         async with serving(temporal, root, script) as jobs:
-            handle = await jobs.start({**START, "set": limited})
-            result = await jobs.result(handle)
-    assert result["status"] == "completed"
+            handle = await jobs.start(limited)
+            await jobs.until(handle, phase=in_phase(4))
+            await handle.signal("cancel", {})
     described = await jobs.client.get_workflow_handle(handle.id).describe()
     assert described.run_id != handle.first_execution_run_id
 
@@ -93,7 +90,11 @@ async def test_called_too_early_then_found_then_used(
 async def test_the_rehearsal_model_finds_what_it_needs(jobs: Jobs, tmp_path: Path) -> None:
     policy = tmp_path / "policy.md"
     policy.write_text("# Records\n\nInvoices must be kept for ten years.\n")
-    wanted = {"agent": "creator", "documents": [str(policy)], "set": {"limits.tools_offered": 12}}
+    wanted = {
+        "agent": "creator",
+        "documents": [str(policy)],
+        "set": {**SHORT, "limits.tools_offered": 12},
+    }
     handle = await jobs.start(wanted)
     assert (await jobs.result(handle))["status"] == "completed"
     [requirement] = json.loads((jobs.folder(handle) / "output/requirements.json").read_text())

@@ -12,21 +12,28 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.rehearsal.drifting import ITEMS, Drifting, even
-from benchmarks.drift import alone, as_job, serving
+from benchmarks.drift import Ended, alone, as_job, serving
+from tests.soak import soak
 
 WAITS = {"stuck", "review", "rewinds"}
 """What a job may wait for that its model drives in circles."""
-SEEDS = range(1, 6)
+SEEDS = soak(range(1, 2), range(1, 6))
+
+
+@pytest.fixture(scope="module")
+async def undrifted(temporal: Client, tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    root, steady = Root.open(tmp_path_factory.mktemp("steady") / "root", create=True), Drifting({})
+    async with serving(temporal, root, steady, "steady"):
+        end = await as_job(temporal, root, "steady", steady, 0)
+    assert (end.status, end.made) == ("completed", ITEMS)
+    return end
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.5])
 async def test_every_item_is_made_or_the_job_waits(
-    temporal: Client, root: Root, rate: float
+    temporal: Client, root: Root, undrifted: Ended, rate: float
 ) -> None:
-    steady, drifting = Drifting({}), Drifting(even(rate))
-    async with serving(temporal, root, steady, f"steady-{rate}"):
-        undrifted = await as_job(temporal, root, f"steady-{rate}", steady, 0)
-    assert (undrifted.status, undrifted.made) == ("completed", ITEMS)
+    drifting = Drifting(even(rate))
     queue = f"drifting-{rate}"
     async with serving(temporal, root, drifting, queue):
         runs = (as_job(temporal, root, queue, drifting, seed) for seed in SEEDS)

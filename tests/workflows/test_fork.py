@@ -13,16 +13,9 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.checkpoints import Root, diff, open_checkpoints
 from activities.rehearsal import rehearse
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import in_phase, start_of, tea
 
-TEA = {
-    "agent": "generalist",
-    "instructions": "Write a guide on tea. Cover green tea.",
-    "items": ["green tea"],
-}
-
-
-def in_phase(number: int) -> Any:
-    return lambda phase: phase and phase["number"] == number
+TEA = tea(items=["green tea"])
 
 
 def fork_of(job: str, phase: int, **more: Any) -> dict[str, Any]:
@@ -48,7 +41,7 @@ async def refused(jobs: Jobs, start: dict[str, Any]) -> str:
 
 async def standing(jobs: Jobs, number: int, **more: Any) -> Any:
     """A job that is paused in its phase of that number, or a later one."""
-    handle = await jobs.start({**TEA, **more})
+    handle = await jobs.start(tea(items=TEA["items"], **more))
     await jobs.until(handle, phase=lambda phase: phase and phase["number"] >= number)
     await handle.signal("pause", {})
     await jobs.until(handle, waiting_for="paused")
@@ -140,7 +133,7 @@ async def test_fork_from_the_first_phase_plans_anew(jobs: Jobs) -> None:
     first = await standing(jobs, 2)
     fork = await jobs.start(fork_of(first.id, 1, instructions="Cover oolong."))
     status = await jobs.until(fork, phase=in_phase(3))
-    first_start, start = [jobs.snapshot(fork, at["id"]) for at in status["checkpoints"]]
+    first_start, start = [jobs.snapshot(fork, start_of(status, phase)) for phase in (2, 3)]
     assert (first_start.state.phase.number, first_start.state.phase.purpose) == (2, "bootstrap")
     assert "oolong" in start.text("plan.md")
     await fork.signal("cancel", {})

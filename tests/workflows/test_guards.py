@@ -12,8 +12,8 @@ from activities.rehearsal import Reply, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.activities.guards.scripts import hook
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import TEA, tea
 
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
 SECRET = "aws_access_key_id = AKIA" + "IOSFODNN7EXAMPLE"
 WRITE = Reply(None, [("write_file", {"path": "notes/key.md", "content": SECRET})])
 
@@ -92,7 +92,7 @@ async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
         return rehearse(request)
 
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start({**TEA, "set": {"hooks": hooks}})
+        handle = await jobs.start(tea(set={"hooks": hooks}))
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         status = await handle.query("status")

@@ -3,42 +3,76 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
+from temporalio.client import Client, WorkflowHandle
 
-from activities.checkpoints import diff
-from tests.workflows.serving import Jobs
+from activities.checkpoints import Root, diff
+from activities.rehearsal import rehearse
+from activities.snapshot import Snapshot
+from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import WHOLE
 
 TASK_COMPLETED = "workflow_task_completed_event_attributes"
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
 
 
-async def test_completes_with_deliverables_and_the_same_result_in_a_file(jobs: Jobs) -> None:
-    handle = await jobs.start(TEA)
-    result = await jobs.result(handle)
+@dataclass
+class Ended:
+    """A job that is over, of the shipped configuration."""
+
+    jobs: Jobs
+    handle: WorkflowHandle[Any, Any]
+    result: dict[str, Any]
+
+    async def status(self) -> dict[str, Any]:
+        status: dict[str, Any] = await self.handle.query("status")
+        return status
+
+    @property
+    def folder(self) -> Path:
+        return self.jobs.folder(self.handle)
+
+    def snapshot(self, commit: str) -> Snapshot:
+        return self.jobs.snapshot(self.handle, commit)
+
+
+@pytest.fixture(scope="module")
+async def ended(temporal: Client, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ended]:
+    root = Root.open(tmp_path_factory.mktemp("ended") / "root", create=True)
+    async with serving(temporal, root, rehearse) as jobs:
+        handle = await jobs.start(WHOLE)
+        yield Ended(jobs, handle, await jobs.result(handle))
+
+
+async def test_completes_with_deliverables_and_the_same_result_in_a_file(ended: Ended) -> None:
+    result = ended.result
     assert result["status"] == "completed"
     assert result["deliverables"]
     for path in result["deliverables"]:
-        assert (jobs.folder(handle) / path).stat().st_size > 0
-    written = json.loads((jobs.folder(handle) / "output/completion.json").read_text())
+        assert (ended.folder / path).stat().st_size > 0
+    written = json.loads((ended.folder / "output/completion.json").read_text())
     assert written == {k: v for k, v in result.items() if k not in ("checkpoint", "tree")}
     # The completion closes what is left of the list.
-    status = await handle.query("status")
+    status = await ended.status()
     assert {todo["status"] for todo in status["todos"]} == {"completed"}
 
 
-async def test_two_runs_of_the_same_job_end_in_the_same_tree(jobs: Jobs) -> None:
-    first, second = [await jobs.result(await jobs.start(TEA)) for _ in range(2)]
-    assert first["tree"] == second["tree"]
-    assert first["checkpoint"] != second["checkpoint"]
+async def test_two_runs_of_the_same_job_end_in_the_same_tree(ended: Ended) -> None:
+    again = await ended.jobs.result(await ended.jobs.start(WHOLE))
+    assert again["tree"] == ended.result["tree"]
+    assert again["checkpoint"] != ended.result["checkpoint"]
 
 
-async def test_folder_agrees_with_the_last_checkpoint(jobs: Jobs) -> None:
-    handle = await jobs.start(TEA)
-    result = await jobs.result(handle)
-    files = jobs.snapshot(handle, result["checkpoint"]).files
+async def test_folder_agrees_with_the_last_checkpoint(ended: Ended) -> None:
+    result = ended.result
+    files = ended.snapshot(result["checkpoint"]).files
     for entry in files.walk():
-        on_disk = jobs.folder(handle) / entry.path
+        on_disk = ended.folder / entry.path
         assert (
             on_disk.is_dir()
             if entry.kind == "folder"
@@ -46,10 +80,9 @@ async def test_folder_agrees_with_the_last_checkpoint(jobs: Jobs) -> None:
         )
 
 
-async def test_phases_are_archived_in_pairs_and_alternate(jobs: Jobs) -> None:
-    handle = await jobs.start(TEA)
-    result = await jobs.result(handle)
-    pages = sorted((jobs.folder(handle) / "archive").iterdir())
+async def test_phases_are_archived_in_pairs_and_alternate(ended: Ended) -> None:
+    result = ended.result
+    pages = sorted((ended.folder / "archive").iterdir())
     assert [page.name for page in pages] == [
         f"phase_{n:03d}.{ending}"
         for n in range(1, result["phases"] + 1)
@@ -59,16 +92,14 @@ async def test_phases_are_archived_in_pairs_and_alternate(jobs: Jobs) -> None:
     assert [page["kind"] for page in read[:4]] == ["strategic", "tactical"] * 2
     assert read[0]["outcome"] == "completed"
     assert all(todo["status"] == "completed" for todo in read[1]["todos"])
-    assert not (jobs.folder(handle) / "todos.yaml").exists()
+    assert not (ended.folder / "todos.yaml").exists()
 
 
-async def test_every_phase_begins_with_a_fresh_conversation_and_a_list(jobs: Jobs) -> None:
+async def test_every_phase_begins_with_a_fresh_conversation_and_a_list(ended: Ended) -> None:
     """The turn's order: archived, summarised, next list in state, fresh conversation."""
-    handle = await jobs.start(TEA)
-    await jobs.result(handle)
-    status = await handle.query("status")
+    status = await ended.status()
     for start in status["checkpoints"][1:]:
-        snapshot = jobs.snapshot(handle, start["id"])
+        snapshot = ended.snapshot(start["id"])
         before = snapshot.checkpoints.log(start["id"], 2)[1]
         assert snapshot.state.phase.number == start["phase"]
         assert snapshot.state.phase.current is not None
@@ -76,7 +107,7 @@ async def test_every_phase_begins_with_a_fresh_conversation_and_a_list(jobs: Job
             "system",
             "user",
         ]
-        earlier = jobs.snapshot(handle, before.id)
+        earlier = ended.snapshot(before.id)
         changed = {change.path for change in diff(earlier.files, snapshot.files)}
         page = f"archive/phase_{start['phase'] - 1:03d}"
         assert {f"{page}.md", f"{page}.yaml", "workspace_summary.md"} <= changed
@@ -84,12 +115,10 @@ async def test_every_phase_begins_with_a_fresh_conversation_and_a_list(jobs: Job
 
 
 async def test_strategic_phases_are_oriented_by_summary_plan_instructions_and_archive(
-    jobs: Jobs,
+    ended: Ended,
 ) -> None:
-    handle = await jobs.start(TEA)
-    await jobs.result(handle)
-    status = await handle.query("status")
-    third = jobs.snapshot(handle, status["checkpoints"][2]["id"])
+    status = await ended.status()
+    third = ended.snapshot(status["checkpoints"][2]["id"])
     system, orientation = third.conversation.messages()
     assert third.text("workspace.md").strip() in system["content"]
     for part in ("workspace_summary.md", "plan.md", "instructions.md"):
@@ -97,39 +126,39 @@ async def test_strategic_phases_are_oriented_by_summary_plan_instructions_and_ar
     assert third.text("archive/phase_002.md").strip()[:200] in orientation["content"]
 
 
-async def test_history_carries_references_only(jobs: Jobs) -> None:
-    handle = await jobs.start(TEA)
-    await jobs.result(handle)
-    history = await handle.fetch_history()
+async def test_history_carries_references_only(ended: Ended) -> None:
+    history = await ended.handle.fetch_history()
     text = history.to_json()
-    status = await handle.query("status")
-    last = jobs.snapshot(handle, status["checkpoint"])
+    status = await ended.status()
+    last = ended.snapshot(status["checkpoint"])
     assert len(text) / status["step"] < 8_000
     assert last.text("workspace.md")[:60] not in text
 
 
-async def test_continues_as_new_in_the_middle_of_phases(jobs: Jobs) -> None:
-    whole = await jobs.result(await jobs.start(TEA))
-    handle = await jobs.start({**TEA, "set": {"limits.history_events": 100}})
-    result = await jobs.result(handle)
-    described = await jobs.client.get_workflow_handle(handle.id).describe()
-    assert described.run_id != handle.first_execution_run_id
+@pytest.fixture(scope="module")
+async def chained(ended: Ended) -> Ended:
+    """The same job, continued as new all the while."""
+    handle = await ended.jobs.start({**WHOLE, "set": {"limits.history_events": 100}})
+    return Ended(ended.jobs, handle, await ended.jobs.result(handle))
+
+
+async def test_continues_as_new_in_the_middle_of_phases(ended: Ended, chained: Ended) -> None:
+    client, first = chained.jobs.client, chained.handle
+    described = await client.get_workflow_handle(first.id).describe()
+    assert described.run_id != first.first_execution_run_id
     assert described.history_length < 200
     for name in ("status", "deliverables", "phases", "usage"):
-        assert result[name] == whole[name]
+        assert chained.result[name] == ended.result[name]
 
 
 async def test_workflow_task_that_continues_as_new_or_completes_runs_no_local_activity(
-    jobs: Jobs,
+    chained: Ended,
 ) -> None:
     """A signal that arrives during one makes the server ask again: it would run twice."""
-    handle = await jobs.start({**TEA, "set": {"limits.history_events": 100}})
-    await jobs.result(handle)
+    client, job_id = chained.jobs.client, chained.handle.id
     runs = 0
-    async for run in jobs.client.list_workflows(f'WorkflowId="{handle.id}"'):
-        history = await jobs.client.get_workflow_handle(
-            handle.id, run_id=run.run_id
-        ).fetch_history()
+    async for run in client.list_workflows(f'WorkflowId="{job_id}"'):
+        history = await client.get_workflow_handle(job_id, run_id=run.run_id).fetch_history()
         kinds = [event.WhichOneof("attributes") for event in history.events]
         assert kinds[-1] in (
             "workflow_execution_continued_as_new_event_attributes",

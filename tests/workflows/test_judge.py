@@ -15,6 +15,7 @@ from protocol.starting import JobLimits
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, job
+from tests.workflows.tea import SHORT
 from workflows import budget
 
 JUDGED: dict[str, Any] = {"judge": {"attempts": 2}}
@@ -103,7 +104,7 @@ async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, roo
 async def test_the_rehearsal_model_judges_as_well(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, rehearse) as jobs:
         handle = await jobs.start(
-            {"agent": "generalist", "instructions": "Write on tea.", "set": {"judge": {}}}
+            {"agent": "generalist", "instructions": "Write on tea.", "set": {**SHORT, "judge": {}}}
         )
         result = await jobs.result(handle, 40)
         assert result["status"] == "completed"

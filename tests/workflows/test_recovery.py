@@ -5,15 +5,13 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
-import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.rehearsal import Failure, Reply, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs, serving
-
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
+from tests.workflows.tea import TEA
 
 
 class Sometimes:
@@ -22,58 +20,48 @@ class Sometimes:
     def __init__(self, **others: Answer) -> None:
         self.others = {int(number[1:]): answer for number, answer in others.items()}
         self.calls = 0
-        self.last = ""
+        self.lasts: list[str] = []
+        """The last message of each request."""
 
     def __call__(self, request: Request) -> Answer:
         self.calls += 1
-        self.last = str(request["messages"][-1]["content"])
+        self.lasts.append(str(request["messages"][-1]["content"]))
         return self.others.get(self.calls) or rehearse(request)
 
 
-@pytest.mark.parametrize(
-    ("failure", "reason"),
-    [
-        (Failure(401, "bad key"), "credentials"),
-        (Failure(404, "no such model"), "credentials"),
-        (Failure(400, "will not do"), "endpoint"),
-    ],
-)
-async def test_what_only_a_person_can_mend_parks_the_job(
-    temporal: Client, root: Root, failure: Failure, reason: str
-) -> None:
-    async with serving(temporal, root, Sometimes(n7=failure)) as jobs:
+async def test_what_only_a_person_can_mend_parks_the_job(temporal: Client, root: Root) -> None:
+    failures = {
+        "n5": (Failure(401, "bad key"), "credentials"),
+        "n8": (Failure(404, "no such model"), "credentials"),
+        "n11": (Failure(400, "will not do"), "endpoint"),
+    }
+    model = Sometimes(**{at: failure for at, (failure, _) in failures.items()})
+    async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(TEA)
-        status = await jobs.until(handle, waiting_for=reason)
-        assert failure.message in status["waiting"]["message"]
-        assert "resume" in status["waiting"]["remedy"]
-        assert list((jobs.folder(handle) / "errors").iterdir())
-        await handle.signal("resume", {})
+        for number, (failure, reason) in enumerate(failures.values(), 1):
+            status = await jobs.until(
+                handle,
+                waiting_for=reason,
+                waiting=lambda waits, said=failure.message: said in waits["message"],
+            )
+            assert "resume" in status["waiting"]["remedy"]
+            assert len(list((jobs.folder(handle) / "errors").iterdir())) == number
+            await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
 
 
-async def test_what_passes_is_retried_without_a_word(temporal: Client, root: Root) -> None:
+async def test_what_passes_is_retried_without_a_word(
+    temporal: Client, root: Root, undisturbed: str
+) -> None:
     model = Sometimes(
         n5=Failure(429, "slow down", headers={"retry-after": "0"}), n9=Failure(503, "overloaded")
     )
     async with serving(temporal, root, model) as jobs:
-        undisturbed = await _undisturbed(temporal, root)
         result = await jobs.result(await jobs.start(TEA))
         assert result["tree"] == undisturbed
 
 
-async def test_reply_without_a_call_gets_a_correction_that_is_not_kept(
-    temporal: Client, root: Root
-) -> None:
-    model = Sometimes(n6=Reply("Shall I go on?"))
-    async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
-        await jobs.until(handle, step=lambda step: step >= 6)
-        result = await jobs.result(handle)
-        assert result["status"] == "completed"
-        assert "called no tool" not in model.last
-
-
-async def test_calls_that_cannot_be_run_are_answered_and_disturb_nothing(
+async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothing(
     temporal: Client, root: Root
 ) -> None:
     model = Sometimes(
@@ -88,10 +76,11 @@ async def test_calls_that_cannot_be_run_are_answered_and_disturb_nothing(
             ],
         ),
         n5=Reply(None, [("todo_complete", {}), ("delete_file", {"path": "instructions.md"})]),
+        n6=Reply("Shall I go on?"),
     )
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(TEA)
-        await jobs.until(handle, step=lambda step: step >= 6)
+        await jobs.until(handle, step=lambda step: step >= 7)
         await handle.signal("pause", {})
         status = await jobs.until(handle, waiting_for="paused")
         told = str(jobs.snapshot(handle, status["checkpoint"]).conversation.messages())
@@ -103,6 +92,9 @@ async def test_calls_that_cannot_be_run_are_answered_and_disturb_nothing(
             "Not run: the call before it ended the reply",
         ):
             assert part in told
+        # A correction is not kept.
+        assert ["need no permission" in last for last in model.lasts].index(True) == 6
+        assert "need no permission" not in told
         assert status["refusals"] >= 2
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
@@ -130,25 +122,3 @@ async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
     await handle.signal("resume", {})
     await jobs.until(handle, notices=lambda told: any(early[:12] in line for line in told))
     assert (await jobs.result(handle))["status"] == "completed"
-
-
-async def test_a_worker_on_another_root_refuses_with_the_explanation(
-    temporal: Client, root: Root, tmp_path: Any
-) -> None:
-    async with serving(temporal, root, rehearse) as jobs:
-        handle = await jobs.start(TEA)
-        await jobs.until(handle, phase=lambda p: p and p["number"] == 2)
-    other = Root.open(tmp_path / "other", create=True)
-    async with serving(temporal, other, rehearse, queue=jobs.queue):
-        status = await jobs.until(handle, waiting_for="storage")
-        assert other.id in status["waiting"]["message"]
-        assert "LONGHAUL_WORKSPACES" in status["waiting"]["message"]
-        assert not other.workspace(handle.id).joinpath("plan.md").exists()
-    async with serving(temporal, root, rehearse, queue=jobs.queue):
-        await handle.signal("resume", {})
-        assert (await jobs.result(handle))["status"] == "completed"
-
-
-async def _undisturbed(client: Client, root: Root) -> str:
-    async with serving(client, root, rehearse) as jobs:
-        return str((await jobs.result(await jobs.start(TEA)))["tree"])

@@ -12,8 +12,9 @@ from activities.rehearsal.wire import Answer, Failure
 from activities.stores.engine import Store
 from activities.stores.traces import of_job
 from tests.workflows.serving import serving
+from tests.workflows.tea import in_phase, tea
 
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea.", "items": ["green tea"]}
+TEA = tea(instructions="Write a guide on tea.", items=["green tea"])
 GENERIC = "One should plan better and be more careful."
 ASSUMPTION = "It was assumed that notes/step_01.md names the source; write_file showed it does not."
 PREVENTION = "Read documents/ before todo 1 and note the source in workspace.md."
@@ -84,12 +85,14 @@ async def test_without_an_answer_the_job_goes_back_all_the_same(
         handle = await jobs.start(TEA)
         status = await jobs.until(handle, rewinds=1)
         assert any("no reflection" in notice for notice in status["notices"])
-        assert (await jobs.result(handle))["status"] == "completed"
+        await jobs.until(handle, phase=in_phase(4))
+        await handle.signal("cancel", {})
 
 
 async def test_the_configuration_can_leave_it_out(temporal: Client, root: Root) -> None:
     model = Failing(said(ASSUMPTION))
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start({**TEA, "set": {"reflection": False}})
-        assert (await jobs.result(handle))["rewinds"] == 1
+        handle = await jobs.start(tea(set={"reflection": False}))
+        await jobs.until(handle, phase=in_phase(4), rewinds=1)
         assert model.asked == []
+        await handle.signal("cancel", {})

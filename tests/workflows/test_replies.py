@@ -10,9 +10,10 @@ from activities.rehearsal import Failure, Reply
 from activities.rehearsal.wire import Answer, Request
 from protocol.requests import ModelReply, Usage, Verdict
 from protocol.state import Todo
-from tests.workflows.deviating import TEA, Deviating, enough
+from tests.workflows.deviating import Deviating, enough
 from tests.workflows.records import record
 from tests.workflows.serving import serving
+from tests.workflows.tea import TEA
 from workflows.replies import correction, must_call
 
 TODO = Todo(id=3, content="Write   the guide.\nIn English.")

@@ -13,6 +13,7 @@ from activities.conversation import Conversation
 from activities.rehearsal import Reply, Request, call, rehearse
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, close, job
+from tests.workflows.tea import SHORT
 
 REVIEWED = {"reflection": False, "review": {"agent": "reviewer", "attempts": 2, "calls": 3}}
 FINDINGS = "output/tea.md says nothing of the water."
@@ -131,7 +132,7 @@ async def test_a_rewind_ends_the_review_and_edits_of_a_person_begin_it_anew(
 async def test_the_rehearsal_model_reviews_as_well(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, rehearse) as jobs:
         handle = await jobs.start(
-            {"agent": "generalist", "instructions": "Write on tea.", "set": {**REVIEWED}}
+            {"agent": "generalist", "instructions": "Write on tea.", "set": SHORT | REVIEWED}
         )
         result = await jobs.result(handle)
         assert result["status"] == "completed"

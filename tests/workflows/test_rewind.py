@@ -17,12 +17,7 @@ from activities.rehearsal import call, rehearse
 from activities.rehearsal.wire import Answer, Request
 from activities.traces.storing import traces_of
 from tests.workflows.serving import Jobs, serving
-
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
-
-
-def in_phase(number: int) -> Any:
-    return lambda phase: phase and phase["number"] == number
+from tests.workflows.tea import TEA, in_phase, start_of, tea
 
 
 async def test_rewind_to_phase_1_restores_files_and_can_be_undone(jobs: Jobs) -> None:
@@ -36,7 +31,7 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(jobs: Jobs) ->
     await handle.signal("rewind", {"issue": "The plan missed white tea.", "phase": 1})
     status = await jobs.until(handle, phase=in_phase(number + 1))
     assert status["rewinds"] == 1
-    back = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+    back = jobs.snapshot(handle, start_of(status, number + 1))
     assert back.state.phase.purpose == "rewind"
     assert _own_files(back) == _own_files(jobs.snapshot(handle, starts[1]))
     assert back.text("workspace.md") == ""
@@ -51,7 +46,7 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(jobs: Jobs) ->
     await jobs.until(handle, waiting_for="paused")
     await handle.signal("rewind", {"issue": "It had not, after all.", "phase": 3})
     status = await jobs.until(handle, phase=in_phase(number + 2))
-    undone = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+    undone = jobs.snapshot(handle, start_of(status, number + 2))
     assert _own_files(undone) == _own_files(jobs.snapshot(handle, starts[3]))
     assert "undone" not in yaml.safe_load(undone.text("archive/phase_002.yaml"))
     assert yaml.safe_load(undone.text(f"archive/phase_{number + 1:03d}.yaml"))["undone"] is True
@@ -62,11 +57,11 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(jobs: Jobs) ->
 
 
 async def test_rewind_without_phase_keeps_the_work(jobs: Jobs) -> None:
-    handle = await jobs.start(TEA)
-    await jobs.until(handle, phase=in_phase(2), step=lambda step: step > 20)
+    handle = await jobs.start(tea(set={"limits.min_todos": 5}))
+    await jobs.until(handle, phase=in_phase(2))
     await handle.signal("rewind", {"issue": "Too dry."})
     status = await jobs.until(handle, phase=in_phase(3))
-    snapshot = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+    snapshot = jobs.snapshot(handle, start_of(status, 3))
     assert snapshot.state.phase.purpose == "rewind"
     assert snapshot.text("plan.md")
     page = yaml.safe_load(snapshot.text("archive/phase_002.yaml"))
@@ -98,7 +93,7 @@ async def test_agent_may_rewind_so_often_then_a_person_is_asked(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Panicking()) as jobs:
-        handle = await jobs.start({**TEA, "set": {"limits.rewinds": 2}})
+        handle = await jobs.start(tea(set={"limits.rewinds": 2}))
         status = await jobs.until(handle, waiting_for="rewinds")
         assert status["rewinds"] == 2
         rewound = [row for row in traces_of(root, handle.id) if row.type == "outcome"]
@@ -133,29 +128,30 @@ async def reset(
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
-async def test_temporal_reset_leaves_job_and_files_consistent(jobs: Jobs, share: float) -> None:
-    undisturbed = await jobs.result(await jobs.start(TEA))
+async def test_temporal_reset_leaves_job_and_files_consistent(
+    jobs: Jobs, undisturbed: str, share: float
+) -> None:
     handle = await jobs.start(TEA)
-    await jobs.until(handle, phase=in_phase(4))
+    await jobs.until(handle, phase=in_phase(3))
     again = await reset(jobs, handle, handle.first_execution_run_id or "", share)
     result = await jobs.result(again)
-    assert result["tree"] == undisturbed["tree"]
+    assert result["tree"] == undisturbed
     files = jobs.snapshot(handle, result["checkpoint"]).files
     for path in result["deliverables"]:
         assert (jobs.folder(handle) / path).read_bytes() == files.read(path)
 
 
 async def test_reset_into_an_earlier_run_of_the_chain(jobs: Jobs) -> None:
-    small = {**TEA, "set": {"limits.history_events": 150}}
-    undisturbed = await jobs.result(await jobs.start(small))
+    small = tea(set={"limits.history_events": 150})
+    undisturbed = str((await jobs.result(await jobs.start(small)))["tree"])
     handle = await jobs.start(small)
-    await jobs.until(handle, phase=in_phase(5))
+    await jobs.until(handle, phase=in_phase(4))
     assert (await handle.describe()).run_id != handle.first_execution_run_id
     again = await reset(jobs, handle, handle.first_execution_run_id or "", 0.5)
     async with asyncio.timeout(60):
         await again.result(follow_runs=True)
     result = await jobs.result(jobs.client.get_workflow_handle(handle.id, result_type=dict))
-    assert result["tree"] == undisturbed["tree"]
+    assert result["tree"] == undisturbed
 
 
 def _own_files(snapshot: Any) -> dict[str, str]:

@@ -12,16 +12,11 @@ from activities.checkpoints import Root
 from activities.rehearsal import Hang, call, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import in_phase, tea
 
-TEA = {
-    "agent": "generalist",
-    "instructions": "Write a guide on tea. Cover green tea.",
-    "items": ["green tea"],
-}
-
-
-def in_phase(number: int) -> Any:
-    return lambda phase: phase and phase["number"] == number
+# Of so many todos that a phase is not over before it can be paused.
+SETTINGS = {"limits.min_todos": 5}
+TEA = tea(items=["green tea"], set=SETTINGS)
 
 
 def is_tactical(request: Request) -> bool:
@@ -115,7 +110,7 @@ async def test_resume_grants_a_rewind_also_after_those_of_a_person(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Panicking()) as jobs:
-        handle = await jobs.start({**TEA, "set": {"limits.rewinds": 0}})
+        handle = await jobs.start(tea(items=["green tea"], set={**SETTINGS, "limits.rewinds": 0}))
         await jobs.until(handle, waiting_for="rewinds")
         await handle.signal("rewind", {"issue": "Think again."})
         await jobs.until(handle, rewinds=1, waiting_for="rewinds")

@@ -36,8 +36,6 @@ async def test_a_job_waits_for_a_worker_on_the_root_of_its_project(
     async with serving(temporal, elsewhere, team, queue="roots") as astray:
         await handle.signal("answer", {"text": "black"})
         first = temporal.get_workflow_handle("roots.stage-1-generalist-1")
-        status = await astray.until(first, waiting_for="storage")
-        assert str(elsewhere.path) in status["waiting"]["message"]
         other = await astray.start(
             {
                 "agent": "generalist",
@@ -57,6 +55,9 @@ async def test_a_job_waits_for_a_worker_on_the_root_of_its_project(
                 },
             }
         )
+        status = await astray.until(first, waiting_for="storage")
+        for part in (str(elsewhere.path), elsewhere.id, "LONGHAUL_WORKSPACES"):
+            assert part in status["waiting"]["message"]
         status = await astray.until(other, waiting_for="storage")
         assert root.id in status["waiting"]["message"]
         assert "Start a worker on that root" in status["waiting"]["remedy"]

@@ -17,9 +17,12 @@ from temporalio.exceptions import ApplicationError, CancelledError
 from activities.checkpoints import Root
 from activities.rehearsal import Hang, rehearse
 from activities.rehearsal.wire import Answer, Request
+from tests.soak import soak
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import TEA, tea
 
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
+SIGNALS = soak(80, 200)
+"""More than a run of a job that continues as new has steps."""
 
 
 @pytest.mark.parametrize(
@@ -58,7 +61,10 @@ async def test_bad_start_fails_the_job_at_once_and_makes_nothing(
 
 async def test_job_id_used_before_is_refused(jobs: Jobs) -> None:
     first = await jobs.start(TEA)
-    await jobs.result(first)
+    await jobs.until(first, step=lambda step: step > 0)
+    await first.signal("cancel", {})
+    with pytest.raises(WorkflowFailureError):
+        await jobs.result(first)
     again = await jobs.start(TEA, job_id=first.id)
     with pytest.raises(WorkflowFailureError) as failed:
         await jobs.result(again)
@@ -89,12 +95,12 @@ async def test_bad_signals_are_refused_visibly_and_disturb_nothing(jobs: Jobs) -
     assert await _failed_tasks(handle) == 0
 
 
-async def test_two_hundred_signals_while_continuing_as_new_are_each_applied_once(
+async def test_many_signals_while_continuing_as_new_are_each_applied_once(
     jobs: Jobs,
 ) -> None:
-    handle = await jobs.start({**TEA, "set": {"limits.history_events": 100}})
+    handle = await jobs.start(tea(set={"limits.history_events": 100}))
     sent = 0
-    for number in range(200):
+    for number in range(SIGNALS):
         if number % 10 == 9:
             await handle.signal("resume" if number % 20 == 9 else "bogus", ["not an object"])
         else:
@@ -105,7 +111,7 @@ async def test_two_hundred_signals_while_continuing_as_new_are_each_applied_once
     await jobs.result(handle)
     status = await handle.query("status")
     # Each is refused, since nothing waits: a count that shows every one was seen once.
-    assert status["refusals"] == 200
+    assert status["refusals"] == SIGNALS
     described = await jobs.client.get_workflow_handle(handle.id).describe()
     assert described.run_id != handle.first_execution_run_id
     async for run in jobs.client.list_workflows(f'WorkflowId="{handle.id}"'):

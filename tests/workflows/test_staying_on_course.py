@@ -11,8 +11,8 @@ from activities.checkpoints import Root
 from activities.rehearsal import Reply, call, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import TEA, in_phase, tea
 
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
 PAGES = ["list_files", "read_file", "write_file", "edit_file", "todo_write", "wait", "append_file"]
 
 
@@ -81,19 +81,23 @@ class Relenting(Looping):
 
 async def test_a_todo_completed_in_the_last_turn_goes_on(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, Relenting()) as jobs:
-        result = await jobs.result(await jobs.start(TEA))
-        assert (result["status"], result["rewinds"]) == ("completed", 0)
+        handle = await jobs.start(TEA)
+        status = await jobs.until(handle, phase=in_phase(3))
+        page = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
+        assert (page["outcome"], status["rewinds"]) == ("completed", 0)
+        await handle.signal("cancel", {})
 
 
 async def test_forced_rewinds_count_and_then_a_person_is_asked(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Looping()) as jobs:
-        handle = await jobs.start({**TEA, "set": {"limits.rewinds": 0}})
+        handle = await jobs.start(tea(set={"limits.rewinds": 0}))
         status = await jobs.until(handle, waiting_for="rewinds")
         assert "list_files was called 5 times" in status["waiting"]["message"]
         await handle.signal("resume", {})
-        assert (await jobs.result(handle))["rewinds"] == 1
+        await jobs.until(handle, phase=in_phase(3), rewinds=1)
+        await handle.signal("cancel", {})
 
 
 class Talking(Otherwise):
@@ -107,8 +111,9 @@ async def test_text_alone_is_sent_back_as_well(temporal: Client, root: Root) -> 
     model = Talking()
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(TEA)
-        assert (await jobs.result(handle))["rewinds"] == 1
+        await jobs.until(handle, phase=in_phase(3), rewinds=1)
         page = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
+        await handle.signal("cancel", {})
     assert "5 replies in a row called no tool" in page["issue"]
     assert len(model.shown) == 6
 
@@ -152,7 +157,7 @@ async def test_the_window_survives_continue_as_new(temporal: Client, root: Root)
     model = Leafing()
     async with serving(temporal, root, model) as jobs:
         settings = {"limits.history_events": 100, "stuck.nothing_new.then": 25}
-        handle = await jobs.start({**TEA, "set": settings})
+        handle = await jobs.start(tea(set=settings))
         await jobs.until(handle, phase=lambda phase: phase and phase["number"] == 2)
         before = (await jobs.client.get_workflow_handle(handle.id).describe()).run_id
         status = await jobs.until(handle, waiting_for="stuck")
@@ -165,16 +170,16 @@ async def test_the_window_survives_continue_as_new(temporal: Client, root: Root)
 
 
 class Patient(Otherwise):
-    """Waits before it begins."""
+    """Waits before it begins, for the time of each of these calls."""
 
-    def __init__(self, seconds: int, until: str = "") -> None:
+    def __init__(self, *waits: dict[str, Any]) -> None:
         super().__init__()
-        self.seconds, self.until = seconds, until
+        self.waits = waits
 
     def answer(self, number: int, request: Request) -> Answer:
-        if number > 1:
+        if number > len(self.waits):
             return rehearse(request)
-        return call("wait", seconds=self.seconds, until=self.until)
+        return call("wait", **self.waits[number - 1])
 
 
 async def timers(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> list[float]:
@@ -186,8 +191,10 @@ async def timers(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> list[float]:
     ]
 
 
-async def test_a_wait_is_a_timer_and_no_model_call(temporal: Client, root: Root) -> None:
-    model = Patient(2)
+async def test_a_wait_is_a_timer_and_no_model_call_and_none_until_a_time_that_is_past(
+    temporal: Client, root: Root
+) -> None:
+    model = Patient({"seconds": 2}, {"seconds": 3600, "until": "2020-01-01T00:00:00Z"})
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(TEA)
         status = await jobs.until(handle, waits_until=lambda until: until.endswith("Z"))
@@ -200,15 +207,8 @@ async def test_a_wait_is_a_timer_and_no_model_call(temporal: Client, root: Root)
         assert (await handle.query("status"))["nudges"] == 0
 
 
-async def test_a_wait_until_a_time_that_is_past_ends_at_once(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, Patient(3600, "2020-01-01T00:00:00Z")) as jobs:
-        handle = await jobs.start(TEA)
-        assert (await jobs.result(handle))["status"] == "completed"
-        assert await timers(jobs, handle) == []
-
-
 async def test_a_wait_can_be_paused_and_rewound(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, Patient(3600)) as jobs:
+    async with serving(temporal, root, Patient({"seconds": 3600})) as jobs:
         handle = await jobs.start(TEA)
         waiting = await jobs.until(handle, waits_until=bool)
         await handle.signal("pause", {})

@@ -14,8 +14,9 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
 from activities.rehearsal import call
 from engine.development import find_binary
-from tests.workflows.deviating import TEA, Deviating
+from tests.workflows.deviating import Deviating
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.tea import tea
 
 
 async def temporal(jobs: Jobs, *words: str) -> str:
@@ -101,7 +102,7 @@ async def test_a_question_is_read_and_answered_with_plain_json(jobs: Jobs) -> No
     ask = call("request_clarification", question=question, default="Green.")
     move = call("move_file", old="workspace.md", new="notes/here.md")
     async with serving(jobs.client, jobs.root, Deviating({2: ask, 3: move})) as asking:
-        handle = await asking.start({**TEA, "set": {"approve": ["move_file"]}})
+        handle = await asking.start(tea(set={"approve": ["move_file"]}))
         await asking.until(handle, waiting_for="clarification")
         details = await _current_details(asking, handle.id)
         for part in ("Waiting: clarification", f"answer {handle.id}", "    Green or black?"):
