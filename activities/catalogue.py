@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from activities.cancelling import cancel_start
+from activities.calls.running import remote_activity, tool_activities
+from activities.calls.shown import show_call_activity
 from activities.checkpoints import Root
-from activities.closing import Closing
 from activities.context.compaction import Compacting
-from activities.facts import facts_activity
+from activities.ending.closing import Closing
+from activities.ending.facts import facts_activity
+from activities.ending.review import Reviewing
 from activities.forgetting.activity import Forgetting
 from activities.guards.endings import endings_activity
-from activities.judge import Judging
+from activities.job.recovery import Recovery
 from activities.learning.activity import learn_activity
 from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
-from activities.phases import Phases
-from activities.prepare import Preparation
+from activities.phases.judge import Judging
+from activities.phases.reflection import Reflecting
+from activities.phases.transition import Phases
 from activities.projects.working import project_activities
-from activities.recovery import Recovery
-from activities.reflection import Reflecting
-from activities.review import Reviewing
-from activities.shown import show_call_activity
-from activities.tool_calls import remote_activity, tool_activities
+from activities.starting.cancelling import cancel_start
+from activities.starting.prepare import Preparation
 from activities.traces.storing import traces_activity
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import yaml
 
-from activities.done_when import read_done_when
+from activities.ending.done_when import read_done_when
 from activities.plain import plain
 from protocol.endings import FoundTodo
 from protocol.scope import Box

@@ -25,9 +25,9 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
+from activities.job.snapshot import Snapshot
 from activities.rehearsal import RehearsalTransport
 from activities.rehearsal.drifting import ITEMS, Drifting, content, even, path
-from activities.snapshot import Snapshot
 from engine.development import server
 from engine.service import build_worker
 

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from activities.documents.indicators import Indicators
+from activities.ending.review import VERDICTS, reviewer_tools
 from activities.model.prices import check_prices
-from activities.pinning import routes_of, tools_named
-from activities.review import VERDICTS, reviewer_tools
+from activities.starting.pinning import routes_of, tools_named
 from activities.tools import Tool
 from activities.tools.equipment import check_servers
 from config.files import explain, read_mapping

@@ -168,7 +168,7 @@ def _tokens() -> Check:
 
 
 def _sandbox() -> Check:
-    from activities import sandbox  # noqa: PLC0415 - loads what only activities need
+    from activities.commands import sandbox  # noqa: PLC0415 - loads what only activities need
 
     program = sandbox.find_bwrap()
     if why := sandbox.lacking(program):

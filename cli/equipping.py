@@ -9,7 +9,7 @@ from typing import Any
 
 from activities.guards.hooks import matching
 from activities.guards.routes import ENDINGS, OF_CALLS
-from activities.pinning import KINDS
+from activities.starting.pinning import KINDS
 from activities.tools import REGISTRY, Tool
 from activities.tools.offering import offer
 from cli.checking import settled

@@ -24,8 +24,8 @@ from activities.checkpoints import (
     open_checkpoints,
 )
 from activities.checkpoints.remote import fetch
-from activities.phase_tags import phase_starts
-from activities.snapshot import Snapshot
+from activities.job.snapshot import Snapshot
+from activities.phases.tags import phase_starts
 from cli.forgotten import forgotten
 from cli.jobs import look
 from cli.output import Mistake, note

@@ -20,7 +20,7 @@ OFFERED = frozenset(
         *("archive_name", "archive", "deferred", "scope", "away", "traces", "experience"),
     }
 )
-"""Names that templates may use (`activities.orientation`)."""
+"""Names that templates may use (`activities.phases.orientation`)."""
 _FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
 _templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
 

@@ -106,7 +106,7 @@ async def _serve(client: Client, version: WorkerDeploymentConfig | None) -> None
         await stop.wait()
         print("worker draining: running steps end, then it stops", flush=True)
     # By name and late, like all activities (`engine.service`).
-    pushes = importlib.import_module("activities.pushing").PUSHES
+    pushes = importlib.import_module("activities.job.pushing").PUSHES
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
 
 

@@ -16,13 +16,13 @@ from activities.context.planning import Plan, plan
 from activities.context.view import OPENING, Compaction
 from activities.failures import may_pass, typed
 from activities.heartbeats import heartbeats
+from activities.job.opening import open_snapshot, scheduled_at
+from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import context_tokens, fixed_tokens, plain_body
 from activities.model.stream import Streamed
-from activities.opening import open_snapshot, scheduled_at
-from activities.snapshot import Snapshot
 from activities.tokens import encoding_of
 from protocol.requests import Compacted, CompactRequest, Usage
 

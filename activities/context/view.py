@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import Field
 
 from activities.context.planning import Piece
-from activities.conversation import Conversation, counts, held
+from activities.job.conversation import Conversation, counts, held
 from activities.tokens import of_message
 from protocol.state import Data
 

@@ -14,7 +14,7 @@ from activities.forgetting.choosing import Choice
 from activities.forgetting.places import is_there, lost_found, remove_all
 from activities.forgetting.records import Record, forgotten
 from activities.heartbeats import heartbeats
-from activities.opening import scheduled_at
+from activities.job.opening import scheduled_at
 from activities.stores import requirements, traces
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store

@@ -13,8 +13,8 @@ from pathlib import Path
 from activities.checkpoints import Root
 from activities.checkpoints.locks import locked, sync
 from activities.checkpoints.removing import remove
+from activities.commands.private import private_place
 from activities.forgetting.records import Record, keep
-from activities.private import private_place
 from activities.projects.repository import repository_path
 
 WAIT_SECONDS = 20.0

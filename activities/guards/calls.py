@@ -12,8 +12,8 @@ from activities.guards.hooks import Hooks
 from activities.guards.judging import ALLOW, Judge, Opinion, Outcome, settle
 from activities.guards.matching import Situation, concerns
 from activities.guards.secrets import redact
-from activities.opening import job_id, order
-from activities.snapshot import Snapshot
+from activities.job.opening import job_id, order
+from activities.job.snapshot import Snapshot
 from config.guard_files import render_argument
 from config.guard_schema import Guard, HookEvent, Point, Stage
 from config.schema import Problem

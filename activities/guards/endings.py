@@ -8,16 +8,16 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.checking import Checks
 from activities.checkpoints import Root
+from activities.ending.checking import Checks
 from activities.errors import ToolError
 from activities.failures import typed
 from activities.guards.calls import Guards
 from activities.guards.judging import ALLOW, Judge, Opinion, Outcome
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
-from activities.opening import job_id, open_snapshot
-from activities.snapshot import Snapshot
+from activities.job.opening import job_id, open_snapshot
+from activities.job.snapshot import Snapshot
 from activities.tools import REGISTRY
 from config.sections import Verifier
 from protocol.endings import Ending, EndingRequest

@@ -12,7 +12,7 @@ from activities.guards.judging import ALLOW, Judge, Opinion
 from activities.guards.names import arguments_here, arguments_there, tool_there
 from activities.guards.processes import run
 from activities.guards.secrets import redact
-from activities.snapshot import Snapshot
+from activities.job.snapshot import Snapshot
 from config.guard_schema import Hook, HookEvent, compiled
 from config.schema import AgentConfig
 

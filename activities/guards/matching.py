@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.checkpoints import Files, FilesError, PathRefused
-from activities.conversation import Conversation, carried_out
 from activities.guards.fields import changed_field
 from activities.guards.secrets import found_in
-from activities.snapshot import Snapshot
+from activities.job.conversation import Conversation, carried_out
+from activities.job.snapshot import Snapshot
 from config.guard_schema import Guard, Match, Point, compiled
 from protocol.state import PhaseKind
 from protocol.tools import READ_LINES

@@ -9,7 +9,7 @@ from pathlib import Path
 import pygit2
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
-from activities.snapshot import Snapshot
+from activities.job.snapshot import Snapshot
 from config.guard_schema import Guard
 from protocol.endings import JobResult
 

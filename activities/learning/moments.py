@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.conversation import answered
 from activities.guards.matching import Situation
+from activities.job.conversation import answered
+from activities.job.snapshot import Snapshot
 from activities.learning.finished import UNREADABLE
-from activities.snapshot import Snapshot
 from activities.tools.equipment import equipment
 
 MOST = 50

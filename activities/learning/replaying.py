@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
-from activities.conversation import answered
 from activities.guards.matching import Situation, would_concern
+from activities.job.conversation import answered
+from activities.job.snapshot import Snapshot
 from activities.learning.figures import approvals, was_wrong
 from activities.learning.finished import UNREADABLE, repositories
 from activities.learning.moments import calls_of
-from activities.snapshot import Snapshot
 from config.guard_schema import Guard
 from config.learned import Replayed
 

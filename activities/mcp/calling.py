@@ -7,11 +7,11 @@ from typing import Any
 
 from mcp.types import CallToolResult
 
+from activities.commands.private import private_folder
 from activities.errors import ToolError, Unreached
 from activities.mcp.errors import Away, Failed, Interrupted
 from activities.mcp.results import text_of
 from activities.mcp.servers import servers
-from activities.private import private_folder
 from activities.tools.context import ToolContext
 from config.servers import Declared
 

@@ -20,10 +20,10 @@ from activities import observing
 from activities.checkpoints import Root
 from activities.guards.known import hide
 from activities.heartbeats import still_wanted
+from activities.job.kept import Kept
+from activities.job.opening import attempt_key, job_id
 from activities.model.endpoint import Connect, explain
-from activities.model.replies import Replies
 from activities.model.stream import Streamed, stream_reply
-from activities.opening import attempt_key, job_id
 from config.sections import ModelConfig
 
 TRANSIENT = 3
@@ -78,7 +78,7 @@ class Asking:
             OSError: the reply cannot be kept; from the second attempt on nobody is asked then.
         """
         repository, key = kept or (self._root.repository(job_id()), f"{attempt_key()}{part}")
-        replies = Replies(repository)
+        replies = Kept(repository)
         skip = (activity.info().attempt - 1) // TRANSIENT
 
         def ready(number: int) -> Streamed | tuple[ModelConfig, bytes, bool, bool]:
@@ -132,7 +132,7 @@ async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
         raise explain(error, model) from error
 
 
-def _find(replies: Replies, key: str) -> Streamed | None:
+def _find(replies: Kept, key: str) -> Streamed | None:
     data = replies.find(key)
     if data is not None:
         # One that a power cut left garbled counts as none.

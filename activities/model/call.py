@@ -10,21 +10,21 @@ from temporalio import activity
 
 from activities import fingerprints, metrics
 from activities.checkpoints import Root
-from activities.conversation import CUT, MALFORMED, call_id
 from activities.failures import typed
-from activities.folder import Follower
 from activities.guards.calls import Guards
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats
+from activities.job.conversation import CUT, MALFORMED, call_id
+from activities.job.folder import Follower
+from activities.job.opening import open_snapshot, scheduled_at
+from activities.job.pushing import PushedMeanwhile
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import context_tokens, request_body
 from activities.model.stream import Streamed
 from activities.model.verdict import judge
-from activities.opening import open_snapshot, scheduled_at
 from activities.plain import plain
-from activities.pushing import PushedMeanwhile
 from activities.tools.waiting import asked_time
 from protocol.requests import Call, ModelReply, ModelRequest
 

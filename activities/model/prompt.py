@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from activities.conversation import counts
-from activities.snapshot import Snapshot
+from activities.job.conversation import counts
+from activities.job.snapshot import Snapshot
 from activities.tokens import MESSAGE_TOKENS, count, encoding_of
 from activities.tools import Tool
 from activities.tools.offering import offer

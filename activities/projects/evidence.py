@@ -13,9 +13,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.checkpoints import Files, diff
-from activities.conversation import Conversation
+from activities.job.conversation import Conversation
+from activities.job.snapshot import Snapshot
 from activities.projects.running import decides, found_none
-from activities.snapshot import Snapshot
 from activities.tools.shell import LOG
 from protocol.handoffs import Check, Handoff, Verdict
 

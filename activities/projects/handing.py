@@ -9,10 +9,10 @@ from pydantic import BaseModel, ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.checkpoints.errors import shown
-from activities.done_when import unmet
+from activities.ending.done_when import unmet
+from activities.job.snapshot import Snapshot
 from activities.projects.evidence import evidence_of, unproved
 from activities.projects.repository import Repository, is_git, repository_path, takes
-from activities.snapshot import Snapshot
 from config.schema import Problem
 from protocol.handoffs import REPORTS, FeatureReport, Handoff, ProjectLink, Report, Routing, Verdict
 from protocol.project import BRIEF, STATE_FILES

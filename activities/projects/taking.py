@@ -18,20 +18,20 @@ from temporalio.exceptions import ApplicationError
 
 from activities import tokens
 from activities.checkpoints import Root, folder_name, open_checkpoints
-from activities.done_when import unmet
+from activities.ending.done_when import unmet
 from activities.failures import may_pass, typed
 from activities.heartbeats import heartbeats
+from activities.job.kept import Kept
+from activities.job.opening import check_root, job_id, scheduled_at
+from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import plain_body
-from activities.model.replies import Replies
 from activities.model.stream import Streamed
-from activities.opening import check_root, job_id, scheduled_at
 from activities.projects.evidence import evidence_of
 from activities.projects.handing import product, read_report, refusals
 from activities.projects.repository import Repository, repository_path
-from activities.snapshot import Snapshot
 from protocol.handoffs import FeatureReport, Routing, Verdict
 from protocol.project_requests import TakeRequest, Work
 from protocol.requests import Usage
@@ -106,7 +106,7 @@ class Taking:
             text = made.text.strip() or told.text
             return Told(text, told.room, told.tail), priced(made, self._snapshot(request).config)
 
-        known = Replies(place[0]).find(place[1]) is not None and activity.info().attempt == 1
+        known = Kept(place[0]).find(place[1]) is not None and activity.info().attempt == 1
         try:
             async with asyncio.timeout(SUMMARY_SECONDS):
                 short, usage = await self._asking.ask(question, use, kept=place)

@@ -9,20 +9,20 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.cancelling import ask_server
 from activities.checkpoints import Root, folder_name
-from activities.claiming import check_free, claim
-from activities.done_when import checked
+from activities.ending.done_when import checked
 from activities.failures import typed
 from activities.heartbeats import heartbeats, heartbeats_from_thread
+from activities.job.opening import check_root, job_id, scheduled_at
 from activities.model.endpoint import Connect
-from activities.opening import check_root, job_id, scheduled_at
-from activities.pinning import choose_models
 from activities.plain import title
 from activities.plan import listed_under
-from activities.prepare import registered_attributes
 from activities.projects.repository import MAIN, Repository, repository_path
 from activities.projects.taking import Taking
+from activities.starting.cancelling import ask_server
+from activities.starting.claiming import check_free, claim
+from activities.starting.pinning import choose_models
+from activities.starting.prepare import registered_attributes
 from activities.tools.ownership import refusal
 from config.loader import load_agent
 from config.schema import AgentConfig, Problem

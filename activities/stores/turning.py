@@ -6,8 +6,8 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.graph import writing  # noqa: F401 - enters how writes to the graph are made up
-from activities.opening import attempt_key, job_id, order
-from activities.snapshot import Snapshot
+from activities.job.opening import attempt_key, job_id, order
+from activities.job.snapshot import Snapshot
 from activities.stores import requirements as rows
 from activities.stores import workspace
 from activities.stores.away import StoreAway

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from activities.checkpoints import Files, Root, parse
 from activities.checkpoints.entries import with_entry
-from activities.conversation import Conversation
+from activities.job.conversation import Conversation
 from config.schema import AgentConfig
 from protocol.state import JobState
 

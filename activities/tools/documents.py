@@ -20,7 +20,7 @@ from activities.documents import (
     render,
 )
 from activities.errors import ToolError
-from activities.inputs import text_beside
+from activities.starting.inputs import text_beside
 from activities.tools.context import ToolContext
 from activities.tools.ownership import DATA, refusal
 from activities.tools.registry import tool

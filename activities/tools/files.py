@@ -9,7 +9,7 @@ from pydantic import Field
 
 from activities.checkpoints import Entry, Files
 from activities.errors import ToolError
-from activities.summary import workspace_summary
+from activities.phases.summary import workspace_summary
 from activities.tools.context import ToolContext
 from activities.tools.ownership import DATA, from_outside
 from activities.tools.registry import tool

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from activities.conversation import Conversation
 from activities.errors import ToolError
+from activities.job.conversation import Conversation
 from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 

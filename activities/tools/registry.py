@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ConfigDict, create_model
 
-from activities.conversation import CUT, MALFORMED
 from activities.errors import ToolError
+from activities.job.conversation import CUT, MALFORMED
 from activities.plain import plain
 from activities.tools.arguments import Arguments, Misfit, ModelArguments
 from activities.tools.context import ToolContext

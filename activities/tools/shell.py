@@ -8,13 +8,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities import effects, sandbox
+from activities.calls import effects
 from activities.checkpoints import Files, diff
 from activities.checkpoints.entries import with_entry
+from activities.commands import sandbox
+from activities.commands.private import private_folder
 from activities.errors import ToolError, Unreached
-from activities.model.replies import Replies
+from activities.job.kept import Kept
 from activities.plain import cut_middle
-from activities.private import private_folder
 from activities.tools.context import ToolContext
 from activities.tools.ownership import in_the_way, refusal
 from activities.tools.registry import tool
@@ -54,7 +55,7 @@ def run_command(
 
     run = partial(_run, context, command, seconds)
     if config.network:
-        kept = Replies(context.files.store.path)
+        kept = Kept(context.files.store.path)
         text, context.files = effects.once(
             kept, context.key, context.files, run, attempt=context.attempt
         )

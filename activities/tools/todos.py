@@ -11,8 +11,8 @@ from typing import Annotated
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from activities.checking import Checks
-from activities.done_when import checked, unmet
+from activities.ending.checking import Checks
+from activities.ending.done_when import checked, unmet
 from activities.errors import ToolError
 from activities.tools.context import ToolContext
 from activities.tools.registry import tool

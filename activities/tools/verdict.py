@@ -1,4 +1,4 @@
-"""How a reviewer decides. Its calls are read by `activities.review`, which gives it these tools."""
+"""How a reviewer decides. Its calls are read by `activities.ending.review`, which gives it these."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.opening import job_id
+from activities.job.opening import job_id
+from activities.job.snapshot import Snapshot
 from activities.plan import parse_plan
-from activities.snapshot import Snapshot
 from activities.stores import traces as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store

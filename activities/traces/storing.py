@@ -12,8 +12,8 @@ from activities.checkpoints import Root
 from activities.failures import failure, typed
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
+from activities.job.opening import check_root, job_id
 from activities.learning.moving import roll_back
-from activities.opening import check_root, job_id
 from activities.stores import traces as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store

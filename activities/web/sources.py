@@ -26,7 +26,7 @@ import httpx2
 from activities.checkpoints import Files
 from activities.documents import DocumentError, Page, extract_bounded, render
 from activities.documents.text import sniff
-from activities.inputs import text_beside
+from activities.starting.inputs import text_beside
 from activities.web.addresses import Refused
 from activities.web.fetching import Fetched
 

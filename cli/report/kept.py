@@ -10,10 +10,10 @@ import yaml
 from pydantic import ValidationError
 
 from activities.checkpoints import Checkpoints, Files, FilesError, LogEntry, PathRefused
-from activities.facts import explained
+from activities.ending.facts import explained
 from activities.guards.secrets import redact
+from activities.job.snapshot import Snapshot
 from activities.plan import parse_plan
-from activities.snapshot import Snapshot
 from activities.tools.shell import LOG
 from cli.inspecting import story
 from cli.report.data import MOST_LISTED, MOST_PHASES, Deliverable

@@ -12,10 +12,10 @@ from typing import Any
 
 from temporalio.testing import ActivityEnvironment
 
+from activities.calls.running import tool_activities
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.conversation import call_id
-from activities.snapshot import Snapshot
-from activities.tool_calls import tool_activities
+from activities.job.conversation import call_id
+from activities.job.snapshot import Snapshot
 from activities.tools import REGISTRY
 from config.loader import load_agent
 from config.schema import AgentConfig

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.conversation import Conversation
+from activities.job.conversation import Conversation
 from activities.tokens import clip, count, encoding_of, of_message
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from activities import sandbox
+from activities.commands import sandbox
 from tests.chaos import clock, disk
 from tests.chaos.evidence import Evidence
 from tests.chaos.plan import CLOCK, KINDS, Blow, Kind, draw

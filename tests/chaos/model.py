@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from activities.effects import MAY_HAVE_HAPPENED
+from activities.calls.effects import MAY_HAVE_HAPPENED
 from activities.rehearsal import Answer, Cut, Failure, Model, Reply, Request, Stall
 from tests.chaos.plan import Kind
 

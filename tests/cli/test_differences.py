@@ -6,7 +6,7 @@ import json
 import pytest
 
 from activities.checkpoints import Checkpoints, Root
-from activities.snapshot import Snapshot
+from activities.job.snapshot import Snapshot
 from cli import differences
 from config.loader import load_agent
 from protocol.state import JobState, Phase, Todo

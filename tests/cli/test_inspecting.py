@@ -9,7 +9,7 @@ from rich.console import Console
 from temporalio.client import WorkflowFailureError
 
 from activities.checkpoints import Checkpoints, Root
-from activities.snapshot import Snapshot
+from activities.job.snapshot import Snapshot
 from cli import inspecting
 from cli.app import main
 from cli.watch import follow_on

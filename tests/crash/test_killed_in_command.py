@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from activities import sandbox
 from activities.checkpoints import Root
+from activities.commands import sandbox
 from activities.rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until
 from tests.crash.begun import Begun, Place

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.snapshot import Snapshot
+from activities.job.snapshot import Snapshot
 from tests.crash import aims
 from tests.crash.aims import Aim
 from tests.crash.begun import Begun, Place

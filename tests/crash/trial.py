@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.snapshot import Snapshot
+from activities.job.snapshot import Snapshot
 from tests.crash.model import LEDGER
 from tests.crash.site import Blow, Site
 

@@ -12,14 +12,14 @@ from scripts.docs.modules import imported
 @pytest.mark.parametrize(
     "code",
     [
-        "import activities.opening",
-        "from activities.opening import PLACE",
-        "importlib.import_module('activities.opening')",
-        "import_module('activities.opening').PLACE",
+        "import activities.job.opening",
+        "from activities.job.opening import PLACE",
+        "importlib.import_module('activities.job.opening')",
+        "import_module('activities.job.opening').PLACE",
     ],
 )
 def test_every_way_to_import_is_seen(code: str) -> None:
-    assert list(imported(ast.parse(code))) == ["activities.opening"]
+    assert list(imported(ast.parse(code))) == ["activities.job.opening"]
 
 
 def test_other_calls_are_none() -> None:

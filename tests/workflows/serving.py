@@ -17,9 +17,9 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
+from activities.job.snapshot import Snapshot
 from activities.rehearsal import RehearsalTransport
 from activities.rehearsal.wire import Model
-from activities.snapshot import Snapshot
 from engine.service import build_worker
 
 _numbers = itertools.count(1)

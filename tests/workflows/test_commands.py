@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from temporalio.client import Client, WorkflowFailureError
 
-from activities import sandbox
 from activities.checkpoints import Root
+from activities.commands import sandbox
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 from temporalio.client import Client
 
-from activities import sandbox
 from activities.checkpoints import Root
-from activities.conversation import Conversation
+from activities.commands import sandbox
+from activities.job.conversation import Conversation
 from activities.projects.repository import Repository, repository_path
 from tests.workflows.serving import serving
 from tests.workflows.short import Call

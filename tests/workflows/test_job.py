@@ -13,8 +13,8 @@ import yaml
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root, diff
+from activities.job.snapshot import Snapshot
 from activities.rehearsal import rehearse
-from activities.snapshot import Snapshot
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.tea import WHOLE
 

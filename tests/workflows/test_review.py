@@ -9,7 +9,7 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.conversation import Conversation
+from activities.job.conversation import Conversation
 from activities.rehearsal import Reply, Request, call, rehearse
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, close, job

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from temporalio.client import Client
 
-from activities import sandbox
 from activities.checkpoints import Root
+from activities.commands import sandbox
 from activities.projects.repository import repository_path
 from activities.rehearsal import rehearse
 from tests.soak import soak

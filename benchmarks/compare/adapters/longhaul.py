@@ -10,7 +10,7 @@ from temporalio.client import WorkflowFailureError
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
-from activities.snapshot import Snapshot
+from activities.job.snapshot import Snapshot
 from benchmarks.compare.task import KEY, Outcome, Task, failed
 from benchmarks.compare.temporal import QUEUE, WORKFLOW, history
 from benchmarks.drift import closed

@@ -1,4 +1,4 @@
-"""Replies that call no tool: what asks, what claims to be done, and what only tells."""
+"""Kept that call no tool: what asks, what claims to be done, and what only tells."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities import sandbox
+from activities.commands import sandbox
 from activities.projects.handing import hand_over, refusals
 from activities.projects.repository import Repository, repository_path
 from protocol.handoffs import Handoff, ProjectLink

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from activities.checkpoints import Root, open_checkpoints
+from activities.job.snapshot import Snapshot
 from activities.search import search
-from activities.snapshot import Snapshot
 from config.sections import Embeddings
 
 JOB = "job"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.closing import Closing
-from activities.facts import facts_activity
+from activities.ending.closing import Closing
+from activities.ending.facts import facts_activity
 from activities.graph.writing import NODE
 from activities.stores import requirements as rows
 from activities.stores import turning

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.facts import facts_activity
+from activities.ending.facts import facts_activity
 from activities.graph import Query, open_graph
 from activities.graph.model import Limits
 from protocol.endings import FactsRequest

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from activities.model.prompt import request_body
-from activities.orientation import first_messages
+from activities.phases.orientation import first_messages
 from activities.tokens import count
 from activities.tools import REGISTRY, select
 from activities.tools.offering import MOST_OFFERED, offer, tools_of

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.closing import Closing
-from activities.facts import facts_activity
+from activities.ending.closing import Closing
+from activities.ending.facts import facts_activity
 from activities.stores import requirements as rows
 from activities.stores import turning
 from activities.stores.engine import Store

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from activities import sandbox
+from activities.commands import sandbox
 from activities.guards.names import tool_there
 from tests.activities.standing import Standing
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Checkpoints, Root
-from activities.snapshot import Snapshot
+from activities.job.snapshot import Snapshot
 from cli.jobs import Seen
 from cli.report import kept
 from cli.report.compose import CUT, FORGOTTEN, NO_WORKER, compose

@@ -1,0 +1,1 @@
+"""Tool calls: carried out once, recorded, shown to people."""

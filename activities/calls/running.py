@@ -1,0 +1,268 @@
+"""Tool calls: each tool is an activity of its own name, from one checkpoint to the next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from temporalio import activity
+from temporalio.common import RawValue
+
+from activities import fingerprints, observing
+from activities.calls import effects
+from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
+from activities.errors import ToolError, Unreached
+from activities.failures import failure, may_pass, typed
+from activities.guards.calls import Guards
+from activities.guards.judging import Outcome
+from activities.guards.known import hide
+from activities.guards.secrets import redact
+from activities.heartbeats import heartbeats_from_thread
+from activities.job.conversation import call_id, tool_result
+from activities.job.kept import Kept
+from activities.job.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
+from activities.job.snapshot import Snapshot
+from activities.model.prompt import context_tokens
+from activities.plain import cut_middle, plain
+from activities.plan import boxes, parse_plan
+from activities.tools import REGISTRY, Tool
+from activities.tools.context import ToolContext, no_heartbeat
+from activities.tools.equipment import toolbox
+from activities.tools.offering import not_found_yet
+from activities.tools.ownership import in_the_way, is_system, of_git, refusal
+from protocol.requests import Guarded, ToolReply, ToolRequest
+from protocol.scope import follow_boxes
+
+NOT_RUN = "Not run: the call before it ended the reply."
+
+
+def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
+    """One activity for each tool of the registry, and `deny_call` for calls that are not run."""
+    return [_activity(root, entry) for entry in REGISTRY.values()] + [_deny(root)]
+
+
+def remote_activity(root: Root) -> Callable[[Sequence[RawValue]], ToolReply]:
+    """The activity of every other name: tools that a job's configuration brings along."""
+
+    @activity.defn(dynamic=True)
+    def run(arguments: Sequence[RawValue]) -> ToolReply:
+        converter = activity.payload_converter()
+        request: ToolRequest = converter.from_payload(arguments[0].payload, ToolRequest)
+        with typed(), heartbeats_from_thread():
+            snapshot = open_snapshot(root, request)
+            entry = toolbox(snapshot.config).get(name := activity.info().activity_type)
+            if entry is None:
+                raise RuntimeError(f"this worker has no activity {name}; it may be an older one")
+            return _called(root, snapshot, entry, request)
+
+    return run
+
+
+def _activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply]:
+    @activity.defn(name=entry.name)
+    def run(request: ToolRequest) -> ToolReply:
+        with typed(), heartbeats_from_thread():
+            return _called(root, open_snapshot(root, request), entry, request)
+
+    return run
+
+
+def _called(root: Root, snapshot: Snapshot, entry: Tool, request: ToolRequest) -> ToolReply:
+    observing.tool(entry.name, call_id(request.step, request.call))
+    guards = Guards(root, snapshot, request.approved, request.bypass)
+    return run_tool(snapshot, entry, request, when(request), guards)
+
+
+def _deny(root: Root) -> Callable[[ToolRequest], ToolReply]:
+    @activity.defn(name="deny_call")
+    def deny(request: ToolRequest) -> ToolReply:
+        with typed():
+            snapshot = open_snapshot(root, request)
+            why = request.refusal or NOT_RUN
+            return _record(snapshot, request, when(request), snapshot.story("denied"), why, why)
+
+    return deny
+
+
+def when(request: ToolRequest) -> int:
+    """Date of the commit: a local activity takes the last regular one's."""
+    return request.at if activity.info().is_local else scheduled_at()
+
+
+class Refused(Exception):
+    """A guard or hook refuses the call, or asks a person about it."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        super().__init__(f"Refused by {outcome.guard}: {outcome.denied}")
+
+
+def run_tool(
+    snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int, guards: Guards
+) -> ToolReply:
+    """Run one call, or record its answer or refusal, and save the checkpoint.
+
+    A call about which a guard asks a person is neither run nor recorded.
+    """
+    if request.answer is not None:
+        story = snapshot.story(f"{entry.name} answered")
+        return _record(snapshot, request, at, story, request.answer)
+    refused: Outcome | None = None
+    error = request.refusal
+    text = request.refusal or ""
+    if error is None:
+        raw = snapshot.call(request.call)["function"]["arguments"]
+        before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
+        story = snapshot.story(entry.name)
+        try:
+            text = _run(snapshot, entry, raw, request.waited or 0, guards)
+        except Refused as refusal:
+            refused = refusal.outcome
+            if refused.asks:
+                asked = guards.report(refused).model_dump(exclude_unset=True)
+                return ToolReply(commit=request.commit, at=at, ok=False, **asked)
+            text = error = str(refusal)
+        except (ToolError, FilesError, PathRefused) as problem:
+            text = error = str(problem)
+        else:
+            changed = snapshot.note_changes(before)
+            story += f" {changed[0]}" if changed else ""
+            if "plan.md" in changed:
+                follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
+            told = guards.report()
+            # What the system notes beside a call's work is no progress of the job.
+            worked = any(not is_system(path) for path in changed)
+            reply = _record(snapshot, request, at, story, text, told=told, changed=worked)
+            if news := snapshot.state.items_changed_since(ledger):
+                reply.scope = news
+            return reply
+    story = snapshot.story(f"{entry.name} refused")
+    return _record(snapshot, request, at, story, text, error, guards.report(refused))
+
+
+def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guards: Guards) -> str:
+    state = snapshot.state
+    if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
+        raise ToolError(why)
+    entry.parse(raw_arguments)
+    points = ("todo_complete",) if entry.name == "todo_complete" else ()
+    allowed = guards.before(entry.name, json.loads(raw_arguments or "{}"), *points)
+    if allowed.guard:
+        raise Refused(allowed)
+    arguments = allowed.arguments
+    local = activity.info().is_local
+    context = ToolContext(
+        files=snapshot.files,
+        reads=snapshot.reads,
+        changes=snapshot.changes,
+        # A copy, so that a call which fails half way leaves no trace in the state.
+        state=state.copied(),
+        config=snapshot.config,
+        conversation=snapshot.conversation,
+        history=snapshot.history,
+        root=guards.root,
+        job=job_id(),
+        key=attempt_key(),
+        attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
+        project=snapshot.link.id if snapshot.link else "",
+        commit=snapshot.commit,
+        at=order(),
+        heartbeat=no_heartbeat if local else activity.heartbeat,
+        waited=waited,
+    )
+    try:
+        text = _reach(entry, context, json.dumps(arguments), snapshot)
+    except Unreached as error:
+        raise failure("Dependency", str(error), retry=may_pass()) from error
+    except ToolError:
+        # What the refusal showed counts as read, or the same edit would be refused again.
+        snapshot.reads = context.reads
+        raise
+    for change in diff(snapshot.files, context.files):
+        why = refusal(change.path, state.phase.kind, entry.owns)
+        if change.new and change.new.kind != "folder":
+            why = why or in_the_way(change.path)
+            if entry.group != "shell":
+                why = why or of_git(change.path)
+        if why:
+            raise ToolError(why)
+    outcome = guards.change(entry.name, arguments, context.files)
+    if outcome.guard:
+        raise Refused(outcome)
+    text += guards.feedback(entry.name, arguments, text, context.files)
+    snapshot.files = context.files
+    snapshot.reads = context.reads
+    snapshot.state = context.state
+    return _rewritten(allowed, raw_arguments) + text
+
+
+def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot) -> str:
+    """Run the tool; what reaches outside never again once it was finished."""
+    if not entry.at_most_once and entry.effect != "outside":
+        return entry.run(context, arguments)
+    kept = Kept(snapshot.checkpoints.path)
+
+    def run() -> tuple[str, Files]:
+        text = hide(entry.run(context, arguments))
+        return text, context.files
+
+    text, context.files = effects.once(
+        kept,
+        context.key,
+        context.files,
+        run,
+        repeatable=not entry.at_most_once,
+        attempt=context.attempt,
+    )
+    return text
+
+
+def _rewritten(outcome: Outcome, raw_arguments: str) -> str:
+    """Tells the model what was run instead of what it sent."""
+    if not outcome.rewritten:
+        return ""
+    given = json.loads(raw_arguments or "{}")
+    changed = {k: v for k, v in outcome.arguments.items() if given.get(k) != v}
+    told = "; ".join(f"{name} is {str(value)[:200]!r}" for name, value in changed.items())
+    return f"[{', '.join(outcome.rewritten)} rewrote the call: {told}]\n"
+
+
+def _record(
+    snapshot: Snapshot,
+    request: ToolRequest,
+    at: int,
+    story: str,
+    text: str,
+    error: str | None = None,
+    told: Guarded | None = None,
+    *,
+    changed: bool = False,
+) -> ToolReply:
+    # A server's answer, say, may hold the key that it was given.
+    text, error = hide(text), hide(error) if error else error
+    content = cut(text, snapshot.config.limits.result_characters)
+    snapshot.conversation = snapshot.conversation.append(
+        tool_result(request.step, request.call, f"Error: {content}" if error else content),
+        *(
+            tool_result(request.step, request.call + 1 + n, f"Error: {NOT_RUN}")
+            for n in range(request.skip)
+        ),
+    )
+    guarded = told.model_dump(exclude_unset=True) if told else {}
+    commit, mark = snapshot.save(story, at), fingerprints.of_text(text)
+    reply = ToolReply(commit=commit, at=at, ok=not error, mark=mark, **guarded)
+    if changed:
+        reply.changed = True
+    reply.context = context_tokens(snapshot)
+    if error:
+        reply.error_mark = fingerprints.of_error(error)
+        reply.error = redact(plain(error.splitlines()[0][:5000]))[:200]
+    return reply
+
+
+def cut(text: str, limit: int) -> str:
+    """A result no longer than `limit` characters: the middle gives way to a line that says so."""
+    if len(text) <= limit:
+        return text
+    mark = "[TRUNCATED {gone} characters; ask for a part: offset and limit, pages, a path]"
+    return cut_middle(text, limit - 200, mark)

@@ -1,0 +1,1 @@
+"""Commands of agents: where they run and what they cannot touch."""

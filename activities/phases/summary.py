@@ -1,0 +1,101 @@
+"""`workspace_summary.md`: what is there, made by the system without a model call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from activities.checkpoints import Entry, Files
+from activities.job.snapshot import Snapshot
+from activities.job.volatile import volatile
+from activities.plain import plain
+from protocol import scope
+from protocol.state import JobState, one_line
+
+MAX_FILES = 500
+PURPOSE_CHARACTERS = 90
+HEAD_BYTES = 4000
+
+
+def workspace_summary(
+    files: Files,
+    changes: Files,
+    state: JobState,
+    heartbeat: Callable[[], None],
+    unlisted: Sequence[str] = (),
+) -> str:
+    """The text of `workspace_summary.md`. A function of the checkpoint alone: no times.
+
+    Args:
+        unlisted: Patterns of volatile paths, which differ from run to run.
+    """
+    phase = state.phase
+    done = [todo for todo in phase.todos if todo.done]
+    lines = [
+        "# Workspace summary",
+        "",
+        f"Phase {phase.number} ({phase.kind}): {phase.name}, step {state.step}.",
+        f"Progress: {len(done)}/{len(phase.todos)} todos"
+        + (f", plan {phase.plan_position} of {phase.plan_total}." if phase.plan_total else "."),
+        "",
+        "## Files",
+        "",
+    ]
+    differs = volatile(unlisted)
+    listed = [entry for entry in files.walk() if not _own(entry.path) and not differs(entry.path)]
+    for entry in listed[:MAX_FILES]:
+        heartbeat()
+        lines.append(_line(files, changes, entry))
+    if len(listed) > MAX_FILES:
+        lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
+    lines += ["", "## Accomplished in this phase", ""]
+    lines += [
+        f"- {todo.content}" + (f" Notes: {one_line(todo.notes, 300)}" if todo.notes else "")
+        for todo in done
+    ] or ["- nothing yet"]
+    if phase.current:
+        lines += ["", "## Open", ""]
+        lines += [f"- {todo.content}" for todo in phase.todos if not todo.done]
+    if state.scope:
+        lines += ["", "## Scope", ""]
+        lines += [f"{scope.line(state.scope)}."]
+        lines += [f"- open: {item.id} {item.text}" for item in state.open_items[:50]]
+    return plain("\n".join(lines) + "\n")
+
+
+def with_summary(snapshot: Snapshot, state: JobState | None = None) -> Files:
+    """The workspace with `workspace_summary.md` brought up to date, as of that state if given."""
+    text = workspace_summary(
+        snapshot.files,
+        snapshot.changes,
+        state or snapshot.state,
+        lambda: None,
+        snapshot.config.shell.volatile,
+    )
+    return snapshot.files.write("workspace_summary.md", text.encode())
+
+
+def _own(path: str) -> bool:
+    return path == "workspace_summary.md" or path.startswith("tools/")
+
+
+def _line(files: Files, changes: Files, entry: Entry) -> str:
+    if entry.kind == "folder":
+        return f"- {entry.path}/ (empty)"
+    step = changes.raw(tuple(entry.path.split("/")))
+    changed = changes.store.read(step.id).decode() if step else "0"
+    purpose = _purpose(files, entry)
+    return f"- {entry.path} · {entry.size:,} bytes · step {changed}" + (
+        f" · {purpose}" if purpose else ""
+    )
+
+
+def _purpose(files: Files, entry: Entry) -> str:
+    """A file's first heading, else its first line with words."""
+    if entry.kind != "file":
+        return "link"
+    head = files.content(entry)[:HEAD_BYTES].decode(errors="replace")
+    if "\x00" in head:
+        return "binary"
+    lines = [line.strip() for line in head.splitlines() if any(c.isalnum() for c in line)]
+    heading = next((line.lstrip("# ") for line in lines if line.startswith("#")), None)
+    return one_line(heading or (lines[0] if lines else ""), PURPOSE_CHARACTERS)

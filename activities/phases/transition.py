@@ -1,0 +1,224 @@
+"""The turn from one phase to the next, as one step from checkpoint to checkpoint.
+
+In this order: archive the list, regenerate `workspace_summary.md`, put the next list into the
+state (with `todos.yaml` moved into the archive), begin a fresh conversation, save one
+checkpoint. So the next list exists before the old conversation goes, and there is no model call
+without an active todo.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.checkpoints import Files, Root
+from activities.failures import may_pass, typed
+from activities.guards.secrets import redact
+from activities.heartbeats import heartbeats
+from activities.job.folder import settle
+from activities.job.opening import attempt_key, open_snapshot, scheduled_at
+from activities.job.snapshot import Snapshot
+from activities.model.asking import Asking, Question
+from activities.model.endpoint import Connect
+from activities.model.prices import priced
+from activities.model.prompt import context_tokens, plain_body
+from activities.model.stream import Streamed
+from activities.phases.archive import (
+    archive_page,
+    archive_phase,
+    archive_question,
+    with_undone_pages,
+)
+from activities.phases.orientation import first_messages
+from activities.phases.summary import with_summary
+from activities.phases.tags import phase_tag
+from activities.plan import boxes, listed_under, parse_plan, parse_todos
+from activities.stores.turning import after_rewind
+from activities.traces.recalling import recalled
+from config.schema import AgentConfig
+from protocol.endings import Transitioned, TransitionRequest
+from protocol.requests import Usage
+from protocol.scope import plan_items
+from protocol.state import Phase, Purpose, Todo, one_line
+
+SUMMARY_SECONDS = 60
+ISSUE_CHARACTERS = 500
+"""Of an issue that goes into history."""
+STRATEGIC_NAMES: dict[Purpose, str] = {
+    "bootstrap": "Understand and plan",
+    "transition": "Take stock and plan ahead",
+    "rewind": "Reconsider the approach",
+    "fork": "Reconsider the plan",
+    "final": "Verify and complete",
+}
+
+
+class Phases:
+    """The `transition` activity."""
+
+    def __init__(self, root: Root, connect: Connect) -> None:
+        self._root = root
+        self._asking = Asking(root, connect)
+
+    @activity.defn(name="transition")
+    async def transition(self, request: TransitionRequest) -> Transitioned:
+        """End the running phase and begin the next."""
+        with typed():
+            async with heartbeats():
+                wanted = request.outcome == "completed" and request.summary
+                spoken = await self._summary(request) if wanted else None
+                return await asyncio.to_thread(self._turn, request, spoken)
+
+    async def _summary(self, request: TransitionRequest) -> Streamed | None:
+        """The phase in the model's words; None when they cannot be had, which holds nothing up.
+
+        Raises:
+            ApplicationError: the endpoint failed in a way that may pass; to be tried again.
+        """
+        try:
+            async with asyncio.timeout(SUMMARY_SECONDS):
+                return await self._asking.ask(
+                    partial(self._question, request), lambda made: made, ".summary"
+                )
+        except (ApplicationError, TimeoutError) as error:
+            if isinstance(error, ApplicationError) and not error.non_retryable and may_pass():
+                raise
+            activity.logger.warning("archive summary: the todo notes take its place: %s", error)
+            return None
+
+    def _question(self, request: TransitionRequest) -> Question:
+        snapshot = open_snapshot(self._root, request)
+        system = snapshot.config.templates["archive_summary"]
+        asked = archive_question(snapshot)
+        return Question(
+            snapshot.config.chain(snapshot.state.phase.kind),
+            lambda model: plain_body(model, system, asked),
+        )
+
+    def _turn(self, request: TransitionRequest, spoken: Streamed | None) -> Transitioned:
+        snapshot = open_snapshot(self._root, request)
+        if request.completes is not None:
+            notes = snapshot.argument(request.call or 0, "notes")
+            snapshot.state.complete_todo(request.completes, notes)
+        issue = request.issue
+        if request.outcome == "rewound" and request.call is not None:
+            issue = snapshot.argument(request.call, "issue")
+        story = f"phase {snapshot.state.phase.number} {request.outcome}"
+
+        before = snapshot.files
+        page = archive_page(snapshot, request.outcome, issue, spoken.text if spoken else "")
+        snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
+        last_page = page.text
+        remarks: list[str] = []
+        if request.restore is not None:
+            _restore(snapshot, request.restore, with_files=request.restore_files)
+            if request.restore_files:
+                remarks = after_rewind(self._root, snapshot)
+        if request.purpose == "work":
+            _take_scope(snapshot)
+        snapshot.state.rewinds = request.rewinds
+        finished = snapshot.state.model_copy(deep=True)
+        snapshot.state.phase = self._next_phase(snapshot, request)
+        snapshot.state.found = []
+        snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
+        snapshot.files = with_summary(snapshot, finished)
+        snapshot.note_changes(before)
+        snapshot.shelve_conversation(finished.phase.number)
+        snapshot.begin_conversation(
+            *first_messages(snapshot, issue, last_page, recalled(self._root, snapshot, issue))
+        )
+        at = scheduled_at()
+        story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
+        commit = snapshot.save(story, at)
+        moved = settle(self._root, snapshot, phase_tag(request.number), attempt_key())
+        return Transitioned(
+            commit=commit,
+            at=at,
+            state=snapshot.state.without_notes(),
+            issue=redact(one_line(issue, ISSUE_CHARACTERS)) if request.call is not None else "",
+            usage=priced(spoken, snapshot.config) if spoken else Usage(),
+            context=context_tokens(snapshot),
+            moved_aside=moved[:20],
+            remarks=[redact(line)[:500] for line in remarks[:5]],
+        )
+
+    def _next_phase(self, snapshot: Snapshot, request: TransitionRequest) -> Phase:
+        text = snapshot.text("plan.md")
+        phases = parse_plan(text)
+        position = next((n for n, phase in enumerate(phases, 1) if phase.open), len(phases))
+        common: dict[str, Any] = {
+            "number": request.number,
+            "purpose": request.purpose,
+            "plan_position": position,
+            "plan_total": len(phases),
+            "since": snapshot.state.step,
+        }
+        if request.purpose == "work":
+            handed = parse_todos(snapshot.bytes("todos.yaml"))
+            return Phase(
+                kind="tactical",
+                name=handed.phase or f"Phase {request.number}",
+                description=handed.description,
+                todos=[
+                    Todo(
+                        id=todo.id or 0,
+                        content=todo.content or "",
+                        items=todo.items,
+                        done_when=todo.done_when,
+                    )
+                    for todo in handed.todos
+                ],
+                **common,
+            )
+        return Phase(
+            kind="strategic",
+            name=STRATEGIC_NAMES[request.purpose],
+            todos=predefined_todos(
+                snapshot.config, request.purpose, snapshot.text("instructions.md")
+            ),
+            **common,
+        )
+
+
+def predefined_todos(config: AgentConfig, purpose: Purpose, instructions: str) -> list[Todo]:
+    """The list of a strategic phase; instructions may bring their own final todos."""
+    lists: dict[str, list[str]] = config.todos.model_dump()
+    contents = lists[purpose] or lists["rewind"]
+    if purpose == "final" and (own := listed_under(instructions, "Final todos")):
+        closing = contents[-1]
+        contents = own if "job_complete" in own[-1] else [*own, closing]
+    return [Todo(id=number, content=content) for number, content in enumerate(contents, 1)]
+
+
+def _take_scope(snapshot: Snapshot) -> None:
+    """The boxes of the first plan are the scope of a job that was given none."""
+    state = snapshot.state
+    if not any(item.original for item in state.scope):
+        state.scope = [*plan_items(boxes(parse_plan(snapshot.text("plan.md")))), *state.scope]
+
+
+def _restore(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
+    """Go back to a phase's start: the scope, and the files but for the archive pages since."""
+    base = Snapshot.load(snapshot.checkpoints, commit)
+    snapshot.state.scope = base.state.scope
+    if with_files:
+        since = base.state.phase.number
+        lessons = snapshot.bytes("experiences.md")
+        snapshot.files = with_undone_pages(base.files, snapshot.files, since)
+        if lessons is not None:
+            snapshot.files = snapshot.files.write("experiences.md", lessons)
+
+
+def _consume_todos(files: Files, phase: Phase) -> Files:
+    """Take `todos.yaml` out of the way: into the archive when it is the list of this phase."""
+    if files.entry("todos.yaml") is None:
+        return files
+    if phase.purpose == "work":
+        return files.write(
+            f"archive/phase_{phase.number:03d}.yaml", files.read("todos.yaml")
+        ).delete("todos.yaml")
+    return files.delete("todos.yaml")

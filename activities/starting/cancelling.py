@@ -1,0 +1,25 @@
+"""How a workflow comes to be closed as Cancelled: only the server can, and only when asked."""
+
+from __future__ import annotations
+
+from temporalio import activity
+
+from activities.failures import typed
+from activities.heartbeats import heartbeats
+from activities.job.opening import job_id
+from protocol.starting import Cancelling
+
+
+async def ask_server() -> None:
+    """Have the run that this activity belongs to cancelled."""
+    run_id = activity.info().workflow_run_id
+    await activity.client().get_workflow_handle(job_id(), run_id=run_id).cancel()
+
+
+@activity.defn
+async def cancel_start(request: Cancelling) -> Cancelling:
+    """For a job that has nothing to close: it was cancelled before it began."""
+    with typed():
+        async with heartbeats():
+            await ask_server()
+            return request

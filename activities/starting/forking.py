@@ -1,0 +1,200 @@
+"""A job that goes on from the start of a phase of another, with amended instructions.
+
+The new job gets a repository of its own with a copy of that checkpoint and its history, so the
+first may go on, or be removed. The phase the fork begins at is archived as it stood, its list
+untouched, and a strategic phase follows it.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.checkpoints import (
+    CheckpointMissing,
+    Checkpoints,
+    Root,
+    copy_into,
+    open_checkpoints,
+)
+from activities.checkpoints.mark import mark_of
+from activities.checkpoints.remote import fetch, owner_at
+from activities.forgetting.records import forgotten
+from activities.job.snapshot import Snapshot
+from activities.phases.archive import archive_page, archive_phase
+from activities.phases.tags import phase_starts, phase_tag
+from activities.phases.transition import STRATEGIC_NAMES, predefined_todos
+from activities.plan import listed_under, parse_plan
+from activities.starting.inputs import Document
+from config.schema import AgentConfig, Problem
+from config.workspace import Workspace
+from protocol.payloads import Fork
+from protocol.state import JobState, Phase, Purpose, ScopeItem
+
+MAX_NAMED = 10
+ITEM_CHARACTERS = 500
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a fork begins."""
+
+    checkpoints: Checkpoints
+    starts: dict[int, str]
+    """Start checkpoints of the first job's phases."""
+    snapshot: Snapshot
+    phase: int
+
+    @property
+    def document_names(self) -> list[str]:
+        """Names in use in `documents/`."""
+        files = self.snapshot.files
+        if files.entry("documents") is None:
+            return []
+        return [entry.path.rpartition("/")[2] for entry in files.children("documents")]
+
+
+async def no_such_job(client: Client, root: Root, job: str) -> Problem:
+    """Why there is nothing to fork, with what there is. RPCError: the server does not say."""
+    if record := forgotten(root, job):
+        return Problem(f"fork: {record.told}")
+    try:
+        known = await client.get_workflow_handle(job).describe()
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        newest = sorted(
+            root.repository(job).parent.glob("[!.]*.git"),
+            key=lambda path: path.stat().st_mtime,
+            reverse=True,
+        )
+        named = (mark.job if (mark := mark_of(path)) else path.stem for path in newest[:MAX_NAMED])
+        there = ", ".join(named) or "none"
+        return Problem(f"fork: there is no job {job!r}; jobs on this workspaces root: {there}")
+    return Problem(
+        f"fork: job {job!r} has no checkpoints on this workspaces root ({root.path}, id {root.id})."
+        f" If it lives on another, start the fork on its task queue, {known.task_queue}"
+    )
+
+
+def bring(root: Root, fork: Fork, remote: object) -> None:
+    """Fetch the first job from the remote that the fork names, if it is not here so far.
+
+    Args:
+        remote: As it was given; what is wrong with it is said when the settings are read.
+
+    Raises:
+        RemoteAway, NoGit, OSError.
+    """
+    with suppress(CheckpointMissing):
+        if fork.phase in phase_starts(open_checkpoints(root, fork.job)):
+            return
+    try:
+        url = Workspace.model_validate({"remote": remote}).remote
+    except ValidationError:
+        return
+    if url and owner_at(url, fork.job):
+        fetch(url, fork.job, open_checkpoints(root, fork.job, create=True))
+
+
+def origin(root: Root, fork: Fork) -> Origin:
+    """The checkpoint to begin from. Raises Problem, with the phases there are."""
+    checkpoints = open_checkpoints(root, fork.job)
+    starts = phase_starts(checkpoints)
+    if fork.phase not in starts:
+        known = ", ".join(map(str, sorted(starts))) or "none yet"
+        raise Problem(
+            f"fork: no phase {fork.phase} of job {fork.job!r} has begun; its phases: {known}"
+        )
+    try:
+        snapshot = Snapshot.load(checkpoints, starts[fork.phase])
+    except CheckpointMissing as error:
+        raise _damaged(fork, error) from None
+    return Origin(checkpoints, starts, snapshot, fork.phase)
+
+
+def copied(found: Origin, fork: Fork, target: Checkpoints) -> Snapshot:
+    """The origin's checkpoint in the new job's own repository, its phase starts tagged."""
+    try:
+        history = copy_into(target, found.checkpoints, found.snapshot.commit)
+    except CheckpointMissing as error:
+        raise _damaged(fork, error) from None
+    passed = {entry.id for entry in history}
+    for number, commit in found.starts.items():
+        # A start that Temporal's reset or a lost checkpoint left aside is no part of this story.
+        if number <= found.phase and commit in passed:
+            target.tag(phase_tag(number), commit)
+    return Snapshot.load(target, found.snapshot.commit)
+
+
+def amended(text: str, addition: str) -> str:
+    """Instructions with what goes before them in force at their end."""
+    return f"{text.rstrip()}\n\n## Amended\n\n{addition.strip()}\n" if addition.strip() else text
+
+
+def begin(
+    snapshot: Snapshot,
+    config: AgentConfig,
+    instructions: str,
+    items: list[str],
+    documents: list[Document],
+) -> str:
+    """Turn the copied start of a phase into the start of the fork's first phase.
+
+    Args:
+        instructions: What is wanted otherwise; may be empty.
+        items: Further scope items; those listed in the instructions if there are none.
+
+    Returns:
+        The archive page of the phase that the fork begins at, for orientation.
+    """
+    page = archive_page(snapshot, "forked", "", "Not begun in this job, which was forked here.")
+    snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
+    snapshot.pin(config)
+    text = amended(snapshot.text("instructions.md"), instructions)
+    snapshot.files = snapshot.files.write("instructions.md", text.encode())
+    for document in documents:
+        snapshot.files = document.put_into(snapshot.files)
+    scope = with_items(snapshot.state.scope, items or listed_under(instructions, "Scope"))
+    plan = parse_plan(snapshot.text("plan.md"))
+    # Without a plan there is nothing to reconsider: the work begins from its beginning.
+    purpose: Purpose = "fork" if plan else "bootstrap"
+    snapshot.state = JobState(
+        step=snapshot.state.step,
+        scope=scope,
+        phase=Phase(
+            number=snapshot.state.phase.number + 1,
+            kind="strategic",
+            purpose=purpose,
+            name=STRATEGIC_NAMES[purpose],
+            since=snapshot.state.step,
+            plan_position=next((n for n, each in enumerate(plan, 1) if each.open), len(plan)),
+            plan_total=len(plan),
+            todos=predefined_todos(config, purpose, text),
+        ),
+    )
+    return page.text
+
+
+def with_items(scope: list[ScopeItem], items: list[str]) -> list[ScopeItem]:
+    """The scope with further items, their ids going on from the highest there is."""
+    used = [int(item.id[1:]) for item in scope if re.fullmatch(r"S\d+", item.id)]
+    return [
+        *scope,
+        *(
+            ScopeItem(id=f"S{number}", text=text[:ITEM_CHARACTERS])
+            for number, text in enumerate(items, max(used, default=0) + 1)
+        ),
+    ]
+
+
+def _damaged(fork: Fork, error: CheckpointMissing) -> Problem:
+    return Problem(
+        f"fork: the start of phase {fork.phase} of job {fork.job!r} is damaged in this store: "
+        f"{error}"
+    )

@@ -1,0 +1,162 @@
+"""The documents a job starts with: from the worker's disk, from staging, or from an address."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+import httpx2
+
+from activities.checkpoints import Files, PathRefused, Root, parse
+from activities.documents import DocumentError, extract_bounded, render
+from activities.job.kept import Kept
+from config.schema import Problem
+
+STAGED = "staged:"
+"""Prefix of documents that `starter.py` put below the workspaces root."""
+FETCH_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Document:
+    """An input document with its text, page marks kept."""
+
+    name: str
+    data: bytes
+    text: str
+
+    def put_into(self, files: Files) -> Files:
+        """Into `documents/`, the text beside it."""
+        files = files.write(f"documents/{self.name}", self.data)
+        return files.write(f"documents/{text_beside(self.name)}", self.text.encode())
+
+
+def read_documents(
+    root: Root,
+    sources: list[str],
+    limit: int,
+    taken: Iterable[str] = (),
+    kept: Kept | None = None,
+) -> list[Document]:
+    """Read and extract every document, or none.
+
+    Args:
+        root: Where staged documents are.
+        sources: Paths the worker can read, `staged:` names, http(s) addresses.
+        limit: Largest document, in bytes.
+        taken: Names in `documents/` that are in use.
+        kept: Where a project keeps the texts of documents, by content: each is extracted once.
+
+    Raises:
+        Problem: one line that names the document and what is wrong with it.
+    """
+    documents: list[Document] = []
+    for source in sources:
+        name, data = _read(root, source, limit)
+        name = _unused(name, {*taken, *(document.name for document in documents)})
+        try:
+            parse(f"documents/{text_beside(name)}")
+        except PathRefused as error:
+            raise Problem(f"document {source}: its name cannot be used. {error}") from None
+        try:
+            documents.append(Document(name, data, _text(name, data, kept)))
+        except DocumentError as error:
+            raise Problem(f"document {source}: {error}") from None
+    return documents
+
+
+def _text(name: str, data: bytes, kept: Kept | None) -> str:
+    if kept is None:
+        return render(extract_bounded(name, data))
+    # By the ending too, which says how the content is read.
+    read_as = f"{PurePosixPath(name).suffix.lower()}\n".encode()
+    key = f"text-{hashlib.sha256(read_as + data).hexdigest()}"
+    if (found := kept.find(key)) is not None:
+        return found.decode()
+    text = render(extract_bounded(name, data))
+    kept.keep(key, text.encode())
+    return text
+
+
+def _read(root: Root, source: str, limit: int) -> tuple[str, bytes]:
+    if source.startswith(("http://", "https://")):
+        return _fetch(source, limit)
+    if source.startswith(STAGED):
+        parts = PurePosixPath(source.removeprefix(STAGED)).parts
+        if not parts or ".." in parts or PurePosixPath(*parts).is_absolute():
+            raise Problem(f"document {source}: not a staged document")
+        path = root.staged.joinpath(*parts)
+    else:
+        path = Path(source)
+    try:
+        data = _file(path, limit + 1)
+    except OSError as error:
+        raise Problem(
+            f"document {source}: the worker cannot read it ({error.strerror or error})"
+        ) from None
+    except ValueError as error:
+        raise Problem(f"document {source}: not a path ({error})") from None
+    if data is None:
+        raise Problem(f"document {source}: not a regular file")
+    if len(data) > limit:
+        raise Problem(f"document {source}: larger than {limit:,} bytes")
+    return path.name, data
+
+
+def _file(path: Path, most: int) -> bytes | None:
+    """The first `most` bytes of a regular file; None for anything else, which may have no end."""
+    # Without O_NONBLOCK, opening a FIFO waits for somebody to write into it.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        return file.read(most) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+
+
+def _fetch(address: str, limit: int) -> tuple[str, bytes]:
+    data = bytearray()
+    deadline = time.monotonic() + FETCH_SECONDS
+    try:
+        with httpx2.stream(
+            "GET", address, timeout=FETCH_SECONDS, follow_redirects=True
+        ) as response:
+            response.raise_for_status()
+            for piece in response.iter_bytes():
+                data += piece
+                if len(data) > limit:
+                    raise Problem(f"document {address}: larger than {limit:,} bytes")
+                # The client's own time-out is for each read: a drip would go on for ever.
+                if time.monotonic() > deadline:
+                    raise Problem(f"document {address}: took over {FETCH_SECONDS} s to fetch")
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        if isinstance(error, Problem):
+            raise
+        told = " ".join(str(error).split())[:300]
+        raise Problem(f"document {address}: cannot be fetched ({told})") from None
+    return _name_in(address), bytes(data)
+
+
+def _name_in(address: str) -> str:
+    """A file name from an address, which may hold whatever a file name must not."""
+    name = PurePosixPath(unquote(urlsplit(address).path)).name
+    return re.sub(r"[^\w .()+,=@-]", "-", name)[-100:].strip(". ") or "document"
+
+
+def text_beside(name: str) -> str:
+    """Name of the file that holds a document's text."""
+    return f"{name}.txt"
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """A second document of the same name gets a number; so does one named as another's text."""
+    beside = {text_beside(other) for other in taken}
+    candidate, number = name, 2
+    while candidate in taken | beside or text_beside(candidate) in taken:
+        path = PurePosixPath(name)
+        candidate, number = f"{path.stem}-{number}{path.suffix}", number + 1
+    return candidate

@@ -1,0 +1,280 @@
+"""The start of a job: everything checked before anything is made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from temporalio import activity
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.checkpoints import (
+    Checkpoints,
+    Files,
+    FilesError,
+    PathRefused,
+    Root,
+    open_checkpoints,
+)
+from activities.ending.review import reviewer_tools
+from activities.failures import typed
+from activities.heartbeats import heartbeats
+from activities.job.folder import settle
+from activities.job.kept import Kept
+from activities.job.opening import attempt_key, check_root, job_id, scheduled_at
+from activities.job.snapshot import Snapshot
+from activities.model.prompt import context_tokens
+from activities.phases.orientation import first_messages
+from activities.phases.summary import with_summary
+from activities.phases.tags import phase_tag
+from activities.phases.transition import STRATEGIC_NAMES, predefined_todos
+from activities.plain import title
+from activities.plan import listed_under
+from activities.projects.handing import hand_over, told
+from activities.projects.repository import repository_path
+from activities.starting.claiming import check_free, claim, join
+from activities.starting.forking import begin, bring, copied, no_such_job, origin, with_items
+from activities.starting.inputs import read_documents
+from activities.starting.pinning import (
+    add_learned,
+    choose_models,
+    declare,
+    limits_of,
+    routes_of,
+    tools_for,
+)
+from activities.tools import Tool
+from activities.traces.recalling import recalled
+from config.loader import amend, load_agent
+from config.schema import AgentConfig, Problem
+from config.templates import render
+from protocol.payloads import Fork
+from protocol.search_attributes import NAMES
+from protocol.starting import Prepared, PrepareRequest
+from protocol.state import MAX_ITEMS, JobState, Phase
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What the first checkpoint is made of."""
+
+    snapshot: Snapshot
+    tools: list[Tool]
+    last_page: str = ""
+    """Archive page of the phase before, where there is one."""
+    story: str = ""
+    """What the checkpoint's message begins with."""
+    notices: list[str] = field(default_factory=list)
+    """For people: what the job does without."""
+
+
+class Preparation:
+    """The `prepare` activity."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    @activity.defn(name="prepare")
+    async def prepare(self, request: PrepareRequest) -> Prepared:
+        """Resolve and pin the configuration, take the documents in, make the first phase."""
+        with typed():
+            async with heartbeats():
+                if request.project and request.project.root:
+                    check_root(self._root, request.project.root)
+                fork = request.fork
+                if fork:
+                    remote = request.set.get("workspace.remote")
+                    await asyncio.to_thread(bring, self._root, fork, remote)
+                if fork and not self._root.repository(fork.job).exists():
+                    raise await no_such_job(activity.client(), self._root, fork.job)
+                registered = await registered_attributes(activity.client())
+                return await asyncio.to_thread(self._prepare, request, registered)
+
+    def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
+        begun = self._forked(request, request.fork) if request.fork else self._first(request)
+        snapshot, config, state = begun.snapshot, begun.snapshot.config, begun.snapshot.state
+        snapshot.begin_conversation(
+            *first_messages(snapshot, "", begun.last_page, recalled(self._root, snapshot))
+        )
+        at = scheduled_at()
+        story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
+        commit = snapshot.save(story, at)
+        settle(self._root, snapshot, phase_tag(state.phase.number), attempt_key())
+        made = Prepared(
+            commit=commit,
+            at=at,
+            root=self._root.id,
+            agent=config.name,
+            model=config.model.name,
+            title=title(request.instructions or snapshot.text("instructions.md")),
+            state=state,
+            tools=routes_of(config, begun.tools),
+            context=context_tokens(snapshot),
+            limits=limits_of(config),
+            search_attributes=registered,
+            notices=begun.notices,
+        )
+        if config.workspace.remote:
+            made.remote = config.workspace.remote
+        return made
+
+    def _first(self, request: PrepareRequest) -> Begun:
+        """A job from nothing: its first files and the bootstrap."""
+        config = load_agent(request.agent, request.set)
+        add_learned(self._root, config, request.project.id if request.project else "")
+        choose_models(config)
+        notices = declare(config) + join(config, request)
+        tools = tools_for(config)
+        if config.reviewer:
+            reviewer_tools(config.reviewer)
+        instructions = render(
+            config.instructions_template, instructions=self._instructions(request)
+        )
+        if not instructions.strip():
+            raise Problem(
+                f"agent {config.name} has no instructions of its own: give some in `instructions`"
+            )
+        documents = read_documents(
+            self._root, request.documents, config.limits.file_bytes, kept=self._kept(request)
+        )
+        if config.needs_documents and not documents:
+            raise Problem(
+                f"agent {config.name} works on documents: name at least one in `documents`"
+            )
+        checkpoints = self._own(request, config)
+        snapshot = Snapshot.start(
+            checkpoints, config, _first_state(config, instructions, request.items)
+        )
+        with _problems(config):
+            files = _with_pages(snapshot.files, config, tools)
+            files = files.write("instructions.md", instructions.encode())
+            for document in documents:
+                files = document.put_into(files)
+            snapshot.files = files
+        if request.project:
+            hand_over(self._root, snapshot, request.project)
+        return Begun(snapshot, tools, notices=notices)
+
+    def _kept(self, request: PrepareRequest) -> Kept | None:
+        """What the jobs of a project have in common."""
+        if request.project is None:
+            return None
+        return Kept(repository_path(self._root, request.project.id))
+
+    def _forked(self, request: PrepareRequest, fork: Fork) -> Begun:
+        """A job from the start of a phase of another; see `activities.starting.forking`."""
+        found = origin(self._root, fork)
+        pinned = found.snapshot.config
+        if request.agent not in ("", pinned.name):
+            raise Problem(
+                f"fork: job {fork.job!r} is done by agent {pinned.name}, and a fork keeps it: "
+                "leave `agent` out"
+            )
+        config = amend(pinned, request.set)
+        choose_models(config)
+        # What a server declared stays as it was pinned, like all that is not overridden.
+        notices = declare(config) if config.mcp != pinned.mcp else []
+        notices += join(config, request)
+        tools = tools_for(config)
+        documents = read_documents(
+            self._root,
+            request.documents,
+            config.limits.file_bytes,
+            found.document_names,
+            self._kept(request),
+        )
+
+        snapshot = copied(found, fork, self._own(request, config))
+        before = snapshot.files
+        with _problems(config):
+            asked = self._instructions(request)
+            page = begin(snapshot, config, asked, request.items, documents)
+            if request.project:
+                hand_over(self._root, snapshot, request.project)
+            snapshot.files = _with_pages(snapshot.files, config, tools)
+            snapshot.files = with_summary(snapshot)
+        snapshot.note_changes(before)
+        return Begun(
+            snapshot,
+            tools,
+            page,
+            f"forked from {fork.job} at the start of phase {fork.phase} · ",
+            notices,
+        )
+
+    def _instructions(self, request: PrepareRequest) -> str:
+        """What the job was given; for a project's job, what was handed over to it."""
+        if request.project is None:
+            return request.instructions
+        return told(self._root, request.project, again=request.fork is not None)
+
+    def _own(self, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
+        """The job's own repository, made if need be and claimed."""
+        check_free(self._root)
+        checkpoints = open_checkpoints(self._root, job_id(), create=True)
+        claim(
+            self._root,
+            checkpoints.path,
+            request.chain,
+            project=request.project.id if request.project else "",
+            keep_days=config.keep_days,
+        )
+        return checkpoints
+
+
+def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> JobState:
+    scope = items or listed_under(instructions, "Scope")
+    if len(scope) > MAX_ITEMS:
+        raise Problem(
+            f"the instructions list {len(scope):,} items under Scope; a job takes {MAX_ITEMS:,}"
+        )
+    return JobState(
+        phase=Phase(
+            number=1,
+            kind="strategic",
+            purpose="bootstrap",
+            name=STRATEGIC_NAMES["bootstrap"],
+            todos=predefined_todos(config, "bootstrap", instructions),
+        ),
+        scope=with_items([], [text for text in scope if text.strip()]),
+    )
+
+
+def _with_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
+    """With the agent's folders and a page for each of its tools."""
+    for folder in config.folders:
+        files = files.make_folder(folder)
+    if files.entry("tools"):
+        files = files.delete("tools")
+    for entry in tools:
+        files = files.write(f"tools/{entry.name}.md", entry.page.encode())
+    return files
+
+
+@contextmanager
+def _problems(config: AgentConfig) -> Iterator[None]:
+    """What a workspace refuses is a mistake in the start or in the configuration."""
+    try:
+        yield
+    except (FilesError, PathRefused) as error:
+        raise Problem(f"agent {config.name}: the workspace cannot be made. {error}") from None
+
+
+async def registered_attributes(client: Client) -> list[str]:
+    """Those of our search attributes that the server knows; setting another would be an error.
+
+    None where the server does not tell. Raises RPCError when it cannot be asked.
+    """
+    try:
+        answer = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=client.namespace)
+        )
+    except RPCError as error:
+        if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED):
+            return []
+        raise
+    return [name for name in NAMES if name in answer.custom_attributes]

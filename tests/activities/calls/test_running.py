@@ -1,0 +1,288 @@
+"""Tool calls as activities: bad calls become results the model can act on, never a failure."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.calls.running import cut
+from activities.checkpoints import Files
+from activities.tools import REGISTRY
+from protocol.requests import ToolReply
+from tests.activities.standing import Standing
+
+MEGABYTE = "x" * 1_000_000
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Standing:
+    return Standing.begin(tmp_path)
+
+
+BAD_ARGUMENTS = {
+    "broken": '{"path": ',
+    "kept as malformed": '{"malformed_arguments": "{\\"path\\": "}',
+    "list": "[]",
+    "number": "7",
+    "null": "null",
+    "text": '"notes/a.md"',
+    "deep": "[" * 100_000,
+    "deep object": '{"a":' * 50_000,
+    "huge number": '{"path": ' + "9" * 5000 + "}",
+    "unknown field": '{"pathh": "a.md"}',
+    "lone surrogate": '{"path": "\\ud800", "content": "\\udfff"}',
+    "megabyte": json.dumps({MEGABYTE: MEGABYTE}),
+    "wrong type": '{"path": 7, "content": [], "old": {}, "new": null, "todos": "x", "issue": 3}',
+}
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_bad_arguments_are_a_result_that_says_what_is_expected(job: Standing, name: str) -> None:
+    files = job.open().files
+    for why, raw in BAD_ARGUMENTS.items():
+        result = job.call(name, raw)
+        assert result.startswith(f"Error: {name}: "), why
+        assert len(result) <= 20_010, why
+        assert f"{name}(" in result or "whole characters" in result, why
+    assert job.open().files == files
+
+
+PATHS = ["/etc/passwd", "../x", "notes/../../x", "", ".", "a\\b", "a\nb", "x" * 5000, "a/" * 300]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=range(len(PATHS)))
+def test_paths_that_lead_elsewhere_are_refused(job: Standing, path: str) -> None:
+    files = job.open().files
+    for name, other in {
+        "write_file": {"content": "x"},
+        "append_file": {"content": "x"},
+        "read_file": {},
+        "edit_file": {"old": "a", "new": "b"},
+        "delete_file": {},
+    }.items():
+        assert job.call(name, path=path, **other).startswith("Error: ")
+    assert job.call("move_file", old="instructions.md", new=path).startswith("Error: ")
+    assert job.open().files == files
+
+
+def test_write_read_append_edit_move_list_delete(job: Standing) -> None:
+    assert job.call("write_file", path="notes/a.md", content="one\ntwo\n") == (
+        "Wrote 8 characters to notes/a.md."
+    )
+    assert job.call("append_file", path="notes/a.md", content="three\n").endswith("now 14.")
+    assert job.call("read_file", path="notes/a.md", offset=2, limit=1) == (
+        "notes/a.md, lines 2-2 of 3\n     2\ttwo"
+    )
+    assert job.call("edit_file", path="notes/a.md", old="two", new="2") == (
+        "Replaced 1 passage in notes/a.md."
+    )
+    assert "notes/a.md  12" in job.call("list_files", path="notes")
+    assert "notes/a.md" in job.call("list_files", pattern="notes/*.md")
+    assert job.call("search_files", query="THREE") == "notes/a.md:3: three"
+    assert job.call("search_files", query="^t.*e$", path="notes/a.md", mode="regex") == (
+        "notes/a.md:3: three"
+    )
+    assert job.call("move_file", old="notes/a.md", new="b.md") == "Moved notes/a.md to b.md."
+    assert job.text("b.md") == "one\n2\nthree\n"
+    assert job.call("delete_file", path="b.md") == "Deleted b.md."
+    assert job.call("read_file", path="b.md").startswith("Error: There is no file 'b.md'")
+
+
+def test_what_was_a_folder_may_become_a_file_and_back(job: Standing) -> None:
+    job.call("write_file", path="a/b.md", content="1")
+    job.call("delete_file", path="a")
+    assert job.call("write_file", path="a", content="2").startswith("Wrote")
+    job.call("delete_file", path="a")
+    assert job.call("write_file", path="a/b.md", content="3").startswith("Wrote")
+    assert job.call("edit_file", path="a/b.md", old="3", new="4").startswith("Replaced")
+    assert job.call("generate_workspace_summary").startswith("Wrote")
+
+
+def test_edits_that_fit_nowhere_or_twice(job: Standing) -> None:
+    job.write("a.md", "x\nx\n")
+    assert "contains that text 2 times" in job.call("edit_file", path="a.md", old="x", new="y")
+    assert "does not contain" in job.call("edit_file", path="a.md", old="z", new="y")
+    assert "Replaced 2 passages" in job.call(
+        "edit_file", path="a.md", old="x", new="y", replace_all=True
+    )
+    assert job.text("a.md") == "y\ny\n"
+
+
+def test_an_edit_is_refused_when_the_file_changed_since_it_was_read(job: Standing) -> None:
+    job.write("a.md", "one\n")
+    job.call("read_file", path="a.md")
+    job.write("a.md", "one\ntwo\n")
+    result = job.call("edit_file", path="a.md", old="one", new="1")
+    assert "changed since it was last read" in result
+    assert "2\ttwo" in result
+    assert job.call("edit_file", path="a.md", old="one", new="1").startswith("Replaced")
+
+
+def test_an_edit_that_would_fill_the_memory_is_refused(job: Standing) -> None:
+    job.write("a.md", "a" * 1_000_000)
+    result = job.call("edit_file", path="a.md", old="a", new=MEGABYTE, replace_all=True)
+    assert "would have 1,000,000,000,000 characters" in result
+
+
+def test_files_over_the_limit_are_refused(tmp_path: Path) -> None:
+    small = Standing.begin(tmp_path, set={"limits.file_bytes": 1000})
+    assert "a file may have 1,000" in small.call("write_file", path="a", content="x" * 1001)
+    small.call("write_file", path="a", content="x" * 600)
+    assert "a file may have 1,000" in small.call("append_file", path="a", content="x" * 600)
+
+
+def test_empty_binary_and_wide_files(job: Standing) -> None:
+    job.write("empty", "")
+    job.write("binary", b"\x00\xff\xfe" * 100)
+    job.write("wide", "x" * 3_000_000)
+    assert job.call("read_file", path="empty") == "empty, lines 1-0 of 0"
+    assert "not a text file" in job.call("read_file", path="binary")
+    assert "not a text file" in job.call("append_file", path="binary", content="x")
+    result = job.call("read_file", path="wide")
+    assert len(result) <= 20_000
+    assert "[TRUNCATED" in result
+    assert len(job.call("search_files", query="x")) < 2000
+    assert "past its end" in job.call("read_file", path="empty", offset=5)
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)*b", "(a*)*b", ".*.*.*.*.*x"])
+def test_patterns_take_linear_time(job: Standing, pattern: str) -> None:
+    job.write("a.txt", "a" * 50_000 + "c\n")
+    job.call("search_files", query=pattern, mode="regex")
+
+
+@pytest.mark.parametrize("pattern", ["(", "(?P<x", "\\1", "a{1,100000}", "(?=a)", "[z-a]"])
+def test_patterns_that_are_none_are_answered(job: Standing, pattern: str) -> None:
+    assert "not a valid RE2 pattern" in job.call("search_files", query=pattern, mode="regex")
+
+
+def test_names_no_tool_would_give_can_be_listed_and_searched(job: Standing) -> None:
+    odd = ("notes", "caf\udce9\\x\n.md")
+
+    def put(files: Files) -> Files:
+        made = files.write("notes/x.md", b"needle\n")
+        raw = made.raw(("notes", "x.md"))
+        return made.with_raw(odd, raw)
+
+    job.put(put)
+    assert "needle" in job.call("search_files", query="needle")
+    assert "notes/" in job.call("list_files", path="notes")
+    assert job.call("generate_workspace_summary").startswith("Wrote")
+    assert job.call("move_file", old="notes", new="memory").startswith("Moved")
+    assert job.call("delete_file", path="memory").startswith("Deleted")
+
+
+def test_todos_are_completed_in_order(job: Standing) -> None:
+    assert job.call("todo_complete", notes="fine").startswith("Completed todo 1")
+    state = job.open().state
+    assert [todo.done for todo in state.phase.todos] == [True, False, False]
+    assert state.phase.todos[0].notes == "fine"
+    job.call("todo_complete")
+    job.call("todo_complete")
+    assert "no open todo" in job.call("todo_complete")
+
+
+def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> None:
+    todos = [{"id": 1, "content": "Do: it, #1\nnow", "items": ["S1"]}]
+    assert job.call("todo_write", phase="A", description="", todos=todos).startswith("Wrote 1")
+    assert "Do: it" in job.text("todos.yaml")
+    for bad in ([], [{"id": "x", "content": "a"}], [{"id": 1, "content": ""}], [{"id": 1}]):
+        result = job.call("todo_write", phase="A", description="", todos=bad)
+        assert result.startswith("Error: ")
+
+
+def test_results_are_cut_in_the_middle() -> None:
+    assert cut("x" * 500, 500) == "x" * 500
+    short = cut("a" * 10_000 + "b" * 10_000, 1000)
+    assert len(short) <= 1000
+    assert short.startswith("aaa")
+    assert short.endswith("bbb")
+    assert "[TRUNCATED 19,200 characters" in short
+
+
+def test_a_refused_call_is_recorded_and_the_rest_is_not_run(job: Standing) -> None:
+    job.reply(("todo_complete", "{}"), ("list_files", "{}"), ("list_files", "{}"))
+    reply = job.run("todo_complete", job.request(refusal="Do the work first.", skip=2))
+    assert (reply.ok, reply.error) == (False, "Do the work first.")
+    told = [message["content"] for message in job.open(reply.commit).conversation.messages()[-3:]]
+    assert told[0] == "Error: Do the work first."
+    assert all("Not run" in text for text in told[1:])
+
+
+def test_a_denied_call_is_answered(job: Standing) -> None:
+    job.reply(("launch", "{}"))
+    reply = job.run("deny_call", job.request(refusal="There is no tool 'launch'."))
+    assert (reply.ok, reply.error) == (False, "There is no tool 'launch'.")
+
+
+CHANGING: list[tuple[str, dict[str, Any]]] = [
+    ("write_file", {"path": "a.md", "content": "x" * 10_000}),
+    ("append_file", {"path": "instructions2.md", "content": "x"}),
+    ("move_file", {"old": "plan.md", "new": "b.md"}),
+    ("todo_complete", {"notes": "done"}),
+    ("generate_workspace_summary", {}),
+    ("read_file", {"path": "missing"}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), CHANGING)
+def test_the_same_request_gives_the_same_commit_also_at_once(
+    job: Standing, name: str, arguments: dict[str, Any]
+) -> None:
+    job.write("plan.md", "# Plan")
+    job.reply((name, json.dumps(arguments)))
+    request, start = job.request(), threading.Barrier(2)
+    found: list[ToolReply] = []
+
+    def attempt() -> None:
+        start.wait()
+        found.append(job.run(name, request))
+
+    threads = [threading.Thread(target=attempt) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found.append(job.run(name, request))
+    assert len(found) == 3
+    assert len({reply.model_dump_json() for reply in found}) == 1
+
+
+def test_a_result_tells_what_stuck_detection_asks(job: Standing) -> None:
+    def reply(name: str, **arguments: Any) -> ToolReply:
+        job.reply((name, json.dumps(arguments)))
+        found = job.run(name, job.request())
+        job.commit = found.commit
+        return found
+
+    listed = reply("list_files", path="documents")
+    assert (listed.mark, listed.changed) == (reply("list_files", path="documents").mark, False)
+    first = reply("write_file", path="a.md", content="x")
+    again = reply("write_file", path="a.md", content="x")
+    assert (first.changed, again.changed) == (True, False)
+    assert first.mark == again.mark != listed.mark
+    one, other = reply("read_file", path="b.md"), reply("read_file", path="c.md")
+    assert one.error_mark == other.error_mark != ""
+    assert one.mark != other.mark
+    assert len(one.model_dump_json(exclude_unset=True)) < 250
+
+
+def test_a_result_that_differs_where_it_is_cut_is_another(tmp_path: Path) -> None:
+    small = Standing.begin(tmp_path, set={"limits.result_characters": 500})
+    marks = []
+    for letter in "ab":
+        small.write("a.md", "x" * 2000 + letter + "x" * 2000)
+        small.reply(("read_file", '{"path": "a.md"}'))
+        marks.append(small.run("read_file", small.request()).mark)
+    assert marks[0] != marks[1]
+
+
+def test_a_polling_tool_is_known_as_one_to_workflow_code() -> None:
+    entry = REGISTRY["read_file"]
+    assert entry.route.polling is False
+    assert dataclasses.replace(entry, polling=True).route.polling is True

@@ -1,0 +1,190 @@
+"""The sandbox: what a command may not do, it cannot, and its end is reported in a line."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from activities.commands import sandbox
+from config.shell import ShellConfig
+
+WHY = sandbox.lacking(sandbox.find_bwrap())
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+def run(folder: Path, command: str, seconds: float = 20, **config: object) -> sandbox.Ended:
+    return sandbox.run(command, folder, ShellConfig.model_validate(config), seconds)
+
+
+def test_a_command_works_in_its_folder_and_tells_how_it_ended(folder: Path) -> None:
+    ended = run(folder, "pwd; echo x > made; echo oops >&2; exit 3")
+    assert (ended.code, ended.output, ended.trouble) == (3, "/workspace\noops\n", "")
+    assert (folder / "made").read_text() == "x\n"
+
+
+def test_nothing_of_the_worker_is_in_its_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sesame")
+    script = "env; cat /proc/1/environ /proc/$PPID/environ; cat /proc/*/cmdline"
+    assert "sesame" not in run(folder, script).output
+    assert "sesame" not in run(folder, "env", sandbox="none").output
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/shadow", "/root", "/home", "/sys", "/var", "{beside}", "/proc/1/root/var"]
+)
+def test_what_lies_outside_cannot_be_read(folder: Path, path: str) -> None:
+    beside = folder.parent / "beside"
+    beside.write_text("another job's")
+    ended = run(folder, f"ls {path.format(beside=beside)}")
+    assert ended.code
+    assert "another" not in ended.output
+
+
+def test_nothing_outside_changes_not_even_modes_and_times(folder: Path) -> None:
+    before = Path("/usr/bin/env").stat()
+    ended = run(
+        folder,
+        "chmod 777 /usr/bin/env; touch /usr/bin/env; chown 1 /usr/bin/env; touch /usr/x /x;"
+        "ln /usr/bin/env hard; mknod disk b 254 0; mount -t tmpfs x /usr; unshare -r true || :;"
+        "ln -s /usr/bin/env soft; echo x > soft; ls",
+    )
+    assert ended.output.splitlines()[-1] == "soft"
+    assert Path("/usr/bin/env").stat().st_mtime == before.st_mtime
+    assert Path("/usr/bin/env").stat().st_mode == before.st_mode
+
+
+def test_there_is_no_network_and_no_socket_of_the_host(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        script = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)"
+        assert run(folder, f'python3 -c "{script}"').code
+        allowed = run(folder, f'python3 -c "{script}"', network=True)
+        assert allowed.code == 0, allowed.output
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("\0longhaul-test")
+        listening.listen()
+        script = r"import socket; socket.socket(socket.AF_UNIX).connect('\\0longhaul-test')"
+        assert run(folder, f'python3 -c "{script}"').code
+
+
+def test_one_that_sleeps_for_ever_is_ended(folder: Path) -> None:
+    began = time.monotonic()
+    ended = run(folder, "echo before; sleep 1000", seconds=1)
+    assert ended.trouble == "it did not end within 1 s"
+    assert ended.output == "before\n"
+    assert time.monotonic() - began < 5
+
+
+def test_too_many_processes_are_ended(folder: Path) -> None:
+    ended = run(folder, "while :; do sleep 30 & done", processes=50)
+    if os.geteuid() == 0:
+        assert ended.trouble == "it ran more than 50 processes at a time"
+    else:
+        # The kernel holds an ordinary user's processes before they are counted.
+        assert ended.code
+        assert "fork" in ended.output.lower()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the kernel limits the processes of root nowhere")
+def test_a_fork_bomb_harms_nobody(folder: Path) -> None:
+    ended = run(folder, "b() { b | b & }; b; sleep 30", seconds=3, processes=50)
+    assert ended.trouble
+
+
+def test_too_much_memory_is_ended(folder: Path) -> None:
+    script = "import time; x = bytearray(300_000_000); time.sleep(30)"
+    ended = run(folder, f"python3 -c '{script}'", memory_bytes=100_000_000)
+    assert ended.trouble == "it used more than 100,000,000 bytes of memory"
+
+
+def test_a_full_disk_is_ended(folder: Path) -> None:
+    fill = "for n in 1 2 3 4 5 6 7 8; do head -c 20000000 /dev/zero > f$n; done; sleep 30"
+    ended = run(folder, fill, disk_bytes=50_000_000)
+    assert ended.trouble == "it wrote more than 50,000,000 bytes"
+    big = run(folder, "head -c 2000000 /dev/zero > big", file_bytes=1_000_000)
+    assert big.code
+    assert (folder / "big").stat().st_size <= 1_000_000
+    assert run(folder, "head -c 9000000 /dev/zero > /tmp/x", tmp_bytes=5_000_000).code
+
+
+def test_a_hundred_megabytes_of_output_are_cut(folder: Path) -> None:
+    ended = run(folder, "echo first; yes | head -c 100000000; echo last")
+    assert ended.code == 0
+    assert ended.size > 100_000_000
+    assert len(ended.output) < 1_100_000
+    assert ended.output.startswith("first")
+    assert ended.output.endswith("last\n")
+    assert "bytes of output left out" in ended.output
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "none"])
+def test_nothing_it_leaves_running_outlives_it(folder: Path, kind: str) -> None:
+    began = time.monotonic()
+    ended = run(
+        folder,
+        "(while :; do date > alive; done) & setsid sleep 999 & nohup sleep 999 &"
+        "setsid sh -c 'while :; do setsid date > alive; done' & sleep 0.5; echo ok",
+        sandbox=kind,
+    )
+    assert (ended.code, ended.output) == (0, "ok\n")
+    assert time.monotonic() - began < 5
+    (folder / "alive").unlink(missing_ok=True)
+    time.sleep(0.2)
+    assert not (folder / "alive").exists()
+
+
+def test_it_can_end_nobody_but_itself(folder: Path) -> None:
+    ended = run(folder, f"kill -9 {os.getpid()}; kill -9 -1; kill -9 1 $PPID; echo on")
+    assert ended.output.endswith("on\n") or ended.code
+
+
+def test_it_ends_with_the_worker(folder: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from activities import sandbox\n"
+        "from config.shell import ShellConfig\n"
+        "sandbox.run('while :; do date > alive; sleep 0.05; done', Path(sys.argv[1]),"
+        " ShellConfig(), 60)"
+    )
+    here = Path(__file__).parents[2]
+    worker = subprocess.Popen([sys.executable, "-c", code, str(folder)], cwd=here)
+    until = time.monotonic() + 60
+    while not (folder / "alive").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert (folder / "alive").exists()
+    worker.kill()
+    worker.wait()
+    time.sleep(0.5)
+    (folder / "alive").unlink()
+    time.sleep(0.3)
+    assert not (folder / "alive").exists()
+
+
+def test_usual_programs_work(folder: Path) -> None:
+    ended = run(
+        folder,
+        "set -e; git init -q r; cd r; git config user.email a@b.c; git config user.name n;"
+        "echo 1 > a; git add a; git commit -qm one; git log --format=%s; chmod +x a;"
+        "python3 -c 'import tempfile, multiprocessing as m; print(m.Pool(2).map(abs, [-1]))'",
+    )
+    assert ended.output.splitlines() == ["one", "[1]"]
+
+
+def test_without_a_program_that_confines_nothing_is_run(folder: Path) -> None:
+    assert "not installed" in (sandbox.lacking(None) or "")
+    assert "does not run" in (sandbox.lacking("/nowhere/bwrap") or "")
+    assert "cannot confine here" in (sandbox.lacking("/bin/false") or "")

@@ -1,0 +1,65 @@
+"""The end of a job: its list, its last page and its result."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from activities.ending.closing import Closing
+from protocol.endings import Closed, CloseRequest, Outcome
+from protocol.scope import given_items
+from tests.activities.standing import AT, Standing, environment
+
+CLAIM: dict[str, Any] = {
+    "summary": "Tea was made.",
+    "deliverables": ["output/tea.md"],
+    "confidence": 0.4,
+    "notes": "It is green.",
+    "unresolved": ["S2: the shop was closed"],
+}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Standing:
+    """With two of its three todos and an item open."""
+    job = Standing.begin(tmp_path)
+    job.write("output/tea.md", "tea")
+    snapshot = job.open()
+    snapshot.state.scope = given_items(["tea", "water"])
+    snapshot.state.scope[0].status = "completed"
+    job.commit = snapshot.save("scope", AT)
+    job.call("todo_complete")
+    job.reply(("job_complete", json.dumps(CLAIM)))
+    return job
+
+
+async def close(job: Standing, status: Outcome, **details: Any) -> Closed:
+    base = {"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step}
+    request = CloseRequest.model_validate({**base, "status": status, **details})
+    closed: Closed = await environment(local=False).run(Closing(job.root).close_job, request)
+    job.commit = closed.commit
+    return closed
+
+
+async def test_a_completion_closes_what_is_left_of_the_list(job: Standing) -> None:
+    closed = await close(job, "completed", call=0, phases=2, rewinds=1)
+    snapshot = job.open()
+    assert [todo.done for todo in snapshot.state.phase.todos] == [True] * 3
+    page = yaml.safe_load(snapshot.text("archive/phase_002.yaml"))
+    assert [todo["status"] for todo in page["todos"]] == ["completed"] * 3
+    told = json.loads(snapshot.text("output/completion.json"))
+    assert told == closed.result.model_dump(exclude={"checkpoint", "tree"})
+    assert {name: told[name] for name in CLAIM} == CLAIM
+    assert (told["status"], told["phases"], told["rewinds"]) == ("completed", 2, 1)
+
+
+async def test_a_cancelled_job_leaves_open_what_is_and_names_it(job: Standing) -> None:
+    closed = await close(job, "cancelled", reason="no longer needed")
+    snapshot = job.open()
+    assert [todo.done for todo in snapshot.state.phase.todos] == [True, False, False]
+    assert closed.result.summary == "no longer needed"
+    assert closed.result.unresolved == ["S2 (open): water"]

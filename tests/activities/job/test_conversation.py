@@ -1,0 +1,77 @@
+"""Messages keep their order, and adding one costs the same however many there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Files, Root, open_checkpoints
+from activities.job.conversation import Conversation, call_id, tool_result
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Conversation:
+    root = Root.open(tmp_path, create=True)
+    return Conversation(Files.empty(open_checkpoints(root, "job", create=True).store))
+
+
+def stored(files: Files) -> int:
+    """Bytes of all objects of the repository."""
+    files.store.flush()
+    return sum(path.stat().st_size for path in files.store.path.rglob("*") if path.is_file())
+
+
+def test_a_thousand_messages_keep_their_order_and_their_cost(empty: Conversation) -> None:
+    messages = [{"role": "user", "content": f"message {number}"} for number in range(1000)]
+    held, cost = empty, []
+    for start, end in ((0, 40), (41, 999)):
+        held = held.append(*messages[start:end])
+        before = stored(held.files)
+        held = held.append(messages[end])
+        cost.append(stored(held.files) - before)
+    assert len(held) == 1000
+    assert [message["content"] for message in held.messages()] == [
+        f"message {number}" for number in range(1000)
+    ]
+    assert held.message(640)["content"] == "message 640"
+    assert cost[1] < 2 * cost[0] + 1000
+
+
+def test_an_earlier_handle_stays_as_it_was(empty: Conversation) -> None:
+    one = empty.append({"role": "user", "content": "a"})
+    two, other = one.append({"role": "user", "content": "b"}), one.append({"role": "x"})
+    assert (len(empty), len(one), len(two), len(other)) == (0, 1, 2, 2)
+    assert one.append({"role": "user", "content": "b"}).files == two.files
+
+
+def test_several_at_once_are_the_same_as_one_after_the_other(empty: Conversation) -> None:
+    messages = [{"role": "user", "content": str(n)} for n in range(70)]
+    single = empty
+    for message in messages:
+        single = single.append(message)
+    assert empty.append(*messages).files == single.files
+
+
+def test_lone_surrogates_can_be_stored_and_sent(empty: Conversation) -> None:
+    held = empty.append({"role": "user", "content": "a\ud800b\udcff", "x": "\U0001f375"})
+    assert held.messages() == [{"role": "user", "content": "a?b?", "x": "\U0001f375"}]
+    assert held.wire()[0].decode()
+
+
+def test_calls_of_a_step_are_found_behind_their_results(empty: Conversation) -> None:
+    calls = [{"id": call_id(3, n), "function": {"name": "wait"}} for n in (0, 1)]
+    held = empty.append({"role": "assistant", "tool_calls": calls}, tool_result(3, 0, "ok"))
+    assert held.calls(3) == calls
+    for step in (2, 4):
+        with pytest.raises(LookupError, match=f"step {step}"):
+            held.calls(step)
+
+
+@pytest.mark.parametrize("newest", [{"role": "assistant", "content": "text only"}, None])
+def test_a_reply_without_calls_hides_the_one_before(
+    empty: Conversation, newest: dict[str, str] | None
+) -> None:
+    held = empty.append(*([newest] if newest else []))
+    with pytest.raises(LookupError):
+        held.calls(1)

@@ -1,0 +1,118 @@
+"""Pushes beside the steps: the newest checkpoint, at once or soon, and again while that fails."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.remote import refs_of
+from activities.job.pushing import FIRST_DELAY, Pushes, Pushing
+
+SECONDS = 30
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    return Root.open(tmp_path / "root", create=True)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    path = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+    return path
+
+
+@pytest.fixture
+def pushes() -> Pushes:
+    return Pushes()
+
+
+@pytest.fixture
+def pushing(pushes: Pushes, root: Root, remote: Path) -> Pushing:
+    return pushes.of(root, "job", f"file://{remote}")
+
+
+def made(root: Root, text: str, parent: str | None = None) -> str:
+    store = open_checkpoints(root, "job", create=True)
+    files = store.files(EMPTY_TREE.hex()).write("a.md", text.encode())
+    return store.commit(files.id, [parent] if parent else [], text, 1_700_000_000)
+
+
+def newest(remote: Path, root: Root, run: str = "run") -> str:
+    name = f"{refs_of('job')}runs/{run}/{root.id}"
+    found = subprocess.run(
+        ["git", "--git-dir", str(remote), "rev-parse", "--quiet", "--verify", name],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    return found.stdout.strip()
+
+
+def test_who_asks_is_answered_when_the_remote_has_it(
+    pushing: Pushing, root: Root, remote: Path
+) -> None:
+    commit = made(root, "one")
+    assert pushing.ask(commit, "run", {"phase/0001": commit}).result(SECONDS) == ""
+    assert newest(remote, root) == commit
+    # Nothing is pushed twice.
+    shutil.rmtree(remote)
+    assert pushing.ask(commit, "run").result(SECONDS) == ""
+
+
+def test_what_is_left_is_pushed_before_the_process_ends(
+    pushes: Pushes, pushing: Pushing, root: Root, remote: Path
+) -> None:
+    first = made(root, "one")
+    pushing.note(first, "run")
+    second = made(root, "two", first)
+    pushing.note(second, "run")
+    pushes.flush(SECONDS)
+    assert newest(remote, root) == second
+
+
+def test_a_remote_that_failed_is_waited_for_by_nobody_and_tried_again(
+    pushing: Pushing, root: Root, remote: Path
+) -> None:
+    away = shutil.move(remote, remote.with_name("away"))
+    commit = made(root, "one")
+    assert "git repository" in pushing.ask(commit, "run").result(SECONDS)
+    begun = time.monotonic()
+    later = made(root, "two", commit)
+    assert "git repository" in pushing.ask(later, "run").result(SECONDS)
+    assert time.monotonic() - begun < FIRST_DELAY / 2
+    shutil.move(away, remote)
+    # A phase end tries at once.
+    assert pushing.ask(later, "run", {"phase/0002": later}, hard=True).result(SECONDS) == ""
+    assert newest(remote, root) == later
+    assert pushing.failure == ""
+
+
+def test_it_is_tried_again_when_nobody_asks(pushing: Pushing, root: Root, remote: Path) -> None:
+    away = shutil.move(remote, remote.with_name("away"))
+    commit = made(root, "one")
+    assert pushing.ask(commit, "run").result(SECONDS)
+    shutil.move(away, remote)
+    until = time.monotonic() + SECONDS
+    while newest(remote, root) != commit:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_whoever_waited_too_long_spares_the_next(pushing: Pushing, root: Root) -> None:
+    commit = made(root, "one")
+    pushing.late()
+    assert "takes more than" in pushing.ask(commit, "run").result(SECONDS)
+
+
+def test_a_failure_that_nobody_foresaw_ends_no_pushing(pushes: Pushes, root: Root) -> None:
+    # No process can be given such an address.
+    pushing = pushes.of(root, "job", "file:///re\0mote")
+    commit = made(root, "one")
+    assert "null byte" in pushing.ask(commit, "run").result(SECONDS)
+    assert "null byte" in pushing.ask(commit, "run", hard=True).result(SECONDS)

@@ -1,0 +1,91 @@
+"""Archive pages: what a phase set out to do and what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from activities.job.snapshot import Snapshot
+from activities.phases.archive import (
+    MAX_SUMMARY,
+    UNDONE,
+    Outcome,
+    archive_page,
+    archive_phase,
+    with_undone_pages,
+)
+from tests.activities.standing import Standing
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Snapshot:
+    found = Standing.begin(tmp_path).open()
+    found.state.complete_todo(1, "made\na.md")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("outcome", "statuses"),
+    [
+        ("completed", ["completed", "pending", "pending"]),
+        ("rewound", ["completed", "interrupted", "pending"]),
+        ("closed", ["completed", "pending", "pending"]),
+    ],
+)
+def test_a_page_for_programs(snapshot: Snapshot, outcome: Outcome, statuses: list[str]) -> None:
+    data = yaml.safe_load(archive_page(snapshot, outcome, "it fails", "").data)
+    assert [todo["status"] for todo in data["todos"]] == statuses
+    assert data["todos"][0]["notes"] == "made\na.md"
+    assert (data["number"], data["outcome"], data["issue"]) == (2, outcome, "it fails")
+
+
+def test_a_page_for_people(snapshot: Snapshot) -> None:
+    text = archive_page(snapshot, "rewound", "it fails", " All went well. ").text
+    for words in (
+        "# Phase 2: Look (strategic, rewound)",
+        "## Issue\n\nit fails",
+        "- [x] 1. Step 1.",
+    ):
+        assert words in text
+    assert "Notes: made a.md" in text
+    assert text.endswith("## Summary\n\nAll went well.\n")
+
+
+def test_without_a_summary_the_notes_take_its_place(snapshot: Snapshot) -> None:
+    assert "From the notes on the todos:\n\n- Step 1. made a.md" in (
+        archive_page(snapshot, "completed", "", " \n").text
+    )
+    snapshot.state.phase.todos[0].notes = ""
+    assert "No notes were made." in archive_page(snapshot, "completed", "", "").text
+
+
+def test_a_summary_is_bounded(snapshot: Snapshot) -> None:
+    text = archive_page(snapshot, "completed", "", "x" * 100_000).text
+    assert text.count("x") <= MAX_SUMMARY + 10
+
+
+def test_pages_of_what_is_undone_stay_and_are_marked_once(snapshot: Snapshot) -> None:
+    page = archive_page(snapshot, "completed", "", "done")
+    base = snapshot.files
+    present = archive_phase(base, snapshot.state.phase, page)
+    restored = with_undone_pages(base, present, 2)
+    text = restored.read("archive/phase_002.md").decode()
+    assert text.startswith("# Phase 2: Look (strategic, completed)\n\n" + UNDONE)
+    assert yaml.safe_load(restored.read("archive/phase_002.yaml"))["undone"] is True
+    assert with_undone_pages(base, restored, 2) == restored
+
+
+def test_pages_of_phases_before_the_one_gone_back_to_are_not_undone(snapshot: Snapshot) -> None:
+    page = archive_page(snapshot, "completed", "", "done")
+    present = archive_phase(snapshot.files, snapshot.state.phase, page)
+    assert with_undone_pages(present, present, 3) == present
+
+
+def test_the_page_takes_the_place_of_the_list_its_phase_started_with(snapshot: Snapshot) -> None:
+    started = snapshot.files.write("archive/phase_002.yaml", b"phase: Look\n")
+    page = archive_page(snapshot, "rewound", "it fails", "")
+    present = archive_phase(started, snapshot.state.phase, page)
+    restored = yaml.safe_load(with_undone_pages(started, present, 2).read("archive/phase_002.yaml"))
+    assert (restored["undone"], restored["issue"]) == (True, "it fails")

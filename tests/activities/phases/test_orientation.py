@@ -1,0 +1,76 @@
+"""The first messages of a phase: a strategic one is shown where things stand, bounded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from activities.phases.orientation import PART_TOKENS, first_messages
+from activities.tokens import count
+from protocol.state import PhaseKind
+from tests.activities.standing import Standing
+
+FILES = {
+    "workspace_summary.md": "SUMMARY of the files.",
+    "plan.md": "# Plan\n\n## Phase 1: PLANNED\n- [ ] x",
+    "workspace.md": "The kettle holds 1.7 litres.",
+}
+PAGE = "# Phase 1: ARCHIVED"
+
+
+def opening(path: Path, kind: PhaseKind, issue: str = "", **files: str) -> tuple[str, str]:
+    """System prompt and first message."""
+    job = Standing.begin(path, kind=kind)
+    for name, text in {**FILES, **files}.items():
+        job.write(name, text)
+    system, first = first_messages(job.open(), issue, PAGE)
+    assert (system["role"], first["role"]) == ("system", "user")
+    return system["content"], first["content"]
+
+
+def test_a_strategic_phase_begins_with_summary_plan_instructions_and_last_page(
+    tmp_path: Path,
+) -> None:
+    _, first = opening(tmp_path, "strategic", "The tea was cold.")
+    for text in ("SUMMARY of the files", "PLANNED", "Write about tea.", "ARCHIVED", "tea was cold"):
+        assert text in first
+
+
+def test_a_tactical_one_begins_with_its_list_alone(tmp_path: Path) -> None:
+    _, first = opening(tmp_path, "tactical")
+    for text in ("SUMMARY of the files", "PLANNED", "Write about tea.", "ARCHIVED"):
+        assert text not in first
+
+
+@pytest.mark.parametrize("name", ["plan.md", "workspace_summary.md", "instructions.md"])
+def test_each_part_is_bounded_and_points_to_the_rest(tmp_path: Path, name: str) -> None:
+    _, first = opening(tmp_path, "strategic", **{name: "many words " * 10_000})
+    assert f'read_file("{name}") shows all' in first
+    assert count(first) < PART_TOKENS + 1000
+
+
+@pytest.mark.parametrize("kind", ["strategic", "tactical"])
+def test_every_system_prompt_has_workspace_md_bounded(tmp_path: Path, kind: PhaseKind) -> None:
+    system, _ = opening(tmp_path / "short", kind)
+    assert FILES["workspace.md"] in system
+    system, _ = opening(tmp_path / "long", kind, **{"workspace.md": "many words " * 10_000})
+    assert 'read_file("workspace.md") shows all' in system
+    assert count(system) < 4000 + 2000
+
+
+@pytest.mark.parametrize("kind", ["strategic", "tactical"])
+def test_both_templates_say_what_every_phase_needs(tmp_path: Path, kind: PhaseKind) -> None:
+    system, _ = opening(tmp_path, kind)
+    flat = " ".join(system.split())
+    for text in (
+        f"**{kind}** phase",
+        "One todo at a time, in order",
+        "call `todo_complete`",
+        "The system changes phases by itself",
+        "start at its top",
+        "Files are your memory",
+        "When unsure what is wanted, read `instructions.md` again",
+    ):
+        assert text in flat
+    assert len(system.splitlines()) <= 100

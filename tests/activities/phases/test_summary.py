@@ -1,0 +1,82 @@
+"""`workspace_summary.md`: every file with what it is for, from the checkpoint alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from activities.phases.orientation import first_messages
+from activities.phases.summary import MAX_FILES, workspace_summary
+from activities.tokens import clip, count
+from activities.tools.context import no_heartbeat
+from protocol.state import ScopeItem
+from tests.activities.standing import Standing
+
+
+def summary(job: Standing) -> str:
+    found = job.open()
+    return workspace_summary(found.files, found.changes, found.state, no_heartbeat)
+
+
+def test_files_with_purpose_size_and_step(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    job.call("write_file", path="notes/a.md", content="intro\n\n# About tea\n")
+    job.call("write_file", path="b.txt", content="\n---\nfirst words " + "x" * 200)
+    job.write("c.bin", b"\x00\x01")
+    job.put(lambda files: files.link("door", "notes"))
+    text = summary(job)
+    for line in (
+        "- notes/a.md · 19 bytes · step 1 · About tea",
+        "- c.bin · 2 bytes · step 0 · binary",
+        "- output/ (empty)",
+        "- door · 5 bytes · step 0 · link",
+    ):
+        assert line in text.splitlines()
+    assert "first words xxx" in text
+    assert max(map(len, text.splitlines())) < 200
+    assert summary(job) == text
+
+
+def test_progress_and_scope(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    job.call("todo_complete", notes="found\nit")
+    found = job.open()
+    found.state.scope = [
+        ScopeItem(id="S1", text="tea"),
+        ScopeItem(id="S2", text="w", status="dropped"),
+    ]
+    text = workspace_summary(found.files, found.changes, found.state, no_heartbeat)
+    for words in (
+        "Progress: 1/3",
+        "Step 1. Notes: found it",
+        "## Open",
+        "- Step 2.",
+        "0 of 2 items completed; dropped 1",
+    ):
+        assert words in text
+    assert "- open: S1 tea" in text
+
+
+def test_many_files_are_counted(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    found = job.open()
+    for number in range(MAX_FILES + 20):
+        found.files = found.files.write(f"many/{number:04d}", b"")
+    text = workspace_summary(found.files, found.changes, found.state, no_heartbeat)
+    assert "- … and 24 more" in text
+
+
+def test_huge_files_fit_into_the_first_messages(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    for path in ("workspace.md", "plan.md"):
+        job.write(path, "tea 🫖 " * 300_000)
+    system, first = first_messages(job.open(), "", "")
+    assert count(system["content"]) < 6000
+    assert count(first["content"]) < 16_000
+    assert 'read_file("plan.md") shows all' in first["content"]
+
+
+def test_a_clipped_text_ends_with_a_whole_character() -> None:
+    for limit in range(1, 12):
+        head = clip("🜁" * 10, limit, "more").partition("\n[TRUNCATED")[0]
+        assert head == "🜁" * len(head)
+    assert clip("tea", 10, "more") == "tea"

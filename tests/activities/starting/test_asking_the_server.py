@@ -1,0 +1,62 @@
+"""What a start asks of Temporal: an answer is an answer, an outage is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.checkpoints.mark import Mark, take_mark
+from activities.starting.forking import no_such_job
+from activities.starting.prepare import registered_attributes
+
+
+def failing(status: RPCStatusCode) -> Client:
+    """A client whose every call ends so."""
+
+    async def fail(*_: Any) -> Any:
+        raise RPCError(status.name, status, b"")
+
+    return cast(
+        Client,
+        SimpleNamespace(
+            namespace="default",
+            operator_service=SimpleNamespace(list_search_attributes=fail),
+            get_workflow_handle=lambda _: SimpleNamespace(describe=fail),
+        ),
+    )
+
+
+@pytest.mark.parametrize("status", [RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED])
+async def test_a_server_that_does_not_tell_its_search_attributes_has_none_for_us(
+    status: RPCStatusCode,
+) -> None:
+    assert await registered_attributes(failing(status)) == []
+
+
+async def test_a_server_that_is_away_is_asked_for_its_search_attributes_again() -> None:
+    with pytest.raises(RPCError):
+        await registered_attributes(failing(RPCStatusCode.UNAVAILABLE))
+
+
+async def test_a_job_is_missing_only_if_the_server_says_so(tmp_path: Path) -> None:
+    root = Root.open(tmp_path / "root", create=True)
+    with pytest.raises(RPCError):
+        await no_such_job(failing(RPCStatusCode.UNAVAILABLE), root, "nobody")
+    told = str(await no_such_job(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
+    assert "there is no job 'nobody'" in told
+
+
+async def test_the_jobs_there_are_carry_their_own_ids(tmp_path: Path) -> None:
+    root = Root.open(tmp_path / "root", create=True)
+    at = open_checkpoints(root, "tea/green", create=True).path
+    take_mark(at, Mark(chain="c", job="tea/green"))
+    open_checkpoints(root, "unmarked", create=True)
+    told = str(await no_such_job(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
+    assert "tea/green" in told
+    assert "unmarked" in told

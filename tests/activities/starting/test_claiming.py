@@ -1,0 +1,36 @@
+"""Whose a repository is: its mark is believed, and one that cannot be read is no owner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.checkpoints.mark import MARK
+from activities.starting.claiming import claim
+from config.schema import Problem
+from tests.activities.standing import JOB, environment
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    return Root.open(tmp_path / "root", create=True)
+
+
+@pytest.fixture
+def repository(root: Root) -> Path:
+    return open_checkpoints(root, JOB, create=True).path
+
+
+def test_a_repository_belongs_to_one_workflow(root: Root, repository: Path) -> None:
+    environment().run(claim, root, repository, "first")
+    environment().run(claim, root, repository, "first")
+    with pytest.raises(Problem, match="has already run on this workspaces root"):
+        environment().run(claim, root, repository, "second")
+
+
+def test_a_mark_that_cannot_be_read_is_named(root: Root, repository: Path) -> None:
+    (repository / MARK).write_text("{")
+    with pytest.raises(OSError, match=rf"{JOB}.*{MARK}"):
+        environment().run(claim, root, repository, "first")

@@ -1,0 +1,140 @@
+"""Documents are read whole or refused with a line that names them; nothing hangs or fills up."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Root
+from activities.job.kept import Kept
+from activities.starting.inputs import read_documents
+from config.schema import Problem
+
+LIMIT = 10_000
+
+
+class Pages(BaseHTTPRequestHandler):
+    """Text at any path; /missing and /huge are what they say."""
+
+    def do_GET(self) -> None:
+        self.send_response(404 if self.path == "/missing" else 200)
+        self.end_headers()
+        if self.path != "/huge":
+            self.wfile.write(b"Green tea.\n")
+            return
+        try:
+            while True:
+                self.wfile.write(b"x" * 65_536)
+        except OSError:
+            self.close_connection = True
+
+    def log_message(self, *_: object) -> None:
+        """Keep the test's output clean."""
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    return Root.open(tmp_path / "root", create=True)
+
+
+def refused(root: Root, source: str) -> str:
+    with pytest.raises(Problem) as problem:
+        read_documents(root, [source], LIMIT)
+    told = str(problem.value)
+    assert told.startswith("document ")
+    assert "\n" not in told
+    return told
+
+
+def test_a_document_comes_with_its_text(root: Root, tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("Green tea.")
+    (document,) = read_documents(root, [str(path)], LIMIT)
+    assert (document.name, document.data) == ("a.md", b"Green tea.")
+    assert document.text == "[page 1]\nGreen tea.\n"
+
+
+def test_files_that_cannot_be_taken(root: Root, tmp_path: Path) -> None:
+    (tmp_path / "big.txt").write_bytes(b"x" * (LIMIT + 1))
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "a\\b.txt").write_text("x")
+    (tmp_path / ("n" * 253)).write_text("x")
+    os.mkfifo(tmp_path / "pipe")
+    assert "larger than 10,000 bytes" in refused(root, str(tmp_path / "big.txt"))
+    assert "no text" in refused(root, str(tmp_path / "empty.txt"))
+    assert "cannot read it (No such file" in refused(root, str(tmp_path / "missing"))
+    assert "Is a directory" in refused(root, str(tmp_path)) or "regular" in refused(
+        root, str(tmp_path)
+    )
+    assert "not a regular file" in refused(root, "/dev/zero")
+    assert "not a regular file" in refused(root, str(tmp_path / "pipe"))
+    assert "name cannot be used" in refused(root, str(tmp_path / "a\\b.txt"))
+    assert "name cannot be used" in refused(root, str(tmp_path / ("n" * 253)))
+    assert "not a path" in refused(root, "a\0b")
+
+
+def test_staged_documents_stay_in_the_staging_folder(root: Root, tmp_path: Path) -> None:
+    (root.staged / "x").mkdir(parents=True)
+    (root.staged / "x" / "a.txt").write_text("tea")
+    (tmp_path / "secret.txt").write_text("s")
+    assert read_documents(root, ["staged:x/a.txt"], LIMIT)[0].data == b"tea"
+    for source in ("staged:../../../secret.txt", "staged:/etc/passwd", "staged:", "staged:x/../y"):
+        assert "not a staged document" in refused(root, source)
+
+
+def test_names_are_kept_apart_also_from_the_texts(root: Root, tmp_path: Path) -> None:
+    for folder in ("1", "2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.md").write_text(folder)
+    (tmp_path / "1" / "a.md.txt").write_text("named as the text of a.md")
+    sources = [str(tmp_path / name) for name in ("1/a.md", "2/a.md", "1/a.md.txt")]
+    for order in (sources, sources[::-1]):
+        names = [document.name for document in read_documents(root, order, LIMIT)]
+        assert len({*names, *(f"{name}.txt" for name in names)}) == 6
+
+
+def test_documents_from_the_web(root: Root, web: str) -> None:
+    for path, name in {
+        "/a.md": "a.md",
+        "/": "document",
+        "/x/..": "document",
+        "/a%5Cb%00c.txt": "a-b-c.txt",
+        f"/{'n' * 300}.txt?v=1": f"{'n' * 96}.txt",
+    }.items():
+        (document,) = read_documents(root, [f"{web}{path}"], LIMIT)
+        assert (document.name, document.data) == (name, b"Green tea.\n")
+
+
+def test_what_the_web_does_not_give(root: Root, web: str) -> None:
+    assert "404" in refused(root, f"{web}/missing")
+    assert "larger than" in refused(root, f"{web}/huge")
+    assert "cannot be fetched" in refused(root, "http://127.0.0.1:1/a.md")
+    assert "cannot be fetched" in refused(root, "http://[::1/a.md")
+    assert "cannot be fetched" in refused(root, "http:///a.md")
+
+
+def test_a_project_extracts_each_content_once(tmp_path: Path) -> None:
+    root = Root.open(tmp_path / "root", create=True)
+    kept = Kept(tmp_path / "project")
+    kept.folder.parent.mkdir()
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("Keep invoices for ten years.\n")
+    sources = [str(tmp_path / "a.md"), str(tmp_path / "b.md")]
+    first, second = read_documents(root, sources, 1000, kept=kept)
+    [held] = kept.folder.iterdir()
+    assert held.read_text() == first.text == second.text
+    held.write_text("what was kept")
+    assert read_documents(root, sources[:1], 1000, kept=kept)[0].text == "what was kept"
