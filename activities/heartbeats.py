@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from temporalio import activity
@@ -52,6 +52,20 @@ async def heartbeats() -> AsyncIterator[None]:
     finally:
         _beating.remove(id(timers))
         timers[0].cancel()
+
+
+def now_and_then() -> Callable[[], None]:
+    """A heartbeat for loops in a thread, which may call it at every turn: one in a second goes out,
+    since each is a trip to the event loop and back."""
+    last = 0.0
+
+    def beat() -> None:
+        nonlocal last
+        if (now := time.monotonic()) >= last + SECONDS:
+            last = now
+            activity.heartbeat()
+
+    return beat
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from activities.guards.calls import Guards
 from activities.guards.judging import Outcome
 from activities.guards.known import hide
 from activities.guards.secrets import redact
-from activities.heartbeats import heartbeats_from_thread
+from activities.heartbeats import heartbeats_from_thread, now_and_then
 from activities.job.conversation import call_id, tool_result
 from activities.job.kept import Kept
 from activities.job.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
@@ -167,7 +167,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
         project=snapshot.link.id if snapshot.link else "",
         commit=snapshot.commit,
         at=order(),
-        heartbeat=no_heartbeat if local else activity.heartbeat,
+        heartbeat=no_heartbeat if local else now_and_then(),
         waited=waited,
     )
     try:

@@ -11,7 +11,7 @@ from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_
 from activities.checkpoints.entries import with_entry
 from activities.failures import failure, typed
 from activities.guards.secrets import redact
-from activities.heartbeats import heartbeats_from_thread
+from activities.heartbeats import heartbeats_from_thread, now_and_then
 from activities.job.fetching import fetch_job
 from activities.job.folder import project_folder
 from activities.job.opening import check_root, job_id, open_snapshot, order, scheduled_at
@@ -55,8 +55,9 @@ class Recovery:
             snapshot = open_snapshot(self._root, request)
             before = snapshot.files
             taken, notes = collect(snapshot.checkpoints, self._root, job_id(), before)
+            beat = now_and_then()
             for change in diff(before, taken):
-                activity.heartbeat()
+                beat()
                 if is_system(change.path):
                     # The archive and the like stay the system's, whoever edits.
                     kept = before.raw(tuple(change.path.split("/")))

@@ -8,7 +8,7 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.failures import failure, typed
-from activities.heartbeats import heartbeats_from_thread
+from activities.heartbeats import heartbeats_from_thread, now_and_then
 from activities.learning.passing import Lessons
 from activities.stores.away import StoreAway
 from protocol.learning import Learnt
@@ -24,7 +24,7 @@ def learn_activity(root: Root) -> Callable[[], Learnt]:
         """Make proposals, and move guards."""
         with typed(), heartbeats_from_thread():
             try:
-                done = Lessons(root).learn(activity.heartbeat)
+                done = Lessons(root).learn(now_and_then())
             except StoreAway as away:
                 raise failure("Dependency", str(away), retry=True) from away
             return Learnt(lines=done[:MOST_LINES])

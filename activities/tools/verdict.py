@@ -1,4 +1,4 @@
-"""How a reviewer decides. Its calls are read by `activities.ending.review`, which gives it these."""
+"""How a reviewer decides: `activities.ending.review` gives it these tools and reads the calls."""
 
 from __future__ import annotations
 
