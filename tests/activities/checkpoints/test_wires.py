@@ -37,9 +37,9 @@ def served(remote: Path) -> Iterator[Web]:
         yield served
 
 
-@pytest.fixture
-def let_in(tmp_path: Path) -> Iterator[Shell]:
-    with shell(tmp_path / "sshd") as let_in:
+@pytest.fixture(scope="module")
+def let_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with shell(tmp_path_factory.mktemp("shell") / "sshd") as let_in:
         yield let_in
 
 
