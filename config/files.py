@@ -53,6 +53,10 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return content
 
 
+_UNSAID = ("missing", "credential")
+"""Errors that are told without what was found."""
+
+
 def explain(error: ValidationError, kind: type[BaseModel]) -> str:
     """A validation error in one line: key, what was found, what was expected.
 
@@ -62,7 +66,7 @@ def explain(error: ValidationError, kind: type[BaseModel]) -> str:
     """
     return "; ".join(
         f"{place(item['loc'])}: {said(item['msg'])}"
-        + (f", found {short(item['input'])}" if item["type"] != "missing" else "")
+        + (f", found {short(item['input'])}" if item["type"] not in _UNSAID else "")
         + (_instead(item["loc"], kind) if item["type"] == "extra_forbidden" else "")
         for item in error.errors()[:5]
     )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 
 from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from config.section import Section
 
-_URL = re.compile(r"(file|ssh|git|https?)://(?P<user>(?!-)[^/@\s]*@)?(?!-)\S+")
+_URL = re.compile(r"(file|ssh|git|https?)://((?!-)[^/@\s]*@)?(?!-)\S+")
 _SCP = re.compile(r"(\w[\w.-]*@)?\w[\w.-]*:[^\s:]\S*")
 """`host:path`, as ssh's own tools have it."""
+_PASSWORD = re.compile(r"(\w+://)?[^/@[]*?:(?!//|\d+(/|$)).*@.*")
+"""Somebody's with it, also where it has signs that belong escaped; a port is none."""
 
 
 class Workspace(Section):
@@ -27,14 +30,13 @@ class Workspace(Section):
     def _is_an_address(cls, url: str | None) -> str | None:
         if url is None:
             return None
-        if "://" not in url:
-            if _SCP.fullmatch(url):
-                return url
-        elif found := _URL.fullmatch(url):
-            if ":" in (found["user"] or ""):
-                raise ValueError(
-                    "an address without a password: git takes credentials from the worker's own "
-                    "credential helper or ssh agent"
-                )
-            return url
-        raise ValueError("expected file://…, ssh://…, https://… or host:path")
+        if _PASSWORD.fullmatch(url):
+            # Of a type of its own, for which it is not said what was found.
+            raise PydanticCustomError(
+                "credential",
+                "expected an address without a password: git takes credentials from the worker's "
+                "own credential helper or ssh agent",
+            )
+        if not (_URL if "://" in url else _SCP).fullmatch(url):
+            raise ValueError("expected file://…, ssh://…, https://… or host:path")
+        return url

@@ -8,9 +8,11 @@ read our journal through Python. So remotes are git's own business, and all else
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from activities.checkpoints.errors import NoGit, RemoteAway
+from activities.guards.secrets import redact
 
 SECONDS = 600
 """Longest time of one command. A link that carries nothing is given up much sooner."""
@@ -23,6 +25,11 @@ _OPTIONS = (
     *("-c", "fetch.unpackLimit=1", "-c", "protocol.version=2"),
 )
 _PROTOCOLS = "file:git:http:https:ssh"
+_NO_SSH = ("file://", "git://", "http://", "https://")
+_SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=10"
+"""Nobody is asked, no empty passwords are tried, and a dead link is given up as with HTTP."""
+_NOT_READ = "fatal: Could not read from remote repository."
+_NOBODY_ASKED = "terminal prompts disabled"
 
 
 def git(
@@ -47,7 +54,7 @@ def git(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_environment(objects),
+            env=_environment(objects) | _ssh(arguments),
             # Without a terminal nobody is asked for a password; and all it starts can be ended.
             start_new_session=True,
         )
@@ -71,10 +78,13 @@ def git(
 def _environment(objects: Path | None) -> dict[str, str]:
     # What points a git at another repository, as inside of hooks, is not meant for ours.
     elsewhere = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE")
+    # A desktop's window for passwords, which would wait for somebody.
+    window = ("SSH_ASKPASS", "SSH_ASKPASS_REQUIRE")
     held = {
         name: value
         for name, value in os.environ.items()
-        if name not in elsewhere and not name.startswith(("GIT_OBJECT_", "GIT_ALTERNATE_"))
+        if name not in (*elsewhere, *window)
+        and not name.startswith(("GIT_OBJECT_", "GIT_ALTERNATE_"))
     }
     held |= {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": _PROTOCOLS, "LC_ALL": "C"}
     if objects:
@@ -83,7 +93,34 @@ def _environment(objects: Path | None) -> dict[str, str]:
     return held
 
 
+def _ssh(arguments: Sequence[str]) -> dict[str, str]:
+    """How git is to call ssh: as it is set up, and without questions."""
+    if any(argument.startswith(_NO_SSH) for argument in arguments):
+        return {}
+    command = os.environ.get("GIT_SSH_COMMAND", "").strip() or _configured("core.sshCommand")
+    if not command and os.environ.get("GIT_SSH"):
+        return {}
+    command = command or "ssh"
+    if Path(command.split()[0]).name != "ssh":
+        return {}  # another program, with other options
+    # Of two values ssh takes the first, so what is set up counts.
+    return {"GIT_SSH_COMMAND": f"{command} {_SSH_OPTIONS}"}
+
+
+def _configured(name: str) -> str:
+    told = subprocess.run(
+        ["git", "config", "--get", name],
+        cwd="/", env=_environment(None), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return told.stdout.strip()
+
+
 def _last_words(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
-    return " ".join((telling or lines)[:2])[:300] or "git failed and said nothing"
+    if telling[:1] == [_NOT_READ]:
+        # What ssh said stands before it, after banners and warnings in frames.
+        said = [line for line in lines[: lines.index(_NOT_READ)] if line[0] not in "@*"]
+        telling = said[-2:] or telling
+    words = redact(" ".join((telling or lines)[:2]))[:300] or "git failed and said nothing"
+    return words.replace(_NOBODY_ASKED, "this worker's git has no credentials that are taken there")

@@ -66,12 +66,17 @@ def push(
     try:
         git(repository, "push", "--porcelain", "--no-verify", url, *specs, objects=objects)
     except RemoteAway as away:
-        refused = [
-            line.split("\t")[1].partition(":")[2]
-            for line in away.told.splitlines()
-            if line.startswith("!\t")
+        refused = [line.split("\t") for line in away.told.splitlines() if line.startswith("!\t")]
+        left = {f":{prefix}{name}" for name in made.keys() - moved.keys()}
+        # A ref that points elsewhere is not even sent; what the remote itself refused comes again.
+        whys = [
+            why
+            for _, spec, why in refused
+            if why.startswith("[remote") or not spec.endswith(tuple(left))
         ]
-        if not refused or any(f"{prefix}{name}" in refused for name in moved):
+        if whys:
+            raise RemoteAway(f"{whys[0]} {away}", away.told) from None
+        if not refused:
             raise
 
 

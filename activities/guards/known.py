@@ -2,7 +2,7 @@
 
 They are those variables of the environment whose name says so (`…_KEY`, `…_TOKEN`, `…_PASSWORD`,
 …), those that the configuration names as holding one, passwords within addresses, and the headers
-that traces and metrics are sent with.
+that traces and metrics are sent with, or that git sends.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _HEADERS = re.compile(r"OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS")
+_GIT_HEADER = re.compile(r"http\.(?:.+\.)?extraheader", re.IGNORECASE)
 _IN_ADDRESS = re.compile(r"://[^\s/@]*:([^\s/@]+)@")
 _named: set[str] = set()
 
@@ -65,6 +66,9 @@ def _told_by(environment: tuple[tuple[str, str], ...], named: frozenset[str]) ->
             for pair in value.split(","):
                 held = unquote(pair.partition("=")[2]).strip()
                 found |= {pair.partition("=")[2].strip(), held, *held.split()}
+        if name.startswith("GIT_CONFIG_KEY_") and _GIT_HEADER.fullmatch(value):
+            header = os.environ.get(name.replace("_KEY_", "_VALUE_"), "")
+            found |= set(header.partition(":")[2].split())
         if "://" in value:
             for password in _IN_ADDRESS.findall(value):
                 found |= {password, unquote(password)}

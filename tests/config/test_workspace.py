@@ -16,6 +16,9 @@ from config.schema import Problem
         "https://example.com/checkpoints.git",
         "https://someone@example.com/checkpoints.git",
         "git@example.com:team/checkpoints.git",
+        "ssh://example.com:2222/~me@home/checkpoints.git",
+        "ssh://git@[::1]:2222/checkpoints.git",
+        "file:///srv/a:b@c.git",
         None,
     ],
 )
@@ -26,7 +29,6 @@ def test_addresses_are_taken_as_they_are(url: str | None) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "https://someone:secret@example.com/checkpoints.git",
         "ext::sh -c true",
         "--upload-pack=true",
         "ssh://-oProxyCommand=true/x",
@@ -36,6 +38,24 @@ def test_addresses_are_taken_as_they_are(url: str | None) -> None:
         "",
     ],
 )
-def test_what_tells_a_password_or_runs_a_program_is_refused(url: str) -> None:
+def test_what_is_no_address_or_runs_a_program_is_refused(url: str) -> None:
     with pytest.raises(Problem, match=r"set: workspace\.remote"):
         load_agent("generalist", {"workspace.remote": url})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://someone:s3cret-4711@example.com/checkpoints.git",
+        "https://:s3cret-4711@example.com/checkpoints.git",
+        "https://someone:a/s3cret-4711@example.com/checkpoints.git",
+        "https://someone:a s3cret-4711@example.com/checkpoints.git",
+        "ssh://git:s3cret-4711@example.com:2222/checkpoints.git",
+        "someone:s3cret-4711@example.com:checkpoints.git",
+        "someone:s3cret-4711@example.com/checkpoints.git",
+    ],
+)
+def test_a_password_is_refused_and_not_told(url: str) -> None:
+    with pytest.raises(Problem, match="an address without a password") as refused:
+        load_agent("generalist", {"workspace.remote": url})
+    assert "s3cret" not in str(refused.value)

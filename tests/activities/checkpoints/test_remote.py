@@ -21,6 +21,7 @@ from activities.checkpoints.outgoing import Outgoing
 from activities.checkpoints.packing import pack
 from activities.checkpoints.records import COMMIT, Record
 from activities.checkpoints.remote import MOST_PACKS, fetch, owner_at, push, refs_of
+from tests.activities.wires import WIRES
 
 AT = 1_700_000_000
 
@@ -28,9 +29,9 @@ AT = 1_700_000_000
 class Host:
     """A root of its own, and a job that takes its steps here."""
 
-    def __init__(self, path: Path, remote: Path, job: str = "job") -> None:
+    def __init__(self, path: Path, address: str, job: str = "job") -> None:
         self.root = Root.open(path, create=True)
-        self.url, self.job = f"file://{remote}", job
+        self.url, self.job = address, job
         self.outgoing = Outgoing(self.root.repository(job))
 
     @property
@@ -57,23 +58,13 @@ class Host:
 
 
 @pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    return bare(tmp_path / "remote.git")
+def here(tmp_path: Path, address: str) -> Host:
+    return Host(tmp_path / "here", address)
 
 
 @pytest.fixture
-def here(tmp_path: Path, remote: Path) -> Host:
-    return Host(tmp_path / "here", remote)
-
-
-@pytest.fixture
-def there(tmp_path: Path, remote: Path) -> Host:
-    return Host(tmp_path / "there", remote)
-
-
-def bare(path: Path) -> Path:
-    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
-    return path
+def there(tmp_path: Path, address: str) -> Host:
+    return Host(tmp_path / "there", address)
 
 
 def refs(remote: Path) -> dict[str, str]:
@@ -84,6 +75,7 @@ def refs(remote: Path) -> dict[str, str]:
     return dict(line.split() for line in listed.splitlines())
 
 
+@pytest.mark.parametrize("address", WIRES, indirect=True)
 def test_what_waits_in_the_journal_is_pushed_and_is_whole_elsewhere(
     here: Host, there: Host, remote: Path
 ) -> None:
@@ -173,6 +165,7 @@ def test_what_a_reset_left_behind_and_phase_starts_stay_reachable(
     assert all(there.checkpoints.is_whole(commit) for commit in (start, left, anew))
 
 
+@pytest.mark.parametrize("address", ["file", "http"], indirect=True)
 def test_tags_and_the_owner_travel(here: Host, there: Host, remote: Path) -> None:
     commit = here.step(None, "a.md")
     assert owner_at(here.url, "job") is None
@@ -230,11 +223,11 @@ def test_what_cannot_be_reached_says_so_and_harms_nothing(here: Host, remote: Pa
 
 
 @pytest.mark.parametrize("job", ["a..b", ".hidden", "with space", "x.lock", "ü/ö:*?[", "d" * 400])
-def test_any_job_id_has_refs_that_git_takes(job: str, tmp_path: Path, remote: Path) -> None:
-    host = Host(tmp_path / "here", remote, job)
+def test_any_job_id_has_refs_that_git_takes(job: str, tmp_path: Path, address: str) -> None:
+    host = Host(tmp_path / "here", address, job)
     commit = host.step(None, "a.md")
     host.push(commit)
-    other = Host(tmp_path / "there", remote, job)
+    other = Host(tmp_path / "there", address, job)
     other.fetch()
     assert other.checkpoints.is_whole(commit)
 

@@ -30,3 +30,9 @@ def test_a_value_is_hidden(
     assert hide("tea for a team, the api-key, Authorization, Basic") == (
         "tea for a team, the api-key, Authorization, Basic"
     )
+
+
+def test_a_header_that_git_is_given_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_KEY_3", "http.https://git.example.com/.extraHeader")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_3", "Authorization: Basic dGVhOnRlYXBvdA==")
+    assert hide("Authorization: Basic dGVhOnRlYXBvdA==") == f"Authorization: Basic {HIDDEN}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
 import time
@@ -13,6 +14,15 @@ from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.remote import refs_of
 from activities.job.pushing import FIRST_DELAY, Pushes, Pushing
+from tests.activities.wires import (
+    HELPER,
+    PASSWORD,
+    SLOW_SECONDS,
+    Trouble,
+    authorization,
+    given,
+    web,
+)
 
 SECONDS = 30
 
@@ -23,20 +33,13 @@ def root(tmp_path: Path) -> Root:
 
 
 @pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    path = tmp_path / "remote.git"
-    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
-    return path
-
-
-@pytest.fixture
 def pushes() -> Pushes:
     return Pushes()
 
 
 @pytest.fixture
-def pushing(pushes: Pushes, root: Root, remote: Path) -> Pushing:
-    return pushes.of(root, "job", f"file://{remote}")
+def pushing(pushes: Pushes, root: Root, address: str) -> Pushing:
+    return pushes.of(root, "job", address)
 
 
 def made(root: Root, text: str, parent: str | None = None) -> str:
@@ -116,3 +119,48 @@ def test_a_failure_that_nobody_foresaw_ends_no_pushing(pushes: Pushes, root: Roo
     commit = made(root, "one")
     assert "null byte" in pushing.ask(commit, "run").result(SECONDS)
     assert "null byte" in pushing.ask(commit, "run", hard=True).result(SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [("500", "HTTP 500"), ("cut", "hung up"), ("unanswered", "hung up"), ("slow", "")],
+)
+def test_what_a_server_spoils_is_pushed_again(
+    pushes: Pushes, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch,
+    trouble: Trouble, why: str,
+) -> None:  # fmt: skip
+    given(monkeypatch, http__extraHeader=f"Authorization: {authorization()}")
+    # So much is sent piece by piece.
+    text = random.Random(1).randbytes(1_500_000).hex() if trouble == "cut" else "one"
+    commit = made(root, text)
+    with web(remote.parent) as served:
+        served.trouble = trouble
+        pushing = pushes.of(root, "job", f"{served.url}/{remote.name}")
+        begun = time.monotonic()
+        waits = pushing.ask(commit, "run", {"phase/0001": commit})
+        assert time.monotonic() - begun < SLOW_SECONDS / 2
+        assert why in waits.result(SECONDS)
+        assert newest(remote, root) == (commit if trouble in ("unanswered", "slow") else "")
+        served.trouble = ""
+        later = made(root, "two", commit)
+        assert pushing.ask(later, "run", hard=True).result(SECONDS) == ""
+    assert newest(remote, root) == later
+    assert pushing.failure == ""
+    git = ["git", "--git-dir", str(remote)]
+    tagged = f"{refs_of('job')}tags/phase/0001"
+    assert subprocess.check_output([*git, "rev-parse", tagged], text=True).strip() == commit
+    subprocess.run([*git, "fsck", "--strict", "--no-dangling"], check=True)
+
+
+def test_a_wrong_password_is_told_and_the_right_one_is_taken_when_it_is_there(
+    pushes: Pushes, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = made(root, "one")
+    with web(remote.parent) as served:
+        pushing = pushes.of(root, "job", f"{served.url}/{remote.name}")
+        given(monkeypatch, credential__helper=HELPER)
+        monkeypatch.setenv("TEST_REMOTE_SECRET", "wr0ng-4711")
+        assert "Authentication failed" in pushing.ask(commit, "run").result(SECONDS)
+        monkeypatch.setenv("TEST_REMOTE_SECRET", PASSWORD)
+        assert pushing.again().result(SECONDS) == ""
+    assert newest(remote, root) == commit

@@ -1,0 +1,27 @@
+"""A bare repository for checkpoints, and its address over each of the wires."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.activities.wires import wired
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    path = tmp_path / "served" / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+    return path
+
+
+@pytest.fixture
+def address(
+    request: pytest.FixtureRequest, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """By file, unless a test is parametrised with the names of wires."""
+    with wired(getattr(request, "param", "file"), remote, monkeypatch) as url:
+        yield url

@@ -1,0 +1,237 @@
+"""Bare repositories behind the servers that people have: smart HTTP with a password, and ssh."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+USER, PASSWORD = "tea", "0010ng-4711-brewed"
+HELPER = f"!f() {{ echo username={USER}; echo password=$TEST_REMOTE_SECRET; }}; f"
+Trouble = Literal["", "500", "slow", "cut", "unanswered"]
+WIRES = ("file", "http", "ssh")
+SLOW_SECONDS = 1.0
+
+
+@dataclass
+class Web:
+    """`git http-backend` behind a server that asks for a password."""
+
+    url: str = ""
+    trouble: Trouble = ""
+    """What becomes of a push: an error, a late answer, a line that is cut while it comes, or when
+    it is done and before that is told."""
+
+
+def authorization(password: str = PASSWORD) -> str:
+    return "Basic " + base64.b64encode(f"{USER}:{password}".encode()).decode()
+
+
+def _backend() -> Path:
+    told = subprocess.run(["git", "--exec-path"], check=True, capture_output=True, text=True)
+    path = Path(told.stdout.strip()) / "git-http-backend"
+    if not path.exists():
+        pytest.skip(f"{path} is not there: this git was built without its server for HTTP")
+    return path
+
+
+@contextmanager
+def web(folder: Path) -> Iterator[Web]:
+    """Serve the bare repositories in a folder."""
+    backend, served = _backend(), Web()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._answer(b"")
+
+        def do_POST(self) -> None:
+            size = self.headers.get("Content-Length")
+            self._answer(self.rfile.read(int(size)) if size else b"".join(self._chunks()))
+
+        def _chunks(self) -> Iterator[bytes]:
+            while length := int(self.rfile.readline(), 16):
+                yield self.rfile.read(length)
+                self.rfile.readline()
+                if served.trouble == "cut":
+                    return
+            self.rfile.readline()
+
+        def _answer(self, body: bytes) -> None:
+            if self.headers.get("Authorization") != authorization():
+                self._send("401 Not you", {"WWW-Authenticate": 'Basic realm="tea"'}, b"")
+                return
+            # Before much is sent git tries whether it may.
+            is_push = self.path.endswith("/git-receive-pack") and body != b"0000"
+            trouble = served.trouble if is_push else ""
+            if trouble == "500":
+                self._send("500 Out of tea", {}, b"")
+                return
+            if trouble == "slow":
+                time.sleep(SLOW_SECONDS)
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            told = self._run(body)
+            if trouble in ("cut", "unanswered"):
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
+            head, _, content = told.partition(b"\r\n\r\n")
+            headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+            self._send(headers.pop("Status", "200 OK"), headers, content)
+
+        def _run(self, body: bytes) -> bytes:
+            path, _, query = self.path.partition("?")
+            variables = {
+                "GIT_PROJECT_ROOT": str(folder),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "GIT_CONFIG_NOSYSTEM": "1",
+                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+                "REMOTE_USER": USER,
+                "REMOTE_ADDR": "127.0.0.1",
+                "REQUEST_METHOD": self.command,
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "CONTENT_LENGTH": str(len(body)),
+                "PATH": os.environ["PATH"],
+            }
+            done = subprocess.run(
+                [backend], input=body, env=variables, capture_output=True, check=False
+            )
+            return done.stdout
+
+        def _send(self, status: str, headers: dict[str, str], body: bytes) -> None:
+            code, _, reason = status.partition(" ")
+            self.send_response(int(code), reason)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    served.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@dataclass
+class Shell:
+    """An sshd that lets this user in by one key."""
+
+    folder: Path
+    url: str
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def command(self, key: str = "key", known: str = "known") -> str:
+        """How ssh is called, with nothing of this machine's own configuration."""
+        return (
+            f"ssh -F none -i {self.folder / key} -o IdentitiesOnly=yes -o IdentityAgent=none"
+            f" -o UserKnownHostsFile={self.folder / known} -o GlobalKnownHostsFile=none"
+        )
+
+
+@contextmanager
+def shell(folder: Path) -> Iterator[Shell]:
+    """Run an sshd; its keys are made in the folder."""
+    program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+    if program is None or shutil.which("ssh") is None:
+        pytest.skip("sshd or ssh is not there: on Debian `apt install openssh-server`")
+    if os.geteuid() == 0:
+        # What its service makes at boot.
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    folder.mkdir()
+    for name in ("host", "key", "stranger"):
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True
+        )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for file, key in (("known", "host"), ("changed", "stranger")):
+        public = (folder / f"{key}.pub").read_text()
+        (folder / file).write_text(f"[127.0.0.1]:{port} {public}")
+    config = folder / "sshd_config"
+    config.write_text(
+        f"ListenAddress 127.0.0.1:{port}\nHostKey {folder / 'host'}\nPidFile none\n"
+        f"AuthorizedKeysFile {folder / 'key.pub'}\nStrictModes no\nUsePAM no\n"
+        "PermitRootLogin yes\nPasswordAuthentication yes\nAcceptEnv GIT_PROTOCOL\n"
+    )
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([program, "-D", "-e", "-f", config], stderr=log)
+    try:
+        _await(port, process, folder / "log")
+        user = pwd.getpwuid(os.getuid()).pw_name
+        let_in = Shell(folder, f"ssh://{user}@127.0.0.1:{port}")
+        login = [*let_in.command().split(), f"-p{port}", "-oBatchMode=yes", f"{user}@127.0.0.1"]
+        if subprocess.run([*login, "true"], stdin=subprocess.DEVNULL, check=False).returncode:
+            pytest.skip(f"sshd lets {user} in by no key here: {let_in.log}")
+        yield let_in
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _await(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + 10
+    while time.monotonic() < until and process.poll() is None:
+        with socket.socket() as trial:
+            if trial.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    pytest.fail(f"sshd does not start: {log.read_text()}")
+
+
+@contextmanager
+def wired(wire: str, remote: Path, patch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a bare repository over a wire, which this process's git is set up for."""
+    config = remote.with_name("gitconfig")
+    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    patch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    if wire == "http":
+        patch.setenv("TEST_REMOTE_SECRET", PASSWORD)
+        config.write_text(f'[credential]\n\thelper = "{HELPER}"\n')
+        with web(remote.parent) as served:
+            yield f"{served.url}/{remote.name}"
+    elif wire == "ssh":
+        with shell(remote.with_name("sshd")) as let_in:
+            config.write_text(f"[core]\n\tsshCommand = {let_in.command()}\n")
+            yield f"{let_in.url}{remote}"
+    else:
+        yield f"file://{remote}"
+
+
+def given(patch: pytest.MonkeyPatch, **settings: str) -> None:
+    """Settings of git by its environment; `__` stands for the dots in a name."""
+    patch.setenv("GIT_CONFIG_COUNT", str(len(settings)))
+    for number, (name, value) in enumerate(settings.items()):
+        patch.setenv(f"GIT_CONFIG_KEY_{number}", name.replace("__", "."))
+        patch.setenv(f"GIT_CONFIG_VALUE_{number}", value)
