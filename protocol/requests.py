@@ -207,6 +207,9 @@ class RecoverRequest(Data):
 
 class Recovered(Moved):
     state: JobState
+    calls: list[Call] = Field(default_factory=list)
+    """Of the newest reply, if one of them is still to be made."""
+    next_call: int = 0
 
 
 class ErrorNote(At):

@@ -167,8 +167,9 @@ class JobStanding(Standing):
         job.step = found.state.step
         for dropped in questions.drop(job):
             self._inbox.notice(dropped)
-        job.calls, job.next_call, job.correction, job.review = [], 0, None, None
-        job.course, job.timer = Course(), None
+        job.calls, job.next_call = found.calls, found.next_call
+        job.correction = job.review = job.timer = None
+        job.course = Course()
         job.context = job.compacted = 0
 
     async def _try_again(self, failed: StepFailed) -> None:

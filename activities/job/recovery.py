@@ -16,6 +16,7 @@ from activities.job.fetching import fetch_job
 from activities.job.folder import project_folder
 from activities.job.opening import check_root, job_id, open_snapshot, order, scheduled_at
 from activities.job.snapshot import Snapshot
+from activities.model.called import pending
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
 from activities.tools.ownership import is_system
@@ -40,8 +41,7 @@ class Recovery:
                 with suppress(CheckpointMissing):
                     checkpoints = open_checkpoints(self._root, job_id())
                     if checkpoints.is_whole(commit):
-                        state = Snapshot.load(checkpoints, commit).state.without_notes()
-                        return Recovered(commit=commit, at=scheduled_at(), state=state)
+                        return _recovered(Snapshot.load(checkpoints, commit))
             raise failure(
                 "Storage",
                 f"None of the job's checkpoints can be found under {self._root.path}. Put the "
@@ -104,3 +104,14 @@ class Recovery:
     def activities(self) -> list[Callable[..., object]]:
         """All of them."""
         return [self.find_checkpoint, self.take_folder, self.show_folder, self.write_error]
+
+
+def _recovered(snapshot: Snapshot) -> Recovered:
+    """Where a job goes on from: in the middle of a reply, if its calls were not all made."""
+    found = Recovered(
+        commit=snapshot.commit, at=scheduled_at(), state=snapshot.state.without_notes()
+    )
+    calls, following = pending(snapshot)
+    if calls:
+        found.calls, found.next_call = calls, following
+    return found

@@ -8,28 +8,23 @@ from typing import Any
 
 from temporalio import activity
 
-from activities import fingerprints, metrics
+from activities import metrics
 from activities.checkpoints import Root
 from activities.failures import typed
 from activities.guards.calls import Guards
-from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats
 from activities.job.conversation import CUT, MALFORMED, call_id
 from activities.job.folder import Follower
 from activities.job.opening import open_snapshot, scheduled_at
 from activities.job.pushing import PushedMeanwhile
 from activities.model.asking import Asking, Question
+from activities.model.called import MAX_NAME, called
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import context_tokens, request_body
 from activities.model.stream import Streamed
 from activities.model.verdict import judge
-from activities.plain import plain
-from activities.tools.waiting import asked_time
-from protocol.requests import Call, ModelReply, ModelRequest
-
-MAX_NAME = 100
-MAX_PATH = 120
+from protocol.requests import ModelReply, ModelRequest
 
 
 class ModelCalls:
@@ -87,7 +82,7 @@ class ModelCalls:
             at=at,
             finish=streamed.finish[:40],
             calls=[
-                _call(name, raw, snapshot.config.limits.wait_seconds)
+                called(name, raw, snapshot.config.limits.wait_seconds)
                 for name, raw in streamed.calls
             ],
             usage=priced(streamed, snapshot.config, estimate),
@@ -137,23 +132,3 @@ def _sendable(raw: str, cut: bool) -> str:
     except (ValueError, RecursionError):
         return json.dumps({CUT if cut else MALFORMED: raw[:2000]}, ensure_ascii=False)
     return raw or "{}"
-
-
-def _call(name: str, raw: str, longest: int) -> Call:
-    """What workflow code knows of a call."""
-    call = Call(tool=name[:MAX_NAME], mark=fingerprints.of_arguments(raw))
-    if path := _path(raw):
-        call.path = path
-    if name == "wait" and (asked := asked_time(raw, longest)):
-        call.seconds, call.until = asked
-    return call
-
-
-def _path(raw: str) -> str | None:
-    """The path a call is about, for people who read the history."""
-    try:
-        arguments = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    path = arguments.get("path") if isinstance(arguments, dict) else None
-    return redact(plain(path[:MAX_PATH])) if isinstance(path, str) else None

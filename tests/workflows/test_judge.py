@@ -112,7 +112,7 @@ async def test_the_rehearsal_model_judges_as_well(temporal: Client, root: Root) 
 
 
 def test_what_a_judge_may_use_is_reserved_before_it_is_asked() -> None:
-    job = record(limits=JobLimits(job=Budget(tokens=20_000)))
+    job = record(limits=JobLimits(job=Budget(tokens=20_000), context_tokens={"strategic": 90_000}))
     job.judgement = Judgement(commit="c0")
     assert budget.next_call(job) == budget.judge_call(job)
     found = budget.over(job, budget.judge_call(job))

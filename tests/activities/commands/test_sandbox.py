@@ -155,12 +155,12 @@ def test_it_can_end_nobody_but_itself(folder: Path) -> None:
 
 def test_it_ends_with_the_worker(folder: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from activities import sandbox\n"
+        "import sys; from pathlib import Path; from activities.commands import sandbox\n"
         "from config.shell import ShellConfig\n"
         "sandbox.run('while :; do date > alive; sleep 0.05; done', Path(sys.argv[1]),"
         " ShellConfig(), 60)"
     )
-    here = Path(__file__).parents[2]
+    here = Path(__file__).parents[3]
     worker = subprocess.Popen([sys.executable, "-c", code, str(folder)], cwd=here)
     until = time.monotonic() + 60
     while not (folder / "alive").exists() and time.monotonic() < until:

@@ -1,0 +1,49 @@
+"""What workflow code knows of the calls of a reply: names and marks, never arguments."""
+
+from __future__ import annotations
+
+import json
+
+from activities import fingerprints
+from activities.guards.secrets import redact
+from activities.job.conversation import answered
+from activities.job.snapshot import Snapshot
+from activities.plain import plain
+from activities.tools.waiting import asked_time
+from protocol.requests import Call
+
+MAX_NAME = 100
+MAX_PATH = 120
+
+
+def pending(snapshot: Snapshot) -> tuple[list[Call], int]:
+    """The calls of the newest reply and the place of the next, if one is still to be made."""
+    try:
+        held = snapshot.conversation.calls(snapshot.state.step)
+    except LookupError:
+        return [], 0
+    made, longest = answered(snapshot.conversation), snapshot.config.limits.wait_seconds
+    if made >= len(held):
+        return [], 0
+    functions = [call["function"] for call in held]
+    return [called(one["name"], one["arguments"], longest) for one in functions], made
+
+
+def called(name: str, raw: str, longest: int) -> Call:
+    """What workflow code knows of a call."""
+    call = Call(tool=name[:MAX_NAME], mark=fingerprints.of_arguments(raw))
+    if path := _path(raw):
+        call.path = path
+    if name == "wait" and (asked := asked_time(raw, longest)):
+        call.seconds, call.until = asked
+    return call
+
+
+def _path(raw: str) -> str | None:
+    """The path a call is about, for people who read the history."""
+    try:
+        arguments = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    path = arguments.get("path") if isinstance(arguments, dict) else None
+    return redact(plain(path[:MAX_PATH])) if isinstance(path, str) else None
