@@ -18,6 +18,12 @@ _numbers = itertools.count(1)
 Real = Callable[[str], bytes]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Crash tests first: they begin together, so one process should have them all, and they are
+    the longest, so none should be begun last."""
+    items.sort(key=lambda item: "crash" not in item.path.parts)
+
+
 @cache
 def _archive(project: str) -> tarfile.TarFile:
     [path] = _FETCHED.glob(f"{project}-*.tar.gz")
