@@ -27,10 +27,13 @@ from activities.checkpoints.staging import Staging
 
 MAX_PACKS = 20
 WAIT_SECONDS = 2
+INDEX_HEAD = b"\xfftOc\x00\x00\x00\x02"
+FIRST_ID = len(INDEX_HEAD) + 256 * 4
+"""Behind the counts of ids by their first byte, of which the last is that of all."""
 
 
 def pack(repository: Path, *, max_packs: int = MAX_PACKS, wait: float = WAIT_SECONDS) -> None:
-    """Moves the journal into one pack; all packs too, when there are more than `max_packs`.
+    """Moves the journal into one pack; the smaller packs too, when there are over `max_packs`.
 
     When it returns everything stored before is on the disk (fsync). Objects that turn out damaged
     are set aside. Raises TimeoutError while another packer, alive or frozen, is at it for `wait`
@@ -54,15 +57,13 @@ def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> N
     taken = [_take(file, staging, objects, packed) for file in files]
     staging.finish()
     packs = sorted((objects / "pack").glob("pack-*.pack"))
-    everything = len(packs) > max_packs and _readable(objects)
-    wanted = {pygit2.Oid(raw=oid) for oid in staging.ids}
-    if everything:
-        wanted |= packed
+    merged = _readable(objects, _smaller(packs)) if len(packs) > max_packs else {}
+    wanted = {pygit2.Oid(raw=oid) for oid in staging.ids}.union(*merged.values())
     made = _write(repository, draft, wanted) if wanted else None
     # Also for a pack that a killed packer placed and we now rely on.
     sync(objects / "pack")
-    if everything and made:
-        for old in packs:
+    if made:
+        for old in merged:
             if old.stem != made:
                 # The index first: a pack without one is never looked at.
                 old.with_suffix(".idx").unlink(missing_ok=True)
@@ -138,10 +139,43 @@ def _reads(reader: pygit2.Odb, oid: bytes) -> bool:
     return False
 
 
-def _readable(objects: Path) -> bool:
-    """Whether every packed object can be read; a pack with a damaged one is left as it is."""
+def _smaller(packs: list[Path]) -> list[Path]:
+    """Those to make one of: half of them, and what is no larger than these together.
+
+    So an object moves a few times only, however many come after it, and packing costs a step the
+    same in a job of any length.
+    """
+    by_size = sorted((pack.stat().st_size, pack) for pack in packs)
+    taken = len(packs) // 2 + 1
+    total = sum(size for size, _ in by_size[:taken])
+    for size, _ in by_size[taken:]:
+        if size > total:
+            break
+        total += size
+        taken += 1
+    return [pack for _, pack in by_size[:taken]]
+
+
+def _readable(objects: Path, packs: list[Path]) -> dict[Path, set[pygit2.Oid]]:
+    """The objects of each pack; one that holds a damaged object is left out, and as it is."""
     reader = _pack_reader(objects)
-    return all(_reads(reader, oid.raw) for oid in reader)
+    held = {pack: _ids(pack.with_suffix(".idx")) for pack in packs}
+    return {
+        pack: ids for pack, ids in held.items() if ids and all(_reads(reader, o.raw) for o in ids)
+    }
+
+
+def _ids(index: Path) -> set[pygit2.Oid]:
+    """The ids in a pack's index, by git's second format; none of an index in another one.
+
+    After https://git-scm.com/docs/pack-format.
+    """
+    data = index.read_bytes()
+    if not data.startswith(INDEX_HEAD):
+        return set()
+    count = int.from_bytes(data[FIRST_ID - 4 : FIRST_ID], "big")
+    places = range(FIRST_ID, FIRST_ID + 20 * count, 20)
+    return {pygit2.Oid(raw=data[at : at + 20]) for at in places}
 
 
 def _pack_reader(objects: Path) -> pygit2.Odb:

@@ -153,6 +153,24 @@ def killed_at(line: int, path: Path) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
+def test_what_is_large_stays_where_it_is_while_small_packs_are_made_one(
+    checkpoints: Checkpoints,
+) -> None:
+    files = {number: written(checkpoints, range(number, number + 1)) for number in range(30)}
+    noise = Files.empty(checkpoints.store).write("noise", random.Random(1).randbytes(100_000))
+    checkpoints.pack()
+    [large] = packs(checkpoints)
+    for number in range(100, 130):
+        files[number] = written(checkpoints, range(number, number + 1))
+        pack(checkpoints.path, max_packs=5)
+        assert large in packs(checkpoints)
+        assert len(packs(checkpoints)) <= 6
+    assert is_sound(checkpoints)
+    assert noise.read("noise") == random.Random(1).randbytes(100_000)
+    for number, held in files.items():
+        assert content(checkpoints.path, held.id) == {f"f{number}": b"%d" % number * 50}
+
+
 def test_nothing_is_lost_at_whatever_line_a_packer_is_killed(
     checkpoints: Checkpoints, tmp_path: Path
 ) -> None:
