@@ -11,11 +11,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
+
+from activities.plain import plain
 
 POLL_SECONDS = 0.25
 
@@ -85,6 +89,48 @@ def run_child(
         stdout.seek(0)
         stderr.seek(0)
         return Child(status, stdout.read(), stderr.read())
+
+
+class Printed:
+    """What comes out of a pipe, read to its end by a thread; of much, the beginning and the end.
+
+    Args:
+        stream: The pipe; closed by `join`.
+        head: Bytes kept of the beginning.
+        tail: Bytes kept of the end.
+    """
+
+    def __init__(self, stream: IO[bytes], head: int, *, tail: int = 0) -> None:
+        self.size = 0
+        """Bytes that came, kept or not."""
+        self._most = (head, tail)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._stream = stream
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        head, tail = self._most
+        with suppress(OSError, ValueError):
+            while piece := self._stream.read1(65_536):  # type: ignore[attr-defined]
+                room = head - len(self._head)
+                self._head += piece[:room]
+                self._tail += piece[room:]
+                del self._tail[: max(0, len(self._tail) - tail)]
+                self.size += len(piece)
+
+    def join(self) -> None:
+        """Wait for the end of the stream, but not for one whom nobody could kill."""
+        self._thread.join(2)
+        if not self._thread.is_alive():
+            self._stream.close()
+
+    @property
+    def text(self) -> str:
+        gone = self.size - len(self._head) - len(self._tail)
+        mark = b"\n[%d bytes of output left out]\n" % gone if gone > 0 else b""
+        return plain((bytes(self._head) + mark + bytes(self._tail)).decode(errors="replace"))
 
 
 def _wait(

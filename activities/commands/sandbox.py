@@ -14,17 +14,15 @@ import secrets
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO
 
+from activities.children import Printed
 from activities.commands.leftovers import MARK, end_marked, kill
-from activities.plain import plain
 from config.shell import ShellConfig
 
 INSIDE = "/workspace"
@@ -127,7 +125,7 @@ def run(command: str, folder: Path, config: ShellConfig, seconds: float) -> Ende
     )
     assert process.stdout
     _put_last(process.pid)
-    output = _Output(process.stdout)
+    output = Printed(process.stdout, KEPT, tail=KEPT)
     trouble = ""
     try:
         watched = _watch(process, folder, config, time.monotonic() + seconds, seconds)
@@ -237,36 +235,3 @@ def _descendants(pid: int, most: int) -> Iterator[int]:
                     left.insert(0, child)
                     yield child
         left.pop()
-
-
-class _Output:
-    """Reads a stream to its end; keeps its beginning and its end."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self.size = 0
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._stream = stream
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        with suppress(OSError, ValueError):
-            while piece := self._stream.read1(65_536):  # type: ignore[attr-defined]
-                self.size += len(piece)
-                room = KEPT - len(self._head)
-                self._head += piece[:room]
-                self._tail += piece[room:] if room > 0 else piece
-                del self._tail[:-KEPT]
-
-    def join(self) -> None:
-        """Wait for the end of the stream, but not for one whom nobody could kill."""
-        self._thread.join(2)
-        if not self._thread.is_alive():
-            self._stream.close()
-
-    @property
-    def text(self) -> str:
-        gone = self.size - len(self._head) - len(self._tail)
-        mark = b"\n[%d bytes of output left out]\n" % gone if gone > 0 else b""
-        return plain((bytes(self._head) + mark + bytes(self._tail)).decode(errors="replace"))

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import IO
 
+from activities.children import Printed
 from activities.guards.answers import Ran
-from activities.plain import plain
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM")
 """Variables of the worker that every hook gets, and those that begin with LC_."""
@@ -52,7 +52,7 @@ def run(command: str, event: bytes, *, folder: str, seconds: float, variables: l
     except OSError as error:
         return Ran(trouble=f"it could not be started ({error})")
     assert process.stdin and process.stdout and process.stderr
-    out, err = _Reader(process.stdout), _Reader(process.stderr)
+    out, err = (Printed(pipe, MOST_OUTPUT) for pipe in (process.stdout, process.stderr))
     writer = threading.Thread(target=_write, args=(process.stdin, event), daemon=True)
     writer.start()
     trouble = ""
@@ -61,7 +61,7 @@ def run(command: str, event: bytes, *, folder: str, seconds: float, variables: l
         while process.poll() is None and not trouble:
             if time.monotonic() >= end:
                 trouble = f"it did not end within {seconds:g} s"
-            elif out.over.is_set():
+            elif out.size > MOST_OUTPUT:
                 trouble = f"it printed more than {MOST_OUTPUT:,} bytes"
             else:
                 time.sleep(TICK)
@@ -72,40 +72,11 @@ def run(command: str, event: bytes, *, folder: str, seconds: float, variables: l
         process.wait()
         out.join()
         err.join()
-    if out.over.is_set():
+    if out.size > MOST_OUTPUT:
         trouble = trouble or f"it printed more than {MOST_OUTPUT:,} bytes"
     if trouble:
         return Ran(err=err.text, trouble=trouble)
     return Ran(process.returncode, out.text, err.text)
-
-
-class _Reader:
-    """Reads a stream to its end, and keeps no more than `MOST_OUTPUT` of it."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self.over = threading.Event()
-        self._kept = bytearray()
-        self._stream = stream
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        with suppress(OSError, ValueError):
-            while piece := self._stream.read1(65_536):  # type: ignore[attr-defined]
-                room = MOST_OUTPUT - len(self._kept)
-                self._kept += piece[:room]
-                if len(piece) > room:
-                    self.over.set()
-
-    def join(self) -> None:
-        """Wait for the end of the stream, but not for one whom nobody could kill."""
-        self._thread.join(1)
-        if not self._thread.is_alive():
-            self._stream.close()
-
-    @property
-    def text(self) -> str:
-        return plain(self._kept.decode(errors="replace"))
 
 
 def _write(stream: IO[bytes], data: bytes) -> None:
