@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
+from collections.abc import Iterator
 from datetime import timedelta
 
 from temporalio import activity, workflow
 
-PATIENCE = timedelta(seconds=10)
+PATIENCE = timedelta(seconds=60)
+HEARTBEAT = timedelta(seconds=5)
+BEAT_SECONDS = 2.0
 
 
 @activity.defn
@@ -19,6 +24,35 @@ async def nothing(number: int) -> int:
 async def nothing_local(number: int) -> int:
     """Run as a local one."""
     return number
+
+
+def latencies(average: float) -> Iterator[float]:
+    """Seconds that calls take: two to four thirds of the average.
+
+    If all took the same, workflows that begin together would want their next steps at one moment
+    for ever.
+    """
+    generator = random.Random(0)
+    while True:
+        yield average * generator.uniform(2 / 3, 4 / 3)
+
+
+class Waiting:
+    """A regular activity that does nothing for as long as a model call takes."""
+
+    def __init__(self, average: float) -> None:
+        self._latencies = latencies(average)
+        self.calls = 0
+
+    @activity.defn
+    async def wait(self, number: int) -> int:
+        self.calls += 1
+        left = next(self._latencies)
+        while left > 0:
+            await asyncio.sleep(min(left, BEAT_SECONDS))
+            left -= BEAT_SECONDS
+            activity.heartbeat()
+        return number
 
 
 @workflow.defn
@@ -35,4 +69,20 @@ class Bare:
                 )
             else:
                 await workflow.execute_activity(nothing, number, start_to_close_timeout=PATIENCE)
+        return steps
+
+
+@workflow.defn
+class BareWaiting:
+    """`steps` times: a regular activity that waits, and a local one that does nothing."""
+
+    @workflow.run
+    async def run(self, steps: int) -> int:
+        for number in range(steps):
+            await workflow.execute_activity(
+                "wait", number, start_to_close_timeout=PATIENCE, heartbeat_timeout=HEARTBEAT
+            )
+            await workflow.execute_local_activity(
+                nothing_local, number, start_to_close_timeout=PATIENCE
+            )
         return steps

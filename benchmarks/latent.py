@@ -13,17 +13,18 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from activities.rehearsal import ZeroCost
+from benchmarks.bare import latencies
 from benchmarks.model import EVENTS, answered
 
 GONE = (asyncio.IncompleteReadError, ConnectionError)
 
 
 class Latent:
-    """Answers chat completions after `delay` seconds."""
+    """Answers chat completions after `delay` seconds on average."""
 
     def __init__(self, model: ZeroCost, delay: float) -> None:
         self._model = model
-        self._delay = delay
+        self._latencies = latencies(delay)
         self._calls = 0
 
     async def serve(self, told: Callable[[str], None]) -> None:
@@ -48,14 +49,14 @@ class Latent:
         if body:
             self._calls += 1
             kind, said = EVENTS["content-type"], answered(self._model, body)
-            await asyncio.sleep(self._delay)
+            await asyncio.sleep(next(self._latencies))
         head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(said)}\r\n\r\n"
         return head.encode() + said
 
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.latent", description=__doc__)
-    options.add_argument("--delay", type=float, default=15.0, help="seconds before each answer")
+    options.add_argument("--delay", type=float, default=15.0, help="seconds a call takes")
     options.add_argument(
         "--steps", type=int, default=1000, help="model calls of the tactical phase"
     )

@@ -1,8 +1,8 @@
 """`python -m benchmarks.scale`: many jobs in flight on one worker process.
 
 Two questions. Does a worker keep up with so many jobs whose model takes its time, and what does it
-need for that? And with a model that takes none, how many steps a second does it get through,
-against the bare engine at the same concurrency?
+need for that? And with a model that takes none, how many steps a second does it get through? Each
+against the bare engine at the same concurrency: server, model and worker share this machine.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,10 @@ from temporalio.worker import Worker
 
 from activities.checkpoints import Root
 from activities.rehearsal import ZeroCost
-from benchmarks.bare import Bare, nothing, nothing_local
+from benchmarks.bare import Bare, BareWaiting, Waiting, nothing, nothing_local
 from benchmarks.runs import serving
 from engine.development import server
+from engine.service import SLOTS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -56,11 +58,45 @@ async def measure(asked: argparse.Namespace) -> dict[str, Any]:
         async with server(ui=False) as temporal:
             busy = await _busy(temporal.client, Path(folder) / "busy", asked.busy)
         async with server(ui=False) as temporal:
+            bare = await _bare_waiting(temporal.client, asked.jobs, asked.latency, asked.window)
+        async with server(ui=False) as temporal:
             waiting = await _waiting(
                 temporal.client, temporal.address, Path(folder), asked.jobs, asked.latency,
                 asked.window,
             )  # fmt: skip
-    return {"jobs": asked.jobs, "latency": asked.latency, "busy": asked.busy} | waiting | busy
+    ratio = {"share_of_bare": waiting["calls_a_second"] / bare["bare_calls_a_second"]}
+    asked_for = {"jobs": asked.jobs, "latency": asked.latency, "busy": asked.busy}
+    return asked_for | waiting | bare | ratio | busy
+
+
+async def _bare_waiting(
+    temporal: Client, jobs: int, latency: float, window: float
+) -> dict[str, float]:
+    """As many bare workflows whose regular activity takes `latency` seconds."""
+    queue, model = f"bare-{uuid.uuid4().hex[:8]}", Waiting(latency)
+    async with Worker(
+        temporal,
+        task_queue=queue,
+        workflows=[BareWaiting],
+        activities=[model.wait, nothing_local],
+        max_concurrent_activities=SLOTS,
+        max_cached_workflows=SLOTS,
+        graceful_shutdown_timeout=timedelta(seconds=1),
+    ):
+        for n in range(jobs):
+            await temporal.start_workflow(
+                BareWaiting.run, 1000, id=f"{queue}-{n}", task_queue=queue
+            )
+        while model.calls < 3 * jobs:  # noqa: ASYNC110 - it counts
+            await asyncio.sleep(1)
+        before = (time.monotonic(), model.calls, time.process_time())
+        await asyncio.sleep(window)
+        after = (time.monotonic(), model.calls, time.process_time())
+    made = after[1] - before[1]
+    return {
+        "bare_calls_a_second": made / (after[0] - before[0]),
+        "bare_cpu_ms_a_step": 1000 * (after[2] - before[2]) / made,
+    }
 
 
 async def _waiting(
@@ -192,8 +228,10 @@ def show(figures: dict[str, Any]) -> None:
     for title, text in (
         ("model calls a second", f"{figures['calls_a_second']:.1f}"),
         ("  of what the latency allows", f"{figures['share_of_possible']:.0%}"),
+        ("  of the bare engine's", f"{figures['share_of_bare']:.0%}"),
         ("a step beyond its model call, s", f"{figures['late_seconds']:.2f}"),
         ("processor time of the worker a step, ms", f"{figures['cpu_ms_a_step']:.1f}"),
+        ("  bare engine, ms", f"{figures['bare_cpu_ms_a_step']:.1f}"),
         ("  cores in use", f"{figures['cores']:.2f}"),
         ("memory of the worker, MB", f"{figures['megabytes']:.0f}"),
         ("seconds to start them all", f"{figures['start_seconds']:.1f}"),

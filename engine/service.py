@@ -30,12 +30,13 @@ SLOTS = 1000
 """Regular activities of one worker at a time: nearly all of them wait for a model. One that does
 not wait holds a thread, of which there are no more than are needed."""
 
-TASKS = 20
+TASKS = 8
 """Workflow tasks at a time. They share one interpreter: more of them would only each take longer,
 and those of many jobs that start at once longer than the server waits."""
 
-LOCAL_SLOTS = 64
-"""File tools at a time; they are over in milliseconds."""
+LOCAL_SLOTS = 8
+"""File tools at a time. They are over in milliseconds and want the same interpreter: more of them
+would keep the event loop, and with it the heartbeats of all jobs, waiting for its turn."""
 
 
 def build_worker(

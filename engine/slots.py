@@ -22,7 +22,7 @@ from temporalio.worker import (
 AT_ONCE = 16
 """So many are taken without looking: their own work cannot make the loop late for long."""
 PAUSE_SECONDS = 0.01
-LATE_SECONDS = 0.05
+LATE_SECONDS = 0.1
 
 
 class WhileInTime(CustomSlotSupplier):

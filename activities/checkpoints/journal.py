@@ -28,8 +28,9 @@ from activities.checkpoints.records import HEAD, Record, read_records, unpacked
 FULL_BYTES = 16 << 20
 FULL_OBJECTS = 10_000
 """Of either so many wait for a pack at most: disk and memory stay bounded in a long phase."""
-JOURNALS_PER_PROCESS = 256
-RECENT_BYTES = 256 << 10
+JOURNALS_PER_PROCESS = 1024
+"""As many as a worker has jobs under way: one that is not held is read anew at each step."""
+RECENT_BYTES = 128 << 10
 """Of its own objects that a process keeps in memory, for each journal: the next step reads them."""
 
 _GONE = (errno.ENOENT, errno.ESTALE, errno.EIO)
@@ -248,7 +249,7 @@ _journals_lock = threading.Lock()
 
 
 def journal_of(repository: Path) -> Journal:
-    """This process's view of a repository's journal; the 256 used last are kept."""
+    """This process's view of a repository's journal; those used last are kept."""
     with _journals_lock:
         journal = _journals.setdefault(repository, Journal(repository / "journal"))
         _journals.move_to_end(repository)

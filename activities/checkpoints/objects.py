@@ -3,6 +3,7 @@
 Ids are 20 raw bytes here; hex only at the edges.
 """
 
+from functools import cached_property
 from pathlib import Path
 
 import pygit2
@@ -24,12 +25,18 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises CheckpointMissing if there is no repository."""
         self.path = path
         self.journal: Journal = journal_of(path)
         self._pending: dict[bytes, Record] = {}
         self._pending_bytes = 0
-        self.git = _opened(path)
+
+    @cached_property
+    def git(self) -> pygit2.Repository:
+        """For packs and refs; opened when it is needed, which most steps do not.
+
+        Raises CheckpointMissing if there is no repository.
+        """
+        return _opened(self.path)
 
     def read(self, oid: bytes) -> bytes:
         """The content of one object. Raises CheckpointMissing, OSError."""

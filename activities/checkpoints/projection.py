@@ -121,8 +121,9 @@ def _pass(
     checkpoints: Checkpoints, root: Root, job: str, known: list[str], files: Files, *, scan: bool
 ) -> list[str]:
     drafts = checkpoints.path / "projecting"
-    shutil.rmtree(drafts, ignore_errors=True)
-    drafts.mkdir()
+    if scan:  # what a pass that broke off left behind
+        shutil.rmtree(drafts, ignore_errors=True)
+    drafts.mkdir(exist_ok=True)
     workspace = root.workspace(job)
     try:
         workspace.mkdir()
@@ -142,13 +143,15 @@ def _pass(
             os.close(workspace_fd)
     finally:
         os.close(drafts_fd)
-    shutil.rmtree(drafts, ignore_errors=True)
     return [f"{batch}/{path}" for path in bringing.found]
 
 
 def _batches(folder: Path) -> list[int]:
     """The numbers in a job's lost+found, in order: each pass that finds strays has its own."""
-    return sorted(int(path.name) for path in folder.glob("*") if path.name.isdecimal())
+    try:
+        return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _batch(root: Root, job: str, number: int) -> str:
