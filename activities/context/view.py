@@ -25,6 +25,7 @@ from protocol.state import Data
 OPENING = 2
 SHORT = 200
 """Characters up to which a result is left as it is: a placeholder would be no shorter."""
+GONE = Piece("folded", 0, 0)
 SUMMARY = """\
 Summary of the earlier part of this phase. What it leaves out, search_history finds.
 
@@ -63,23 +64,21 @@ class View:
 
     def tokens(self, encoding: str) -> int:
         """Tokens of the same."""
-        summary = self._compaction.summary
         return (
             self._conversation.tokens(encoding, 0, OPENING)
-            + (of_message(_dumped(self._summary), encoding) if summary else 0)
+            + self._summary_tokens(encoding)
             + self._cleared_tokens(encoding)
             + self._conversation.tokens(encoding, self._recent)
         )
 
     def pieces(self, encoding: str) -> list[Piece]:
-        """Every message of the phase as planning sees it."""
-        messages = self._conversation.messages()
+        """Every message of the phase as planning sees it; those that were folded are not read."""
+        opening = self._conversation.messages(0, OPENING)
+        messages = [*opening, *self._conversation.messages(self._start)]
         short = shortened(messages)
-        sizes = [
-            self._conversation.tokens(encoding, number, number + 1)
-            for number in range(len(messages))
-        ]
-        return [
+        numbers = [*range(len(opening)), *range(self._start, len(self._conversation))]
+        sizes = [self._conversation.tokens(encoding, number, number + 1) for number in numbers]
+        pieces = [
             Piece(
                 message["role"],
                 size,
@@ -87,10 +86,17 @@ class View:
             )
             for message, brief, size in zip(messages, short, sizes, strict=True)
         ]
+        folded = [GONE] * (self._start - len(opening))
+        return [*pieces[: len(opening)], *folded, *pieces[len(opening) :]]
 
     @property
     def _summary(self) -> dict[str, str]:
         return {"role": "user", "content": SUMMARY.format(summary=self._compaction.summary)}
+
+    def _summary_tokens(self, encoding: str) -> int:
+        if not (summary := self._compaction.summary):
+            return 0
+        return counts.get((encoding, summary), lambda: of_message(_dumped(self._summary), encoding))
 
     def _cleared(self) -> bytes:
         """The old exchanges, put together once a compaction."""
