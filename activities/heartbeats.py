@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 SECONDS = 1.0
@@ -98,7 +99,7 @@ async def still_wanted() -> None:
     asks the server.
 
     Raises:
-        CancelledError: the attempt was superseded; nobody waits for its outcome.
+        ApplicationError: the attempt was superseded; nobody waits for its outcome.
     """
     info = activity.info()
     late = time.time() - info.started_time.timestamp() > LATE_SECONDS
@@ -111,5 +112,9 @@ async def still_wanted() -> None:
         return  # the worker is told in its own way, and ends the attempt as cancelled
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
-            raise asyncio.CancelledError from None
+            # Benign: hundreds of them, when a worker is late, are told in a line each.
+            activity.logger.info("this attempt comes too late, another has taken its place")
+            raise ApplicationError(
+                "superseded", type="Superseded", category=ApplicationErrorCategory.BENIGN
+            ) from None
         raise

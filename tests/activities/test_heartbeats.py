@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from unittest.mock import AsyncMock, Mock
+
+import pytest
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
-from activities.heartbeats import now_and_then
+from activities.heartbeats import now_and_then, still_wanted
 
 
 def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second() -> None:
@@ -19,3 +26,28 @@ def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second() -> None:
 
     environment.run(loop)
     assert len(sent) == 1
+
+
+def late(heartbeat: AsyncMock) -> ActivityEnvironment:
+    """An attempt that began a minute ago, and what the server says to its heartbeat."""
+    handle = Mock(heartbeat=heartbeat)
+    environment = ActivityEnvironment(client=Mock(get_async_activity_handle=lambda **_: handle))
+    environment.info = replace(
+        environment.info,
+        started_time=datetime.now(UTC) - timedelta(minutes=1),
+        heartbeat_timeout=timedelta(seconds=5),
+    )
+    return environment
+
+
+async def test_a_late_attempt_that_was_given_up_ends_without_alarm() -> None:
+    gone = RPCError("no such activity", RPCStatusCode.NOT_FOUND, b"")
+    with pytest.raises(ApplicationError) as found:
+        await late(AsyncMock(side_effect=gone)).run(still_wanted)
+    assert found.value.category is ApplicationErrorCategory.BENIGN
+
+
+async def test_a_late_attempt_that_is_still_wanted_goes_on() -> None:
+    heartbeat = AsyncMock()
+    await late(heartbeat).run(still_wanted)
+    heartbeat.assert_awaited_once()
