@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from tests.chaos import disk
 from tests.chaos.place import Place
-from tests.chaos.plan import Blow
+from tests.chaos.plan import Blow, Kind
 
 HELD_SECONDS = 0.3
 """How long a slow network holds back each piece."""
@@ -31,14 +31,23 @@ async def strike(place: Place, blow: Blow) -> bool:
         case "cut model":
             place.to_model.cut()
         case _:
-            async with _lasting(place, blow):
+            async with _lasting(place, blow.kind):
                 await asyncio.sleep(blow.seconds / 2)
-                if blow.kill:
-                    await place.kill_worker()
-                await asyncio.sleep(blow.seconds / 2)
-            if blow.kill or not place.workers:
+                await _meanwhile(place, blow)
+            if blow.meanwhile == "kill worker" or not place.workers:
                 place.start_worker()
     return hit
+
+
+async def _meanwhile(place: Place, blow: Blow) -> None:
+    """What falls into the second half of it."""
+    if blow.meanwhile in (None, "kill worker"):
+        if blow.meanwhile:
+            await place.kill_worker()
+        await asyncio.sleep(blow.seconds / 2)
+        return
+    async with _lasting(place, blow.meanwhile):
+        await asyncio.sleep(blow.seconds / 2)
 
 
 async def _freeze(place: Place, seconds: float) -> None:
@@ -54,12 +63,12 @@ async def _freeze(place: Place, seconds: float) -> None:
 
 
 @asynccontextmanager
-async def _lasting(place: Place, blow: Blow) -> AsyncIterator[None]:
-    what, _, rest = blow.kind.partition(" ")
+async def _lasting(place: Place, kind: Kind) -> AsyncIterator[None]:
+    what, _, rest = kind.partition(" ")
     proxy = place.to_temporal if rest == "temporal" else place.to_model
-    if blow.kind in ("kill server", "kill both"):
+    if kind in ("kill server", "kill both"):
         place.server.kill()
-        if blow.kind == "kill both":
+        if kind == "kill both":
             await place.kill_worker()
         yield
         place.server.start()
@@ -77,15 +86,15 @@ async def _lasting(place: Place, blow: Blow) -> AsyncIterator[None]:
         yield
         proxy.delay = 0
     elif what == "model":
-        place.moody.mood = blow.kind
+        place.moody.mood = kind
         yield
         place.moody.mood = None
-    elif blow.kind == "full disk":
+    elif kind == "full disk":
         ballast = disk.fill(place.disk)
         yield
         ballast.unlink()
     else:
-        place.clock.set(JUMP_SECONDS if blow.kind == "clock ahead" else -JUMP_SECONDS)
+        place.clock.set(JUMP_SECONDS if kind == "clock ahead" else -JUMP_SECONDS)
         yield
         place.clock.set(0)
         await asyncio.sleep(BACK_SECONDS)

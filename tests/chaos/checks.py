@@ -29,14 +29,15 @@ def faults(
     if shaken.result["status"] != "completed":
         yield f"ended as {shaken.result}"
     yield from _same_work(quiet, shaken)
-    yield from _calls(quiet, shaken, len(blows))
+    yield from _calls(quiet, shaken, sum(len(blow.kinds) for blow in blows))
     for run in shaken.runs:
         yield from (f"a workflow task of {run.workflow} failed: {why}" for why in run.failed)
         if run.events > MOST_EVENTS or run.size > MOST_BYTES:
             yield f"a run of {run.workflow} has {run.events} events and {run.size} bytes"
     yield from (f"left behind: {what}" for what in shaken.left)
     yield from (f"a worker ended by itself: {log}" for log in died)
-    expected = set[str]().union(*(REASONS.get(blow.kind, set()) for blow in blows))
+    kinds = [kind for blow in blows for kind in blow.kinds]
+    expected = set[str]().union(*(REASONS.get(kind, set()) for kind in kinds))
     for told in parked:
         reason = told.split(" ", 1)[1].partition(":")[0]
         if reason not in expected:

@@ -19,7 +19,6 @@ Kind = Literal[
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NETWORK = ("refuse", "cut", "stall", "delay")
 MODEL = tuple(kind for kind in KINDS if kind.endswith(" model") or kind.startswith("model "))
-CLOCK = ("clock ahead", "clock back")
 
 AIMS = {aim.__name__: aim for aim in aims.AIMS}
 SECONDS: dict[str, tuple[float, float]] = {
@@ -44,13 +43,18 @@ class Blow:
     """The moment within a step to wait for then, by its name in `crash.aims`."""
     seconds: float
     """How long it lasts, for what lasts."""
-    kill: bool = False
-    """Whether the worker is killed in its midst as well."""
+    meanwhile: Kind | None = None
+    """What else is done in its midst."""
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """All that is done."""
+        return [self.kind, self.meanwhile] if self.meanwhile else [self.kind]
 
     def __str__(self) -> str:
-        killed = ", the worker killed in its midst" if self.kill else ""
+        also = f", {self.meanwhile} in its midst" if self.meanwhile else ""
         aim = self.aim.replace("_", " ")
-        return f"{self.kind} {self.seconds:.1f} s, {aim} after {self.after} calls{killed}"
+        return f"{self.kind} {self.seconds:.1f} s, {aim} after {self.after} calls{also}"
 
 
 def draw(seed: int, name: str, calls: int, count: int, kinds: Sequence[Kind]) -> list[Blow]:
@@ -72,12 +76,27 @@ def draw(seed: int, name: str, calls: int, count: int, kinds: Sequence[Kind]) ->
             after=dice.randint(1, most),
             aim=dice.choice(sorted(AIMS)),
             seconds=round(dice.uniform(*SECONDS.get(kind, OTHERWISE)), 1),
-            kill=_lasts(kind) and dice.random() < 0.25,
+            meanwhile=_meanwhile(kind, kinds, dice),
         )
         for kind in deck[:count]
     ]
 
 
-def _lasts(kind: Kind) -> bool:
-    """Whether something can happen in its midst that it does not hold up itself."""
-    return kind.startswith(NETWORK) or kind in (*MODEL, "full disk", *CLOCK)
+def _meanwhile(kind: Kind, kinds: Sequence[Kind], dice: random.Random) -> Kind | None:
+    """Half of those that last have company: a killed worker, or what befalls another part."""
+    if not lasts(kind) or dice.random() < 0.5:
+        return None
+    others = [other for other in kinds if lasts(other) and _part(other) != _part(kind)]
+    return dice.choice(others) if others and dice.random() < 0.5 else "kill worker"
+
+
+def lasts(kind: Kind) -> bool:
+    """Whether something else can happen in its midst."""
+    return not kind.startswith(("kill", "freeze", "cut"))
+
+
+def _part(kind: Kind) -> str:
+    """What it befalls."""
+    if kind in MODEL:
+        return "model"
+    return kind.split()[-1] if kind.startswith(NETWORK) else kind.split()[0]
