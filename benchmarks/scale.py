@@ -36,6 +36,8 @@ from engine.service import SLOTS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
+SETTLED = 10
+"""Calls after which a job is in its tactical phase, where each is followed by one file tool."""
 
 
 def main() -> None:
@@ -119,8 +121,7 @@ async def _waiting(
             for n in range(jobs):
                 await temporal.start_workflow("Job", _start(), id=f"{queue}-{n}", task_queue=queue)
             started = time.monotonic() - begun
-            # Each is past its preparation once it was asked for the third time.
-            while (made := await _calls(endpoint)) < 3 * jobs:
+            while (made := await _calls(endpoint)) < SETTLED * jobs:
                 print(f"{made} model calls, {time.monotonic() - begun:.0f} s", file=sys.stderr)
                 await asyncio.sleep(5)
             before = (time.monotonic(), await _calls(endpoint), _cpu(serving_jobs))

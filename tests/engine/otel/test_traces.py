@@ -127,7 +127,8 @@ def _check_model_calls(spans: list[Span], steps: list[Span]) -> None:
     )
     assert (again.attributes["longhaul.attempt"], again.failed) == (2, False)
     assert broken.parent == attempt.id
-    assert {span.parent for span in calls} <= {span.id for span in steps}
+    # The attempt that the kill met may have sent its call and not itself.
+    assert len({span.parent for span in calls} - {span.id for span in steps}) <= 1
     for span in answered:
         told = span.attributes
         assert not span.failed
