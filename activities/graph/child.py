@@ -49,6 +49,9 @@ class _Open:
             max_num_threads=1,
             max_db_size=_STORE_MB * 1024 * 1024,
             read_only=read_only,
+            # A killed writer leaves half a record at the end of the log. Nobody was told that it is
+            # stored, so what is whole before it counts.
+            throw_on_wal_replay_failure=False,
         )
         self._connection = ladybug.Connection(self._database)
         self._connection.set_query_timeout(int(seconds * 1000))
