@@ -10,8 +10,10 @@ import contextlib
 import json
 import math
 import resource
+import shutil
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,17 +44,27 @@ class _Open:
     def __init__(self, path: str, seconds: float, *, read_only: bool) -> None:
         import ladybug  # noqa: PLC0415 - after the memory is limited
 
-        self._database = ladybug.Database(
+        opened = partial(
+            ladybug.Database,
             path,
             buffer_pool_size=_POOL_MB * 1024 * 1024,
             # One thread: rows then come in the same order each time.
             max_num_threads=1,
             max_db_size=_STORE_MB * 1024 * 1024,
             read_only=read_only,
-            # A killed writer leaves half a record at the end of the log. Nobody was told that it is
-            # stored, so what is whole before it counts.
-            throw_on_wal_replay_failure=False,
         )
+        try:
+            self._database = opened()
+        except RuntimeError:
+            # A killed writer leaves half a record at the end of the log. Nobody was told that it is
+            # stored, so what is whole before it counts. A writer puts an end to that log, which
+            # might as well be damaged in its midst: it is kept.
+            log = Path(f"{path}.wal")
+            if not log.exists():
+                raise
+            if not read_only:
+                shutil.copyfile(log, f"{log}.torn")
+            self._database = opened(throw_on_wal_replay_failure=False)
         self._connection = ladybug.Connection(self._database)
         self._connection.set_query_timeout(int(seconds * 1000))
 

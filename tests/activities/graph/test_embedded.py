@@ -38,6 +38,16 @@ for number in range(int(sys.argv[2]), int(sys.argv[3])):
     ))
 """
 
+KILLED = """
+import os, sys
+import ladybug
+database = ladybug.Database(sys.argv[1])
+connection = ladybug.Connection(database)
+for each in "bc":
+    connection.execute("CREATE (:BusinessObject {id: $id})", {"id": each})
+os._exit(0)
+"""
+
 
 @pytest.fixture
 def schema() -> GraphSchema:
@@ -122,6 +132,23 @@ def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
         again = writer(tmp_path / "graph", round_ * 100, round_ * 100 + 1, size)
         assert again.wait(timeout=60) == 0
     assert graph.read(COUNT)[0].rows[0][0] == graph.read(halves)[0].rows[0][0]
+
+
+def test_half_a_record_at_the_end_of_the_log_keeps_nobody_out(
+    tmp_path: Path, graph: Embedded
+) -> None:
+    graph.write(Query(PUT, {"id": "a", "name": "A"}))
+    database = tmp_path / "graph" / "graph.lbug"
+    log = Path(f"{database}.wal")
+    # What an engine leaves that had stored two and was killed.
+    subprocess.run([sys.executable, "-c", KILLED, str(database)], check=True)
+    stored = log.read_bytes()
+    torn = stored[: len(stored) * 3 // 4]
+    log.write_bytes(torn)
+    assert graph.read(COUNT)[0].rows == [[2, 2]]
+    graph.write(Query(PUT, {"id": "d", "name": "D"}))
+    assert graph.read(COUNT)[0].rows == [[3, 3]]
+    assert Path(f"{log}.torn").read_bytes() == torn
 
 
 def children(pid: int) -> list[int]:
