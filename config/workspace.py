@@ -9,8 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from config.section import Section
 
-_URL = re.compile(r"(file|ssh|git|https?)://((?!-)[^/@\s]*@)?(?!-)\S+")
-_SCP = re.compile(r"(\w[\w.-]*@)?\w[\w.-]*:[^\s:]\S*")
+_URL = re.compile(r"(file|ssh|git|https?)://((?!-)[^/@\s\0]*@)?(?!-)[^\s\0]+")
+_SCP = re.compile(r"(\w[\w.-]*@)?\w[\w.-]*:[^\s:\0][^\s\0]*")
 """`host:path`, as ssh's own tools have it."""
 _PASSWORD = re.compile(r"(\w+://)?[^/@[]*?:(?!//|\d+(/|$)).*@.*")
 """Somebody's with it, also where it has signs that belong escaped; a port is none."""

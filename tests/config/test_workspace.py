@@ -35,6 +35,7 @@ def test_addresses_are_taken_as_they_are(url: str | None) -> None:
         "-oProxyCommand=true:x",
         "/srv/checkpoints.git",
         "https://",
+        "file:///srv/\0.git",
         "",
     ],
 )
