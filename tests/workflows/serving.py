@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from openai import AsyncOpenAI
 from temporalio.client import Client, WorkflowHandle
 
@@ -59,12 +60,16 @@ class Jobs:
 
     async def until(self, handle: WorkflowHandle[Any, Any], **wanted: Any) -> dict[str, Any]:
         """The status, as soon as the named fields have the named values."""
-        async with asyncio.timeout(SECONDS):
-            while True:
-                status: dict[str, Any] = await handle.query("status")
-                if all(_holds(status, name, value) for name, value in wanted.items()):
-                    return status
-                await asyncio.sleep(0.05)
+        status: dict[str, Any] = {}
+        try:
+            async with asyncio.timeout(SECONDS):
+                while True:
+                    status = await handle.query("status")
+                    if all(_holds(status, name, value) for name, value in wanted.items()):
+                        return status
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            pytest.fail(f"{wanted} did not come in {SECONDS} s; the last status: {status}")
 
     def snapshot(self, handle: WorkflowHandle[Any, Any], commit: str) -> Snapshot:
         return Snapshot.load(open_checkpoints(self.root, handle.id), commit)

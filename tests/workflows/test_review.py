@@ -108,7 +108,9 @@ async def test_a_rewind_ends_the_review_and_edits_of_a_person_begin_it_anew(
     temporal: Client, root: Root
 ) -> None:
     reading = Reviewer([call("read_file", path="plan.md")])
-    model = Short({"Rethink": [close(), DONE]}, reading)
+    # Refused, it asks, and so stands where the test finds it.
+    asks = ("request_clarification", {"question": "Where is it?", "default": "Gone."})
+    model = Short({"Close": [close("output/tea.md"), asks], "Rethink": [close(), DONE]}, reading)
     endless = {"review": {"agent": "reviewer", "attempts": 1, "calls": 100}}
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job(set=endless))
@@ -118,7 +120,8 @@ async def test_a_rewind_ends_the_review_and_edits_of_a_person_begin_it_anew(
         before = len(reading.requests)
         (jobs.folder(handle) / "output/tea.md").unlink()
         await handle.signal("resume", {})
-        await jobs.until(handle, refused_completions=1)
+        status = await jobs.until(handle, waiting_for="clarification")
+        assert status["refused_completions"] == 1
         assert len(reading.requests) <= before + 1
         assert "output/tea.md: does not exist" in model.refusals[-1]
         await handle.signal("rewind", {"issue": "No tea."})
