@@ -21,10 +21,11 @@ from datetime import timedelta
 
 import pygit2
 from temporalio import activity
-from temporalio.exceptions import ApplicationError, FailureError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory, FailureError
 
 from activities.checkpoints import CheckpointMissing, NoGit, RemoteAway, RootError
 from activities.guards.secrets import redact
+from activities.heartbeats import Superseded
 from config.schema import Problem
 from protocol.requests import LOST_WORKERS
 
@@ -61,6 +62,12 @@ def typed() -> Iterator[None]:
     """Turn what libraries raise into typed failures."""
     try:
         yield
+    except Superseded:
+        # Hundreds, when a worker was late: a line each, where the SDK writes a traceback.
+        activity.logger.info("this attempt comes too late, another has taken its place")
+        raise ApplicationError(
+            "superseded", type="Superseded", category=ApplicationErrorCategory.BENIGN
+        ) from None
     except CheckpointMissing as error:
         raise failure("CheckpointMissing", str(error)) from error
     except Problem as error:

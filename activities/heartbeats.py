@@ -16,7 +16,6 @@ from contextlib import asynccontextmanager, contextmanager
 
 from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError
-from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 SECONDS = 1.0
@@ -91,6 +90,11 @@ def heartbeats_from_thread() -> Iterator[None]:
         thread.join()
 
 
+class Superseded(asyncio.CancelledError):
+    """Another attempt has taken this one's place. Like a cancellation nothing on the way takes it
+    for a failure to make do with."""
+
+
 async def still_wanted() -> None:
     """Stop here if this attempt was given up long ago; for just before what costs money.
 
@@ -99,7 +103,7 @@ async def still_wanted() -> None:
     asks the server.
 
     Raises:
-        ApplicationError: the attempt was superseded; nobody waits for its outcome.
+        Superseded: nobody waits for the outcome of this attempt.
     """
     info = activity.info()
     late = time.time() - info.started_time.timestamp() > LATE_SECONDS
@@ -112,9 +116,5 @@ async def still_wanted() -> None:
         return  # the worker is told in its own way, and ends the attempt as cancelled
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
-            # Benign: hundreds of them, when a worker is late, are told in a line each.
-            activity.logger.info("this attempt comes too late, another has taken its place")
-            raise ApplicationError(
-                "superseded", type="Superseded", category=ApplicationErrorCategory.BENIGN
-            ) from None
+            raise Superseded from None
         raise

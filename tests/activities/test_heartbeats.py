@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from unittest.mock import AsyncMock, Mock
@@ -11,6 +12,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
+from activities.failures import typed
 from activities.heartbeats import now_and_then, still_wanted
 
 
@@ -40,11 +42,22 @@ def late(heartbeat: AsyncMock) -> ActivityEnvironment:
     return environment
 
 
-async def test_a_late_attempt_that_was_given_up_ends_without_alarm() -> None:
+async def test_a_late_attempt_that_was_given_up_ends_at_once_and_without_alarm() -> None:
     gone = RPCError("no such activity", RPCStatusCode.NOT_FOUND, b"")
+    went_on = False
+
+    async def attempt() -> None:
+        nonlocal went_on
+        with typed():
+            # As whoever can do without the model does.
+            with suppress(ApplicationError):
+                await still_wanted()
+            went_on = True
+
     with pytest.raises(ApplicationError) as found:
-        await late(AsyncMock(side_effect=gone)).run(still_wanted)
+        await late(AsyncMock(side_effect=gone)).run(attempt)
     assert found.value.category is ApplicationErrorCategory.BENIGN
+    assert not went_on
 
 
 async def test_a_late_attempt_that_is_still_wanted_goes_on() -> None:
