@@ -73,21 +73,21 @@ class View:
 
     def pieces(self, encoding: str) -> list[Piece]:
         """Every message of the phase as planning sees it; those that were folded are not read."""
-        opening = self._conversation.messages(0, OPENING)
-        messages = [*opening, *self._conversation.messages(self._start)]
-        short = shortened(messages)
-        numbers = [*range(len(opening)), *range(self._start, len(self._conversation))]
-        sizes = [self._conversation.tokens(encoding, number, number + 1) for number in numbers]
-        pieces = [
+        folded = [GONE] * (self._start - OPENING)
+        recent = self._pieces(encoding, self._start, len(self._conversation))
+        return [*self._pieces(encoding, 0, OPENING), *folded, *recent]
+
+    def _pieces(self, encoding: str, start: int, stop: int) -> list[Piece]:
+        messages = self._conversation.messages(start, stop)
+        sizes = [self._conversation.tokens(encoding, n, n + 1) for n in range(start, stop)]
+        return [
             Piece(
                 message["role"],
                 size,
                 size if brief is message else of_message(_dumped(brief), encoding),
             )
-            for message, brief, size in zip(messages, short, sizes, strict=True)
+            for message, brief, size in zip(messages, shortened(messages), sizes, strict=True)
         ]
-        folded = [GONE] * (self._start - len(opening))
-        return [*pieces[: len(opening)], *folded, *pieces[len(opening) :]]
 
     @property
     def _summary(self) -> dict[str, str]:
