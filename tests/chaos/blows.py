@@ -33,21 +33,11 @@ async def strike(place: Place, blow: Blow) -> bool:
         case _:
             async with _lasting(place, blow.kind):
                 await asyncio.sleep(blow.seconds / 2)
-                await _meanwhile(place, blow)
+                async with _lasting(place, blow.meanwhile):
+                    await asyncio.sleep(blow.seconds / 2)
             if blow.meanwhile == "kill worker" or not place.workers:
                 place.start_worker()
     return hit
-
-
-async def _meanwhile(place: Place, blow: Blow) -> None:
-    """What falls into the second half of it."""
-    if blow.meanwhile in (None, "kill worker"):
-        if blow.meanwhile:
-            await place.kill_worker()
-        await asyncio.sleep(blow.seconds / 2)
-        return
-    async with _lasting(place, blow.meanwhile):
-        await asyncio.sleep(blow.seconds / 2)
 
 
 async def _freeze(place: Place, seconds: float) -> None:
@@ -63,7 +53,13 @@ async def _freeze(place: Place, seconds: float) -> None:
 
 
 @asynccontextmanager
-async def _lasting(place: Place, kind: Kind) -> AsyncIterator[None]:
+async def _lasting(place: Place, kind: Kind | None) -> AsyncIterator[None]:
+    if kind in (None, "kill worker"):
+        # Another worker is started when all is over: it could not reach what is cut off.
+        if kind:
+            await place.kill_worker()
+        yield
+        return
     what, _, rest = kind.partition(" ")
     proxy = place.to_temporal if rest == "temporal" else place.to_model
     if kind in ("kill server", "kill both"):

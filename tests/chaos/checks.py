@@ -29,7 +29,7 @@ def faults(
     if shaken.result["status"] != "completed":
         yield f"ended as {shaken.result}"
     yield from _same_work(quiet, shaken)
-    yield from _calls(quiet, shaken, sum(len(blow.kinds) for blow in blows))
+    yield from _calls(quiet, shaken, len(blows))
     for run in shaken.runs:
         yield from (f"a workflow task of {run.workflow} failed: {why}" for why in run.failed)
         if run.events > MOST_EVENTS or run.size > MOST_BYTES:

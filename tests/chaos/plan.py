@@ -84,13 +84,13 @@ def draw(seed: int, name: str, calls: int, count: int, kinds: Sequence[Kind]) ->
 
 def _meanwhile(kind: Kind, kinds: Sequence[Kind], dice: random.Random) -> Kind | None:
     """Half of those that last have company: a killed worker, or what befalls another part."""
-    if not lasts(kind) or dice.random() < 0.5:
+    if not _lasts(kind) or dice.random() < 0.5:
         return None
-    others = [other for other in kinds if lasts(other) and _part(other) != _part(kind)]
+    others = [other for other in kinds if _lasts(other) and _part(other) != _part(kind)]
     return dice.choice(others) if others and dice.random() < 0.5 else "kill worker"
 
 
-def lasts(kind: Kind) -> bool:
+def _lasts(kind: Kind) -> bool:
     """Whether something else can happen in its midst."""
     return not kind.startswith(("kill", "freeze", "cut"))
 
