@@ -108,13 +108,12 @@ class Job(JobStanding):
             await workflow.wait_condition(
                 lambda: task.done() or self._inbox.urgent(self._job.phases)
             )
-        finally:
-            given_up = not task.done()
-            if given_up:
-                task.cancel()
-                await workflow.wait([task])
-                if not task.cancelled():
-                    task.exception()  # looked at, or it is logged as one that nobody saw
+        except asyncio.CancelledError:
+            await _give_up(task)
+            raise
+        given_up = not task.done()
+        if given_up:
+            await _give_up(task)
         try:
             task.result()
         except (FailureError, asyncio.CancelledError) as error:
@@ -137,3 +136,11 @@ class Job(JobStanding):
     async def _let_see(self) -> None:
         self._show(self._job)
         await self._tell_project()
+
+
+async def _give_up(step: asyncio.Task[Any]) -> None:
+    """Cancel a step and see it end."""
+    step.cancel()
+    await workflow.wait([step])
+    if not step.cancelled():
+        step.exception()  # looked at, or it is logged as one that nobody saw
