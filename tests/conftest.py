@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
+from tests.activities.graph import serving as graph_serving
+
 _FETCHED = Path(__file__).with_name(".fetched")
 _COMMAND = Path(__file__).with_name("sources.txt")
 
@@ -62,6 +64,13 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip(f"PostgreSQL does not start here: {error}")
     yield server.get_uri()
     server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def graph_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[graph_serving.Server]:
+    """A server for LONGHAUL_GRAPH_URL."""
+    with graph_serving.serving(tmp_path_factory.mktemp("graph")) as server:
+        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

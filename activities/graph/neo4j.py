@@ -1,9 +1,16 @@
-"""The graph in a Neo4j server. Not yet tried against a server: only what needs none is tested."""
+"""The graph in a Neo4j server, or another that speaks its protocol (Bolt) and its Cypher.
+
+What is asked goes through the driver's asynchronous form, since only that lets go of a server that
+does not answer.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -15,6 +22,10 @@ from config.graph_schema import GraphSchema
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _FORM = "neo4j://user:password@host:7687/database"
 _CONNECT_SECONDS = 10
+_GRACE_SECONDS = 3
+_BEAT_SECONDS = 0.25
+_NOT_OURS = ("Neo.ClientError.Database.", "Neo.ClientError.Security.", "Neo.TransientError.")
+"""Codes of what no other query mends: no such database, nobody let in, a server that is busy."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +66,18 @@ class Neo4j:
         GraphAway: on construction, when the driver is not installed or the address is wrong.
     """
 
-    def __init__(self, url: str, schema: GraphSchema, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        schema: GraphSchema,
+        limits: Limits | None = None,
+        heartbeat: Callable[[], None] | None = None,
+    ) -> None:
+        """`heartbeat` is called about four times a second; what it raises ends the work."""
         self._address = Address.parse(url)
         self._schema = schema
         self._limits = limits or Limits()
+        self._heartbeat = heartbeat
         try:
             self._neo4j = importlib.import_module("neo4j")
         except ImportError:
@@ -67,65 +86,115 @@ class Neo4j:
                 "worker: run .venv/bin/python -m pip install '.[neo4j]' in the checkout, or unset "
                 "the variable."
             ) from None
-        user = self._address.user
-        self._driver = self._neo4j.GraphDatabase.driver(
-            self._address.uri,
-            auth=(user, self._address.password or "") if user else None,
-            connection_timeout=_CONNECT_SECONDS,
-            connection_acquisition_timeout=_CONNECT_SECONDS * 2,
-        )
+        self._loop = asyncio.Runner()
+        self._driver: Any = None
         self._constrained = False
 
     def read(self, *queries: Query) -> list[Rows]:
-        return self._run(queries, self._neo4j.READ_ACCESS)
+        return self._run(queries, write=False)
 
     def write(self, *queries: Query) -> list[Rows]:
         if not self._constrained:
             # A change of the schema may not share a transaction with one of the data.
             for text in statements.constraints(self._schema):
-                self._run((Query(text),), self._neo4j.WRITE_ACCESS)
+                self._run((Query(text),), write=True)
             self._constrained = True
-        return self._run(queries, self._neo4j.WRITE_ACCESS)
+        return self._run(queries, write=True)
 
     def schema(self) -> list[Table]:
-        nodes, relations, ends = self.read(
-            Query("CALL db.schema.nodeTypeProperties() YIELD nodeLabels, propertyName, "
-                  "propertyTypes RETURN nodeLabels, propertyName, propertyTypes"),
-            Query("CALL db.schema.relTypeProperties() YIELD relType, propertyName, "
-                  "propertyTypes RETURN relType, propertyName, propertyTypes"),
+        # The functions are Cypher's: Neo4j's own procedures for this are in no other server.
+        nodes, properties, relations, held = self.read(
+            Query("MATCH (n) RETURN DISTINCT labels(n)"),
+            Query("MATCH (n) UNWIND labels(n) AS label UNWIND keys(n) AS key "
+                  "RETURN DISTINCT label, key, valueType(n[key])"),
             Query("MATCH (a)-[r]->(b) RETURN DISTINCT type(r), labels(a), labels(b)"),
+            Query("MATCH ()-[r]->() UNWIND keys(r) AS key "
+                  "RETURN DISTINCT type(r), key, valueType(r[key])"),
         )  # fmt: skip
-        return tables_of(nodes.rows, relations.rows, ends.rows)
+        return tables_of(nodes.rows, properties.rows, relations.rows, held.rows)
 
     def close(self) -> None:
-        self._driver.close()
+        if self._driver:
+            self._loop.run(self._driver.close())
+        self._loop.close()
 
-    def _run(self, queries: tuple[Query, ...], access: str) -> list[Rows]:
+    def _run(self, queries: tuple[Query, ...], *, write: bool) -> list[Rows]:
         errors = self._neo4j.exceptions
         try:
-            with (
-                self._driver.session(
-                    database=self._address.database, default_access_mode=access
-                ) as session,
-                session.begin_transaction(timeout=self._limits.seconds) as transaction,
-            ):
-                found = [self._taken(transaction, query) for query in queries]
-                transaction.commit()
-                return found
-        except (errors.AuthError, errors.TransientError, errors.DriverError, OSError) as error:
-            raise GraphAway(
-                f"The graph at {self._address.uri} was not reached: "
-                f"{str(error).splitlines()[0][:300]}. See that the server runs and that "
-                "LONGHAUL_GRAPH_URL has its address, user and password."
-            ) from None
+            return self._loop.run(self._within(self._transaction(queries, write=write)))
+        except TimeoutError:
+            if not write and self._answers():
+                raise GraphRefused(
+                    f"It took more than {self._limits.seconds:g} s and was stopped."
+                ) from None
+            raise self._away("it does not answer") from None
         except errors.Neo4jError as error:
-            raise GraphRefused(str(error.message)[:1000]) from None
+            code, told = str(error.code), str(error.message)[:1000]
+            if "OutOfMemory" in code and not write:
+                raise GraphRefused(told) from None
+            if code.startswith(_NOT_OURS):
+                raise self._away(told) from None
+            raise GraphRefused(told) from None
+        except (errors.DriverError, OSError) as error:
+            raise self._away(str(error)) from None
 
-    def _taken(self, transaction: Any, query: Query) -> Rows:
-        result = transaction.run(query.cypher, query.parameters)
+    def _away(self, told: str) -> GraphAway:
+        line = told.partition("\n")[0][:300].rstrip(".:")
+        return GraphAway(
+            f"The graph at {self._address.uri} cannot be used: {line}. See that the server runs "
+            "and that LONGHAUL_GRAPH_URL has its address, user, password and database."
+        )
+
+    def _answers(self) -> bool:
+        """Whether it was the query that took long, and not the server that stands still."""
+        errors = self._neo4j.exceptions
+        try:
+            with suppress(errors.Neo4jError):
+                self._loop.run(self._within(self._transaction((Query("RETURN 1"),), write=False)))
+        except (TimeoutError, OSError, errors.DriverError):
+            return False
+        return True
+
+    async def _within(self, work: Coroutine[Any, Any, list[Rows]]) -> list[Rows]:
+        """Raises TimeoutError: the server did not heed the time limit."""
+        async with asyncio.timeout(_CONNECT_SECONDS + self._limits.seconds + _GRACE_SECONDS):
+            task = asyncio.ensure_future(work)
+            try:
+                while not task.done():
+                    if self._heartbeat:
+                        self._heartbeat()
+                    await asyncio.wait([task], timeout=_BEAT_SECONDS)
+            finally:
+                if not task.done():
+                    task.cancel()
+                    await asyncio.wait([task])
+            return task.result()
+
+    async def _transaction(self, queries: tuple[Query, ...], *, write: bool) -> list[Rows]:
+        address, neo4j = self._address, self._neo4j
+        if self._driver is None:
+            self._driver = neo4j.AsyncGraphDatabase.driver(
+                address.uri,
+                auth=(address.user, address.password or "") if address.user else None,
+                connection_timeout=_CONNECT_SECONDS,
+                connection_acquisition_timeout=_CONNECT_SECONDS * 2,
+            )
+        access = neo4j.WRITE_ACCESS if write else neo4j.READ_ACCESS
+        session = self._driver.session(database=address.database, default_access_mode=access)
+        async with (
+            session,
+            await session.begin_transaction(timeout=self._limits.seconds) as transaction,
+        ):
+            found = [await self._taken(transaction, query) for query in queries]
+            # Whatever a reading query did on a server that lets it: undone.
+            await (transaction.commit() if write else transaction.rollback())
+            return found
+
+    async def _taken(self, transaction: Any, query: Query) -> Rows:
+        result = await transaction.run(query.cypher, query.parameters)
         columns, size = list(result.keys()), 0
         rows: list[list[object]] = []
-        for record in result:
+        async for record in result:
             row = [self._plain(value) for value in record.values()]
             size += len(json.dumps(row))
             if len(rows) == self._limits.rows or size > self._limits.bytes:
@@ -159,48 +228,48 @@ class Neo4j:
         return {key: self._plain(entity[key]) for key in sorted(entity.keys())}
 
 
-_TYPES = {
-    "String": "STRING",
-    "Long": "INT64",
-    "Double": "DOUBLE",
-    "Boolean": "BOOL",
-    "StringArray": "STRING[]",
-}
+_TYPES = {"STRING": "STRING", "INTEGER": "INT64", "FLOAT": "DOUBLE", "BOOLEAN": "BOOL"}
+
+
+def _type(told: str) -> str:
+    """The server's word for a type as ladybug has it."""
+    name = told.removesuffix(" NOT NULL")
+    if name.startswith(("LIST<STRING", "LIST<ANY")):
+        return "STRING[]"
+    return _TYPES.get(name, name)
 
 
 def tables_of(
-    nodes: list[list[Any]], relations: list[list[Any]], ends: list[list[Any]]
+    nodes: list[list[Any]],
+    properties: list[list[Any]],
+    relations: list[list[Any]],
+    held: list[list[Any]],
 ) -> list[Table]:
-    """The server's own account of what it holds, as tables with ladybug's names of types.
+    """What the server holds, as tables with ladybug's names of types.
 
     Args:
-        nodes: Labels, property, types; a row for each property of each combination of labels.
-        relations: The same with ":`TYPE`" for the labels.
-        ends: Type of relation, labels of its start, labels of its end.
+        nodes: Labels; a row for each combination.
+        properties: Label, property, type.
+        relations: Type, labels of its start, labels of its end.
+        held: Type of relation, property, type.
     """
     found: dict[tuple[str, bool], dict[str, set[str]]] = {}
-    for labels, name, types in nodes:
-        for label in labels:
-            held = found.setdefault((label, True), {})
-            if name is not None:
-                held.setdefault(name, set()).update(types or [])
-    for label, name, types in relations:
-        held = found.setdefault((label.removeprefix(":").strip("`"), False), {})
-        if name is not None:
-            held.setdefault(name, set()).update(types or [])
     pairs: dict[str, set[tuple[str, str]]] = {}
-    for kind, starts, stops in ends:
+    for (labels,) in nodes:
+        found |= {(label, True): {} for label in labels}
+    for kind, starts, stops in relations:
+        found[kind, False] = {}
         joined = ("+".join(sorted(starts)), "+".join(sorted(stops)))
         pairs.setdefault(kind, set()).add(joined)
+    for is_node, rows in ((True, properties), (False, held)):
+        for name, key, told in rows:
+            found[name, is_node].setdefault(key, set()).add(_type(told))
     return [
         Table(
-            name=label,
-            node=node,
-            ends=[] if node else sorted(pairs.get(label, ())),
-            properties={
-                key: " or ".join(sorted(_TYPES.get(each, each) for each in held[key]))
-                for key in sorted(held)
-            },
+            name=name,
+            node=is_node,
+            ends=[] if is_node else sorted(pairs[name]),
+            properties={key: " or ".join(sorted(types[key])) for key in sorted(types)},
         )
-        for (label, node), held in sorted(found.items())
+        for (name, is_node), types in sorted(found.items())
     ]

@@ -38,7 +38,7 @@ def open_graph(
     """
     url = graph_url()
     graph: Graph = (
-        Neo4j(url, schema, limits)
+        Neo4j(url, schema, limits, heartbeat)
         if url
         else Embedded(graph_folder(root.path), schema, limits, heartbeat)
     )

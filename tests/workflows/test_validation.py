@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from activities.stores.requirements import of_job
 from activities.stores.schema import REQUIREMENTS
 from cli.project_input import project_input
 from config.loader import load_agent
+from tests.activities.graph.serving import Server
 from tests.activities.stores.filling import fill, requirement
 from tests.soak import SOAK, soak
 from tests.workflows.serving import Jobs, serving
@@ -129,6 +131,24 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
     assert asked(root, "MATCH (r:Requirement) RETURN r.id ORDER BY r.id") == accepted
     related = "MATCH (r:Requirement)-[:FULFILLED_BY]->(:BusinessObject) RETURN r.id ORDER BY r.id"
     assert asked(root, related) == accepted
+
+
+async def test_what_is_accepted_comes_into_the_graph_of_a_server(
+    temporal: Client, root: Root, graph_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+    monkeypatch.setenv("LONGHAUL_GRAPH_URL", graph_server.url)
+    await asyncio.to_thread(graph_server.empty)
+    store = Store(root)
+    texts = [f"The clerk must keep every {what} for ten years." for what in ("bill", "letter")]
+    fill(store, [requirement(n, text, job="zeta") for n, text in enumerate(texts, 1)], job="zeta")
+    async with serving(temporal, root, rehearse) as jobs:
+        handle = await jobs.start({"agent": "validator", "set": SET})
+        assert (await jobs.result(handle))["status"] == "completed"
+    accepted = sorted([ref] for ref, row in rows_of(store).items() if row.status == "accepted")
+    assert accepted
+    related = "MATCH (r:Requirement)-[:FULFILLED_BY]->(:BusinessObject) RETURN r.id ORDER BY r.id"
+    assert await asyncio.to_thread(asked, root, related) == accepted
 
 
 async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(

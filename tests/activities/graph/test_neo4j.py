@@ -1,18 +1,26 @@
-"""Neo4j, as far as no server is needed."""
+"""The back end for Neo4j, with a server by others that speaks its protocol."""
 
 from __future__ import annotations
 
-import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import closing, suppress
 
 import pytest
 
-from activities.graph import GraphAway, Query
+from activities.graph import GraphAway, GraphRefused, Limits, Query, neo4j
 from activities.graph.neo4j import Address, Neo4j, tables_of
 from activities.graph.statements import constraints
 from config.loader import load_agent
+from tests.activities.graph.serving import Server
 
-DRIVER = importlib.util.find_spec("neo4j") is not None
 SCHEMA = load_agent("generalist").graph_schema
+COUNT = Query("MATCH (n:Message) RETURN count(*)")
+# Seconds of work, and no more: what is given up goes on in this server.
+LONG = (
+    "UNWIND range(1, 2500) AS a UNWIND range(1, 2500) AS b "
+    "WITH a + b AS c RETURN c ORDER BY c LIMIT 3"
+)
 
 
 def test_an_address_with_all_its_parts() -> None:
@@ -29,19 +37,131 @@ def test_what_is_no_address_is_told_without_its_password(url: str) -> None:
     assert "secret" not in str(told.value)
 
 
-@pytest.mark.skipif(DRIVER, reason="the driver is installed")
-def test_a_missing_driver_is_told_with_what_to_do() -> None:
+def test_a_missing_driver_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "neo4j", None)
     with pytest.raises(GraphAway, match=r"pip install '\.\[neo4j\]'"):
         Neo4j("bolt://localhost:1", SCHEMA)
 
 
-@pytest.mark.skipif(not DRIVER, reason="needs the extra neo4j")
 def test_a_server_that_is_not_there() -> None:
-    graph = Neo4j("bolt://tea:secret@localhost:1", SCHEMA)
-    with pytest.raises(GraphAway, match="was not reached") as told:
+    with (
+        closing(Neo4j("bolt://tea:secret@localhost:1", SCHEMA)) as graph,
+        pytest.raises(GraphAway, match="cannot be used") as told,
+    ):
         graph.read(Query("RETURN 1"))
-    graph.close()
     assert "secret" not in str(told.value)
+
+
+@pytest.fixture
+def graph(graph_server: Server) -> Iterator[Neo4j]:
+    graph_server.empty()
+    with closing(Neo4j(graph_server.url, SCHEMA)) as graph:
+        yield graph
+
+
+@pytest.fixture
+def hasty(graph: Neo4j, monkeypatch: pytest.MonkeyPatch) -> Limits:
+    """A second for the statements, and little more until they are given up."""
+    monkeypatch.setattr(neo4j, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(neo4j, "_GRACE_SECONDS", 0)
+    return Limits(seconds=1)
+
+
+def test_values_come_as_they_were_put(graph: Neo4j) -> None:
+    put = {"id": "a", "whole": 1, "part": 1.5, "yes": True, "many": ["x", "y"], "none": None}
+    graph.write(Query("CREATE (n:BusinessObject {id: 'b'}) SET n = $put", {"put": put}))
+    graph.write(Query("MATCH (n:BusinessObject) CREATE (n)-[:PART_OF {w: 2}]->(:Message)"))
+    [rows] = graph.read(Query("MATCH (n)-[r]->(m) RETURN n, r, m, {a: [n.id]}, null"))
+    del put["none"]
+    held = {"_label": "BusinessObject", **put}
+    assert rows.rows == [
+        [held, {"_label": "PART_OF", "w": 2}, {"_label": "Message"}, {"a": ["a"]}, None]
+    ]
+    relation, thing, other = sorted(graph.schema(), key=lambda table: (table.node, table.name))
+    assert relation.ends == [("BusinessObject", "Message")]
+    assert relation.properties == {"w": "INT64"}
+    assert thing.properties == {
+        "id": "STRING",
+        "many": "STRING[]",
+        "part": "DOUBLE",
+        "whole": "INT64",
+        "yes": "BOOL",
+    }
+    assert other.properties == {}
+
+
+def test_a_write_is_whole_or_not_done(graph: Neo4j) -> None:
+    with pytest.raises(GraphRefused, match="Nope"):
+        graph.write(Query("CREATE (:Message {id: 'a'})"), Query("Nope"))
+    assert graph.read(COUNT)[0].rows == [[0]]
+
+
+def test_reading_changes_nothing(graph: Neo4j) -> None:
+    # This server heeds no access mode, as Neo4j does.
+    with suppress(GraphRefused):
+        graph.read(Query("CREATE (:Message {id: 'a'})"))
+    assert graph.read(COUNT)[0].rows == [[0]]
+
+
+def test_a_second_node_with_the_same_key_is_refused(graph: Neo4j) -> None:
+    graph.write(Query("CREATE (:Message {id: 'a'})"))
+    with pytest.raises(GraphRefused, match="a"):
+        graph.write(Query("CREATE (:Message {id: 'a'})"))
+    assert graph.read(COUNT)[0].rows == [[1]]
+
+
+def test_more_rows_than_the_limit_are_not_read(graph_server: Server) -> None:
+    with closing(Neo4j(graph_server.url, SCHEMA, Limits(rows=10))) as graph:
+        [rows] = graph.read(Query("UNWIND range(1, 1000000) AS n RETURN n"))
+        assert (len(rows.rows), rows.more) == (10, True)
+        assert graph.read(Query("RETURN 1"))[0].rows == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("4711@", "4712@"), ("/graph", "/nope")], ids=["password", "database"]
+)
+def test_who_is_not_let_in_waits(graph_server: Server, old: str, new: str) -> None:
+    with (
+        closing(Neo4j(graph_server.url.replace(old, new), SCHEMA)) as graph,
+        pytest.raises(GraphAway, match="LONGHAUL_GRAPH_URL has its address") as told,
+    ):
+        graph.read(Query("RETURN 1"))
+    assert "471" not in str(told.value)
+
+
+def test_a_query_that_takes_too_long_is_refused(graph_server: Server, hasty: Limits) -> None:
+    with closing(Neo4j(graph_server.url, SCHEMA, hasty)) as graph:
+        with pytest.raises(GraphRefused, match="more than 1 s"):
+            graph.read(Query(LONG))
+        assert graph.read(Query("RETURN 1"))[0].rows == [[1]]
+
+
+def test_a_server_that_stands_still_is_away(graph_server: Server, hasty: Limits) -> None:
+    with closing(Neo4j(graph_server.url, SCHEMA, hasty)) as graph:
+        graph.read(COUNT)
+        with graph_server.frozen():
+            for act in (graph.read, graph.write):
+                with pytest.raises(GraphAway, match="does not answer"):
+                    act(Query("MERGE (:Message {id: 'a'})"))
+        graph.write(Query("MERGE (:Message {id: 'a'})"))
+        assert graph.read(COUNT)[0].rows == [[1]]
+
+
+def test_who_is_no_longer_wanted_stops_waiting(graph_server: Server) -> None:
+    beats = 0
+
+    def heartbeat() -> None:
+        nonlocal beats
+        beats += 1
+        if beats == 3:
+            raise KeyError("given up")
+
+    with (
+        closing(Neo4j(graph_server.url, SCHEMA, heartbeat=heartbeat)) as graph,
+        pytest.raises(KeyError, match="given up"),
+    ):
+        graph.read(Query(LONG))
+    assert beats == 3
 
 
 def test_keys_become_constraints() -> None:
@@ -51,12 +171,7 @@ def test_keys_become_constraints() -> None:
     )
 
 
-def test_the_servers_account_of_itself_as_tables() -> None:
-    nodes: list[list[object]] = [
-        [["Requirement"], "id", ["String"]],
-        [["Requirement"], "confidence", ["Double", "String"]],
-    ]
-    ends: list[list[object]] = [["FULFILLED_BY", ["Requirement"], ["Message"]]]
-    relation, node = tables_of(nodes, [[":`FULFILLED_BY`", None, None]], ends)
-    assert node.properties == {"confidence": "DOUBLE or STRING", "id": "STRING"}
-    assert (relation.name, relation.ends) == ("FULFILLED_BY", [("Requirement", "Message")])
+def test_a_property_of_several_types_is_told_with_all() -> None:
+    properties = [["Message", "n", "FLOAT NOT NULL"], ["Message", "n", "STRING NOT NULL"]]
+    [table] = tables_of([[["Message"]]], properties, [], [])
+    assert table.properties == {"n": "DOUBLE or STRING"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from activities.ending.facts import facts_activity
 from activities.graph import Query, open_graph
 from activities.graph.model import Limits
 from protocol.endings import FactsRequest
+from tests.activities.graph.serving import Server
 from tests.activities.standing import AT, Standing, environment
 
 TOOLS = ["files", "todos", "job", "graph", "validation"]
@@ -20,10 +20,24 @@ FULL = {"degree": "full", "evidence": "It has a retention period."}
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standing]:
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the graph is: embedded, or a server."""
     for name in ("LONGHAUL_GRAPH_URL", "LONGHAUL_STORE_URL"):
         monkeypatch.delenv(name, raising=False)
-    yield Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
+    place: str = getattr(request, "param", "embedded")
+    if place == "server":
+        server: Server = request.getfixturevalue("graph_server")
+        server.empty()
+        monkeypatch.setenv("LONGHAUL_GRAPH_URL", server.url)
+    return place
+
+
+BOTH = pytest.mark.parametrize("place", ["embedded", "server"], indirect=True)
+
+
+@pytest.fixture
+def job(tmp_path: Path, place: str) -> Standing:
+    return Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
 
 
 def put(job: Standing, *queries: str) -> None:
@@ -32,6 +46,7 @@ def put(job: Standing, *queries: str) -> None:
         graph.write(*map(Query, queries))
 
 
+@BOTH
 def test_a_requirement_and_what_fulfils_it(job: Standing) -> None:
     made = "Requirement REQ-1 is in the graph."
     given = {"type": "legal", "confidence": 0.9}
@@ -79,6 +94,7 @@ def test_what_does_not_fit_the_schema_is_refused(job: Standing) -> None:
     assert "Message: 0" in job.call("count_graph_statistics")
 
 
+@BOTH
 def test_the_id_of_another_jobs_requirement_is_not_taken_over(job: Standing) -> None:
     put(job, "CREATE (:Requirement {id: 'REQ-1', text: 'Tea is green.', job: 'tea'})")
     told = job.call("create_requirement_node", id="REQ-1", text=TEXT)
@@ -87,6 +103,7 @@ def test_the_id_of_another_jobs_requirement_is_not_taken_over(job: Standing) -> 
     assert "Tea is green." in job.call("execute_cypher_query", query=query)
 
 
+@BOTH
 def test_names_are_found_exactly_then_by_likeness(job: Standing) -> None:
     put(
         job,
@@ -109,7 +126,8 @@ def test_names_are_found_exactly_then_by_likeness(job: Standing) -> None:
     )
 
 
-def test_queries_of_the_models_own(job: Standing) -> None:
+@BOTH
+def test_queries_of_the_models_own(job: Standing, place: str) -> None:
     put(job, *(f"CREATE (:Message {{id: 'm{n}', name: 'M'}})" for n in (2, 3, 1)))
 
     def asked(query: str, **given: object) -> str:
@@ -121,7 +139,10 @@ def test_queries_of_the_models_own(job: Standing) -> None:
     assert asked("MATCH (m:Message) WHERE m.id > $id RETURN m.id ORDER BY m.id DESC", id="m1") == (
         '2 rows; columns ["m.id"]\n["m3"]\n["m2"]'
     )
-    assert "Table Nope does not exist" in (told := asked("MATCH (m:Nope) RETURN m"))
+    if place == "embedded":
+        assert "Table Nope does not exist" in (told := asked("MATCH (m:Nope) RETURN m"))
+    else:
+        assert "yntax error" in (told := asked("MATCH (m:Message RETURN m"))
     assert "Nodes: Requirement(id, text," in told
     assert "this tool only reads" in asked("MATCH (m:Message) DELETE m")
     many = asked("UNWIND range(1, 5000) AS n RETURN n")
@@ -129,6 +150,7 @@ def test_queries_of_the_models_own(job: Standing) -> None:
     assert "[TRUNCATED to 200 rows" in many
 
 
+@BOTH
 def test_what_does_not_comply_is_listed(job: Standing) -> None:
     put(
         job,
@@ -147,7 +169,8 @@ def test_what_does_not_comply_is_listed(job: Standing) -> None:
     assert any(line.startswith("FULFILLED_BY.degree: expected one of") for line in found)
 
 
-def test_an_agent_declares_more(tmp_path: Path) -> None:
+@BOTH
+def test_an_agent_declares_more(tmp_path: Path, place: str) -> None:
     more = {"nodes": {"Law": {"key": "id", "known_by": ["id"], "properties": {
         "id": {"type": "text", "required": True}}}},
         "relations": {"FULFILLED_BY": {"ends": [["Requirement", "Law"]]}}}  # fmt: skip
