@@ -24,7 +24,13 @@ _FORM = "neo4j://user:password@host:7687/database"
 _CONNECT_SECONDS = 10
 _GRACE_SECONDS = 3
 _BEAT_SECONDS = 0.25
-_NOT_OURS = ("Neo.ClientError.Database.", "Neo.ClientError.Security.", "Neo.TransientError.")
+_NOT_OURS = (
+    "Neo.ClientError.Database.",
+    "Neo.ClientError.Security.",
+    "Neo.TransientError.",
+    # Of two that MERGE the same new node at once one may fail; coming again it finds the node.
+    "Neo.ClientError.Schema.ConstraintValidationFailed",
+)
 """Codes of what no other query mends: no such database, nobody let in, a server that is busy."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 
 import pytest
@@ -103,11 +104,32 @@ def test_reading_changes_nothing(graph: Neo4j) -> None:
     assert graph.read(COUNT)[0].rows == [[0]]
 
 
-def test_a_second_node_with_the_same_key_is_refused(graph: Neo4j) -> None:
+def test_a_second_node_with_the_same_key_is_not_made(graph: Neo4j) -> None:
     graph.write(Query("CREATE (:Message {id: 'a'})"))
-    with pytest.raises(GraphRefused, match="a"):
+    with pytest.raises(GraphAway, match="a"):
         graph.write(Query("CREATE (:Message {id: 'a'})"))
     assert graph.read(COUNT)[0].rows == [[1]]
+
+
+def test_writes_at_once_are_each_done_once_or_come_again(graph_server: Server) -> None:
+    graph_server.empty()
+    add = "MERGE (n:Message {id: $id}) SET n.times = coalesce(n.times, 0) + 1"
+
+    def writer(_: int) -> None:
+        for number in range(20):
+            while True:
+                with (
+                    suppress(GraphAway),
+                    closing(Neo4j(graph_server.url, SCHEMA)) as graph,
+                ):
+                    graph.write(Query(add, {"id": f"m{number % 5}"}))
+                    break
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(writer, range(4)))
+    with closing(Neo4j(graph_server.url, SCHEMA)) as graph:
+        [rows] = graph.read(Query("MATCH (n:Message) RETURN n.id, n.times ORDER BY n.id"))
+    assert rows.rows == [[f"m{number}", 16] for number in range(5)]
 
 
 def test_more_rows_than_the_limit_are_not_read(graph_server: Server) -> None:
