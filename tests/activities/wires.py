@@ -1,4 +1,4 @@
-"""Bare repositories behind the servers that people have: smart HTTP with a password, and ssh."""
+"""Bare repositories behind the servers that people have: HTTP(S) with a password, and ssh."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import pwd
 import shutil
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -17,13 +18,14 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import pytest
 
 USER, PASSWORD = "tea", "0010ng-4711-brewed"
 HELPER = f"!f() {{ echo username={USER}; echo password=$TEST_REMOTE_SECRET; }}; f"
 Trouble = Literal["", "500", "slow", "cut", "unanswered"]
-WIRES = ("file", "http", "ssh")
+WIRES = ("file", "https", "ssh")
 SLOW_SECONDS = 1.0
 
 
@@ -49,9 +51,24 @@ def _backend() -> Path:
     return path
 
 
+def certificate(folder: Path) -> Path:
+    """Of this host, signed by nobody else; key and certificate in one file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not there: on Debian `apt install openssl`")
+    path = folder / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-days", "2", "-subj", "/CN=tea", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-keyout", path, "-out", path.with_suffix(".crt")],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    path.write_bytes(path.read_bytes() + path.with_suffix(".crt").read_bytes())
+    return path
+
+
 @contextmanager
-def web(folder: Path) -> Iterator[Web]:
-    """Serve the bare repositories in a folder."""
+def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
+    """Serve the bare repositories in a folder; by HTTPS with this certificate."""
     backend, served = _backend(), Web()
 
     class Handler(BaseHTTPRequestHandler):
@@ -96,7 +113,7 @@ def web(folder: Path) -> Iterator[Web]:
             self._send(headers.pop("Status", "200 OK"), headers, content)
 
         def _run(self, body: bytes) -> bytes:
-            path, _, query = self.path.partition("?")
+            asked = urlsplit(self.path)  # a whole address when it comes as to a proxy
             variables = {
                 "GIT_PROJECT_ROOT": str(folder),
                 "GIT_HTTP_EXPORT_ALL": "1",
@@ -105,8 +122,8 @@ def web(folder: Path) -> Iterator[Web]:
                 "REMOTE_USER": USER,
                 "REMOTE_ADDR": "127.0.0.1",
                 "REQUEST_METHOD": self.command,
-                "PATH_INFO": path,
-                "QUERY_STRING": query,
+                "PATH_INFO": asked.path,
+                "QUERY_STRING": asked.query,
                 "CONTENT_TYPE": self.headers.get("Content-Type", ""),
                 "CONTENT_LENGTH": str(len(body)),
                 "PATH": os.environ["PATH"],
@@ -129,7 +146,11 @@ def web(folder: Path) -> Iterator[Web]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    served.url = f"http://127.0.0.1:{server.server_port}"
+    if proof:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(proof)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    served.url = f"{'https' if proof else 'http'}://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -216,10 +237,12 @@ def wired(wire: str, remote: Path, patch: pytest.MonkeyPatch) -> Iterator[str]:
     config = remote.with_name("gitconfig")
     patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     patch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    if wire == "http":
+    if wire == "https":
         patch.setenv("TEST_REMOTE_SECRET", PASSWORD)
+        proof = certificate(remote.parent)
+        patch.setenv("GIT_SSL_CAINFO", str(proof))
         config.write_text(f'[credential]\n\thelper = "{HELPER}"\n')
-        with web(remote.parent) as served:
+        with web(remote.parent, proof) as served:
             yield f"{served.url}/{remote.name}"
     elif wire == "ssh":
         with shell(remote.with_name("sshd")) as let_in:

@@ -20,7 +20,17 @@ from activities.starting.claiming import join
 from config.loader import load_agent
 from protocol.starting import PrepareRequest
 from tests.activities.standing import JOB, environment
-from tests.activities.wires import PASSWORD, USER, Shell, Web, authorization, given, shell, web
+from tests.activities.wires import (
+    PASSWORD,
+    USER,
+    Shell,
+    Web,
+    authorization,
+    certificate,
+    given,
+    shell,
+    web,
+)
 
 SOON = 15
 """Seconds: nobody is asked, and nothing is waited for."""
@@ -98,6 +108,30 @@ def test_a_password_that_git_is_given_is_neither_told_nor_kept(
     held = b"".join(path.read_bytes() for path in root.path.rglob("*") if path.is_file())
     assert password not in "".join(told)
     assert password.encode() not in held
+
+
+def test_a_certificate_that_git_does_not_know_is_told(
+    root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof = certificate(remote.parent)
+    given(monkeypatch, http__extraHeader=f"Authorization: {authorization()}")
+    with web(remote.parent, proof) as served:
+        url = f"{served.url}/{remote.name}"
+        [told] = told_by_each(root, url)
+        assert "certificate" in told
+        monkeypatch.setenv("GIT_SSL_CAINFO", str(proof))
+        pushed(root, url)
+        fetch(url, JOB, open_checkpoints(root, JOB))
+
+
+def test_a_proxy_that_git_is_set_up_with_is_used(
+    root: Root, remote: Path, served: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_in = f"Authorization: {authorization()}"
+    given(monkeypatch, http__proxy=served.url, http__extraHeader=let_in)
+    url = f"http://remote.invalid/{remote.name}"
+    pushed(root, url)
+    fetch(url, JOB, open_checkpoints(root, JOB))
 
 
 def test_a_worker_that_lacks_a_checkpoint_waits_for_the_right_password(
