@@ -51,20 +51,18 @@ class _Open:
             # One thread: rows then come in the same order each time.
             max_num_threads=1,
             max_db_size=_STORE_MB * 1024 * 1024,
-            read_only=read_only,
         )
         try:
-            self._database = opened()
+            self._database = opened(read_only=read_only)
         except RuntimeError:
-            # A killed writer leaves half a record at the end of the log. Nobody was told that it is
-            # stored, so what is whole before it counts. A writer puts an end to that log, which
-            # might as well be damaged in its midst: it is kept.
+            # What a killed writer leaves, readers refuse: a checkpoint that only a writer may end,
+            # or half a record at the end of the log. Of that nobody was told that it is stored, so
+            # what is whole before it counts. It might as well be damaged in its midst: it is kept.
             log = Path(f"{path}.wal")
-            if not log.exists():
-                raise
-            if not read_only:
+            if log.exists():
                 shutil.copyfile(log, f"{log}.torn")
-            self._database = opened(throw_on_wal_replay_failure=False)
+            opened(throw_on_wal_replay_failure=False).close()
+            self._database = opened(read_only=read_only)
         self._connection = ladybug.Connection(self._database)
         self._connection.set_query_timeout(int(seconds * 1000))
 

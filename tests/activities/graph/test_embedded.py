@@ -134,14 +134,17 @@ def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
     assert graph.read(COUNT)[0].rows[0][0] == graph.read(halves)[0].rows[0][0]
 
 
-def test_half_a_record_at_the_end_of_the_log_keeps_nobody_out(
-    tmp_path: Path, graph: Embedded
-) -> None:
+@pytest.fixture
+def log(tmp_path: Path, graph: Embedded) -> Path:
+    """Of a graph with one node, with what an engine leaves that had stored two more and was
+    killed."""
     graph.write(Query(PUT, {"id": "a", "name": "A"}))
     database = tmp_path / "graph" / "graph.lbug"
-    log = Path(f"{database}.wal")
-    # What an engine leaves that had stored two and was killed.
     subprocess.run([sys.executable, "-c", KILLED, str(database)], check=True)
+    return Path(f"{database}.wal")
+
+
+def test_half_a_record_at_the_end_of_the_log_keeps_nobody_out(graph: Embedded, log: Path) -> None:
     stored = log.read_bytes()
     torn = stored[: len(stored) * 3 // 4]
     log.write_bytes(torn)
@@ -149,6 +152,16 @@ def test_half_a_record_at_the_end_of_the_log_keeps_nobody_out(
     graph.write(Query(PUT, {"id": "d", "name": "D"}))
     assert graph.read(COUNT)[0].rows == [[3, 3]]
     assert Path(f"{log}.torn").read_bytes() == torn
+
+
+def test_a_writer_that_was_killed_in_its_checkpoint_keeps_nobody_out(
+    graph: Embedded, log: Path
+) -> None:
+    # As the engine does when it begins one.
+    log.rename(f"{log}.checkpoint")
+    log.with_name("graph.lbug.checkpoint.intent.lock").touch()
+    assert graph.read(COUNT)[0].rows == [[3, 3]]
+    assert not Path(f"{log}.checkpoint").exists()
 
 
 def children(pid: int) -> list[int]:
