@@ -269,12 +269,13 @@ def tables_of(
         pairs.setdefault(kind, set()).add(joined)
     for is_node, rows in ((True, properties), (False, held)):
         for name, key, told in rows:
-            found[name, is_node].setdefault(key, set()).add(_type(told))
+            # Others write meanwhile: it may be of a kind that was not there before.
+            found.setdefault((name, is_node), {}).setdefault(key, set()).add(_type(told))
     return [
         Table(
             name=name,
             node=is_node,
-            ends=[] if is_node else sorted(pairs[name]),
+            ends=[] if is_node else sorted(pairs.get(name, ())),
             properties={key: " or ".join(sorted(types[key])) for key in sorted(types)},
         )
         for (name, is_node), types in sorted(found.items())

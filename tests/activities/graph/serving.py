@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import pytest
 from activities.graph import GraphAway, Query
 from activities.graph.neo4j import Neo4j
 from config.graph_schema import GraphSchema
+from tests.crash.processes import free_port
 
 FETCHED = Path(__file__).parents[2] / ".fetched/graph/arcadedb_embedded"
 PASSWORD = "a p@ssword: 4711"
@@ -86,10 +86,3 @@ def _until_it_answers(server: Server, log: Path) -> None:
             if server.process.poll() is not None or time.monotonic() > until:
                 pytest.fail(f"the graph server does not start: {log.read_text()[-2000:]}")
         time.sleep(0.2)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

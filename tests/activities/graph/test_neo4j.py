@@ -197,3 +197,11 @@ def test_a_property_of_several_types_is_told_with_all() -> None:
     properties = [["Message", "n", "FLOAT NOT NULL"], ["Message", "n", "STRING NOT NULL"]]
     [table] = tables_of([[["Message"]]], properties, [], [])
     assert table.properties == {"n": "DOUBLE or STRING"}
+
+
+def test_a_kind_that_others_made_meanwhile_is_told() -> None:
+    node, relation = tables_of(
+        [], [["Message", "n", "STRING NOT NULL"]], [], [["PART_OF", "w", "INTEGER NOT NULL"]]
+    )
+    assert (node.name, node.properties) == ("Message", {"n": "STRING"})
+    assert (relation.name, relation.ends, relation.properties) == ("PART_OF", [], {"w": "INT64"})
