@@ -3,7 +3,7 @@
 
 PYTHON_BIN := .venv/bin/python
 # Processes that run tests side by side; each starts a Temporal server of its own where it needs one.
-JOBS := 2
+JOBS := $(shell python3 -c 'import os; print(min(4, max(2, len(os.sched_getaffinity(0)))))' 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench compare chaos soak docs screenshot audit record pins setup develop clean

@@ -140,6 +140,15 @@ class Journal:
             self._mine = None
         self.refresh()
 
+    def sync(self) -> None:
+        """Flush what is stored here to the disk. Raises OSError."""
+        for name in self._names():
+            # One that has gone was packed, and the pack flushed before.
+            with suppress(FileNotFoundError):
+                sync(self._folder / name)
+        with suppress(FileNotFoundError):
+            sync(self._folder)
+
     @property
     def is_full(self) -> bool:
         """Whether it is time for a pack."""

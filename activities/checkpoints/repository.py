@@ -174,16 +174,22 @@ class Checkpoints:
         return found
 
     def pack(self, *, wait: float = WAIT_SECONDS) -> None:
-        """Packs the journal; see `packing.pack`."""
+        """Packs the journal; see `packing.pack`.
+
+        What another packer keeps from being packed is on the disk (fsync) all the same.
+        """
         self.store.flush()
-        pack(self.path, wait=wait)
+        try:
+            pack(self.path, wait=wait)
+        except TimeoutError:
+            self.store.journal.sync()
+            raise
         self.store.journal.refresh()
 
-    def pack_if_full(self) -> None:
-        """Packs the journal if it has grown large and nobody else is at it."""
-        if self.store.journal.is_full:
-            with suppress(TimeoutError):
-                self.pack(wait=0)
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits in the journal that it is time for a pack."""
+        return self.store.journal.is_full
 
     def _commit(self, commit: str) -> LogEntry:
         return self._parsed(commit)[0]

@@ -74,6 +74,8 @@ class Follower:
         self._root = root
         self._begun: dict[str, float] = {}
         """When each job's folder was last begun, by the event loop's clock."""
+        self._packing: asyncio.Task[None] | None = None
+        """Outlives the step in which it was begun, since it takes as long as dozens of them."""
 
     @asynccontextmanager
     async def following(self, commit: str) -> AsyncIterator[None]:
@@ -85,10 +87,13 @@ class Follower:
         loop, job, scheduled = asyncio.get_running_loop(), job_id(), order()
         under_way: list[asyncio.Task[None]] = []
 
+        async def follow() -> None:
+            if await asyncio.to_thread(self._follow, commit, scheduled):
+                self._pack_beside(job)
+
         def begin() -> None:
             self._begun[job] = loop.time()
-            follow = asyncio.to_thread(self._follow, commit, scheduled)
-            under_way.append(asyncio.create_task(follow))
+            under_way.append(asyncio.create_task(follow()))
 
         if len(self._begun) > MAX_REMEMBERED:
             self._begun.clear()
@@ -101,7 +106,8 @@ class Follower:
             for projection in under_way:
                 await projection
 
-    def _follow(self, commit: str, scheduled: int) -> None:
+    def _follow(self, commit: str, scheduled: int) -> bool:
+        """Returns whether it is time for a pack."""
         checkpoints: Checkpoints | None = None
         # A folder that cannot be brought up to date now lags behind: a worker that is frozen while
         # it holds the folder must not cost others their step.
@@ -109,16 +115,28 @@ class Follower:
             with suppress(CheckpointMissing):
                 checkpoints = open_checkpoints(self._root, job_id())
             if checkpoints is None or not checkpoints.holds(commit):
-                return  # another host made it; whoever opens it fetches it
+                return False  # another host made it; whoever opens it fetches it
             project_folder(self._root, checkpoints, commit, scheduled, wait=0)
         except (OSError, pygit2.GitError) as error:
             log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
-            return
-        # A phase may be long: what it stores is packed on the way as well.
+            return False
+        return checkpoints.is_full
+
+    def _pack_beside(self, job: str) -> None:
+        """A phase may be long: what it stores is packed on the way as well.
+
+        One job at a time: there are few threads, and the others' steps want them too.
+        """
+        if self._packing is None or self._packing.done():
+            self._packing = asyncio.create_task(asyncio.to_thread(self._pack, job))
+
+    def _pack(self, job: str) -> None:
         try:
-            checkpoints.pack_if_full()
-        except (OSError, pygit2.GitError) as error:
-            log.warning("not packed: %s", error, extra={"job": job_id()})
+            # Somebody else may be at it.
+            with suppress(TimeoutError):
+                open_checkpoints(self._root, job).pack(wait=0)
+        except (CheckpointMissing, OSError, pygit2.GitError) as error:
+            log.warning("not packed: %s", error, extra={"job": job})
 
 
 def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False) -> list[str]:

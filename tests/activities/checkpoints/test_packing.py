@@ -104,18 +104,33 @@ def test_a_damaged_object_does_not_stop_it_and_is_set_aside(checkpoints: Checkpo
     assert content(checkpoints.path, files.id)
 
 
-def test_a_full_journal_is_packed_on_the_way(checkpoints: Checkpoints) -> None:
+def test_a_journal_is_full_at_some_size_until_it_is_packed(checkpoints: Checkpoints) -> None:
     written(checkpoints, range(3))
-    checkpoints.pack_if_full()
-    assert packs(checkpoints) == []
+    assert not checkpoints.is_full
     files = Files.empty(checkpoints.store).write("large", b"x" * FULL_BYTES)
-    with locked(checkpoints.path / "longhaul-pack.lock", seconds=1):
-        checkpoints.pack_if_full()
-        assert packs(checkpoints) == []
-    checkpoints.pack_if_full()
+    assert checkpoints.is_full
+    checkpoints.pack()
     assert (unpacked(checkpoints), len(packs(checkpoints))) == ([], 1)
     assert checkpoints.files(files.id).read("large") == b"x" * FULL_BYTES
-    assert not checkpoints.store.journal.is_full
+    assert not checkpoints.is_full
+
+
+def test_what_another_packer_keeps_from_being_packed_is_on_the_disk(
+    checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(checkpoints, range(3))
+    flushed: list[str] = []
+
+    def fsync(handle: int) -> None:
+        flushed.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+
+    with locked(checkpoints.path / "longhaul-pack.lock", seconds=1):
+        monkeypatch.setattr(os, "fsync", fsync)
+        with pytest.raises(TimeoutError):
+            checkpoints.pack(wait=0)
+    [log] = unpacked(checkpoints)
+    assert flushed == [str(log), str(log.parent)]
+    assert packs(checkpoints) == []
 
 
 def test_what_killed_packers_left_is_swept(checkpoints: Checkpoints) -> None:

@@ -1,0 +1,74 @@
+"""The folder follows its job while the model is asked, and a full journal is packed beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import Checkpoints, open_checkpoints
+from activities.checkpoints.journal import FULL_BYTES
+from activities.job.folder import Follower
+from tests.activities.standing import JOB, Standing, environment
+
+PATIENCE = 10
+
+
+async def test_no_step_waits_for_a_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Standing.begin(tmp_path)
+    job.write("large.md", b"x" * FULL_BYTES)
+    repository = open_checkpoints(job.root, JOB)
+    begun, go_on, packed = threading.Event(), threading.Event(), threading.Event()
+    packs = 0
+    pack = Checkpoints.pack
+
+    def slowly(self: Checkpoints, *, wait: float) -> None:
+        nonlocal packs
+        packs += 1
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        pack(self, wait=wait)
+        packed.set()
+
+    monkeypatch.setattr(Checkpoints, "pack", slowly)
+    follower = Follower(job.root)
+
+    async def step() -> None:
+        async with follower.following(job.commit):
+            # As long as a quick model call: the folder is due at once, and in a second again.
+            await asyncio.sleep(1.1)
+
+    await environment(local=False).run(step)
+    assert (job.root.workspace(JOB) / "large.md").stat().st_size == FULL_BYTES
+    assert begun.is_set()
+    # Still at it: it is not begun twice.
+    await environment(local=False, activity_id="8").run(step)
+    assert (packs, repository.is_full) == (1, True)
+    go_on.set()
+    assert await asyncio.to_thread(packed.wait, PATIENCE)
+    assert not repository.is_full
+    assert list((repository.path / "journal").iterdir()) == []
+
+
+async def test_a_journal_that_cannot_be_packed_costs_no_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = Standing.begin(tmp_path)
+    job.write("large.md", b"x" * FULL_BYTES)
+    tried = threading.Event()
+
+    def full(self: Checkpoints, *, wait: float) -> None:
+        tried.set()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Checkpoints, "pack", full)
+
+    async def step() -> None:
+        async with Follower(job.root).following(job.commit):
+            await asyncio.to_thread(tried.wait, PATIENCE)
+            await asyncio.sleep(0.1)
+
+    await environment(local=False).run(step)
+    assert "not packed: [Errno 28] No space left on device" in caplog.text
