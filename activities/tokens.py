@@ -48,7 +48,7 @@ def of_message(data: bytes, encoding: str) -> int:
 
 
 def _encode(piece: str, encoding: str = UNKNOWN) -> list[int]:
-    tokens: list[int] = _encoding(encoding).encode(piece, disallowed_special=())
+    tokens: list[int] = _encoding(encoding).encode_ordinary(piece)
     return tokens
 
 

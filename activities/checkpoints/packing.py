@@ -14,7 +14,6 @@ full, fsynced, and given its name in `objects/pack`. From it follows what is pro
 
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pygit2
@@ -52,9 +51,8 @@ def pack(repository: Path, *, max_packs: int = MAX_PACKS, wait: float = WAIT_SEC
 
 def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> None:
     objects = repository / "objects"
-    packed = set(_pack_reader(objects))
     staging = Staging(draft / "objects")
-    taken = [_take(file, staging, objects, packed) for file in files]
+    taken = {file: _take(file, staging, objects) for file in files}
     staging.finish()
     packs = sorted((objects / "pack").glob("pack-*.pack"))
     merged = _readable(objects, _smaller(packs)) if len(packs) > max_packs else {}
@@ -68,45 +66,28 @@ def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> N
                 # The index first: a pack without one is never looked at.
                 old.with_suffix(".idx").unlink(missing_ok=True)
                 old.unlink()
-    reader = _pack_reader(objects)
-    for file in taken:
-        file.drop(reader, repository / "damaged")
+    # What was sound in them has been read from a pack by now, here or when that was made.
+    for file, is_whole in taken.items():
+        if is_whole:
+            file.unlink()
+        else:
+            damaged = repository / "damaged"
+            damaged.mkdir(exist_ok=True)
+            file.rename(damaged / file.name)
 
 
-@dataclass
-class _Taken:
-    """A file of the journal and what could be read of it."""
-
-    path: Path
-    ids: set[bytes] = field(default_factory=set)
-    is_whole: bool = True
-
-    def drop(self, reader: pygit2.Odb, damaged: Path) -> None:
-        """Removes the file if all of it can be read from packs alone."""
-        if not all(_reads(reader, oid) for oid in self.ids):
-            return
-        if self.is_whole:
-            self.path.unlink()
-            return
-        damaged.mkdir(exist_ok=True)
-        self.path.rename(damaged / self.path.name)
-
-
-def _take(path: Path, staging: Staging, objects: Path, packed: set[pygit2.Oid]) -> _Taken:
-    """Stages what of a file is sound and in no pack."""
-    taken = _Taken(path)
-    reader = _pack_reader(objects)
-    end = 0
+def _take(path: Path, staging: Staging, objects: Path) -> bool:
+    """Stages what of a file is sound and in no pack. Whether all of it was sound."""
+    # Asked first: not finding an object, the reader would look for new packs each time.
+    packs, reader = pygit2.OdbBackendPack(str(objects)), _pack_reader(objects)
+    is_whole, end = True, 0
     for at, record in read_records(path):
         end = at + HEAD.size + len(record.data)
         if not record.is_sound:
-            taken.is_whole = False
-            continue
-        taken.ids.add(record.id)
-        if pygit2.Oid(raw=record.id) not in packed or not _reads(reader, record.id):
+            is_whole = False
+        elif not packs.exists(pygit2.Oid(raw=record.id)) or not _reads(reader, record.id):
             staging.add(record)
-    taken.is_whole = taken.is_whole and end == path.stat().st_size
-    return taken
+    return is_whole and end == path.stat().st_size
 
 
 def _write(repository: Path, draft: Path, wanted: set[pygit2.Oid]) -> str:
