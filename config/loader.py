@@ -52,7 +52,7 @@ def agent_names(folder: Path = SHIPPED) -> list[str]:
     return sorted(path.parent.name for path in (folder / "agents").glob("*/agent.yaml"))
 
 
-def extended_by(name: str, folder: Path = SHIPPED) -> list[str]:
+def extended_by(name: str, folder: Path) -> list[str]:
     """The agents that an agent extends, the nearest first; none extends the defaults alone.
 
     Raises:
