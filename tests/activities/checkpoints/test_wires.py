@@ -37,11 +37,6 @@ SOON = 15
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root.open(tmp_path / "root", create=True)
-
-
-@pytest.fixture
 def served(remote: Path) -> Iterator[Web]:
     with web(remote.parent) as served:
         yield served
