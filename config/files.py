@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from config.schema import Problem
-from protocol.telling import place, said
+from protocol.telling import place, said, short
 
 YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The parser in C, where PyYAML was built with it: a job's start reads a dozen files."""
@@ -94,9 +94,3 @@ def _unwrapped(kind: Any) -> Any:
         parts = [part for part in get_args(kind) if part is not NoneType]
         kind = parts[0]
     return kind
-
-
-def short(value: object) -> str:
-    """A value as it is written in a message, bounded."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -15,14 +15,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config.files import explain, read_mapping, short
+from config.files import explain, read_mapping
 from config.graph_files import extended, load_graph_schema
 from config.guard_files import load_guards
 from config.guard_schema import Guard
 from config.schema import AgentConfig, AgentFile, Problem
 from config.templates import read_instructions, read_prompt
 from config.wording import Wording, WordingFile, together
-from protocol.telling import place
+from protocol.telling import place, short
 
 SHIPPED = Path(__file__).parent
 ENVIRONMENT = {
