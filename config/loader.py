@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config.files import explain, read_mapping
+from config.files import explain, read_mapping, read_model
 from config.graph_files import extended, load_graph_schema
 from config.guard_files import load_guards
 from config.guard_schema import Guard
@@ -264,10 +264,4 @@ def _set(merged: dict[str, Any], dotted: str, value: object) -> None:
 
 
 def _wording(folder: Path) -> Wording:
-    files = []
-    for path in sorted(folder.glob("*.yaml")):
-        try:
-            files.append(WordingFile.model_validate(read_mapping(path)))
-        except ValidationError as error:
-            raise Problem(f"{path}: {explain(error, WordingFile)}") from None
-    return together(files)
+    return together([read_model(path, WordingFile) for path in sorted(folder.glob("*.yaml"))])
