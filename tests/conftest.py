@@ -27,6 +27,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "crash" not in item.path.parts)
 
 
+@pytest.fixture(autouse=True)
+def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test gets at the store that the environment may name."""
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
     """A workspaces root of the test's own."""

@@ -26,7 +26,6 @@ TOOLS = ["files", "todos", "job", "validation", "requirements"]
 @pytest.fixture
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
     """Has a decision waiting on a requirement that its maker has changed meanwhile."""
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
     judge = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
     fill(Store(judge.root), [requirement(1)])
     judge.call("take_requirement")
@@ -38,8 +37,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+def job(tmp_path: Path) -> Standing:
     return Standing.begin(tmp_path)
 
 
@@ -101,10 +99,7 @@ def test_what_the_store_does_not_take_is_refused_as_well(job: Standing) -> None:
     assert entry is lacking
 
 
-def test_requirements_that_the_store_does_not_take_are_open_until_explained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+def test_requirements_that_the_store_does_not_take_are_open_until_explained(tmp_path: Path) -> None:
     maker = Standing.begin(tmp_path, kind="tactical", agent="creator")
     quote = "Every invoice must be kept for ten years."
     maker.write("documents/a.md", quote)

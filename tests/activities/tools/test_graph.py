@@ -20,8 +20,7 @@ FULL = {"degree": "full", "evidence": "It has a retention period."}
 @pytest.fixture
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the graph is: embedded, or a server."""
-    for name in ("LONGHAUL_GRAPH_URL", "LONGHAUL_STORE_URL"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
     place: str = getattr(request, "param", "embedded")
     if place == "server":
         server: Server = request.getfixturevalue("graph_server")

@@ -24,11 +24,6 @@ QUOTE = "Every invoice must be kept for ten years."
 OTHER = "The user shall log in with a password of twelve signs."
 
 
-@pytest.fixture(autouse=True)
-def default_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
-
-
 @pytest.fixture
 def job(tmp_path: Path) -> Standing:
     made = Standing.begin(tmp_path, kind="tactical", agent="creator")
