@@ -6,6 +6,7 @@
     Storage             disk full, read-only, unreadable                           retried, parks
     Credentials         bad key, unknown model, quota spent                        parks
     Endpoint            the model endpoint cannot be used as asked                 retried, parks
+    ContextTooLong      the endpoint calls the request too long                    compacts, parks
     ModelRefused        the endpoint refused this very request                     parks
     Dependency          a store, MCP server, remote or the like cannot be reached  retried, parks
     Unforeseen          anything else                                              retried, parks

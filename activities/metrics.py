@@ -16,7 +16,7 @@ MICRO = 1_000_000
 def model_call(agent: str, model: str, usage: Usage) -> None:
     """Count a reply that was received."""
     labels = {"agent": agent, "model": model}
-    _count("longhaul_model_calls", "Kept of models.", 1, labels)
+    _count("longhaul_model_calls", "Replies of models.", 1, labels)
     for kind, tokens in (
         ("prompt", usage.prompt_tokens),
         ("completion", usage.completion_tokens),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 from activities.documents.indicators import Indicators
 from activities.ending.review import VERDICTS, reviewer_tools
@@ -15,7 +14,7 @@ from activities.model.prices import check_prices
 from activities.starting.pinning import routes_of, tools_named
 from activities.tools import Tool
 from activities.tools.equipment import check_servers
-from config.files import explain, read_mapping
+from config.files import read_model
 from config.guard_files import read_guards
 from config.learned import LearnedGuards
 from config.loader import SHIPPED, agent_names, extended_by, load_agent
@@ -154,18 +153,11 @@ def _files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
         "guards/*.yaml": read_guards,
         "agents/*/guards/*.yaml": read_guards,
         "prompts/*.md": read_prompt,
-        "requirements/*.yaml": _indicators,
+        "requirements/*.yaml": partial(read_model, kind=Indicators),
     }
     for pattern, read in readers.items():
         for path in sorted(folder.glob(pattern)):
             yield path, read
-
-
-def _indicators(path: Path) -> Indicators:
-    try:
-        return Indicators.model_validate(read_mapping(path))
-    except ValidationError as error:
-        raise Problem(f"{path}: {explain(error, Indicators)}") from None
 
 
 def _of_root(root: Path) -> Iterator[Finding]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from config.schema import Problem
-from protocol.telling import place, said
+from protocol.telling import place, said, short
 
+M = TypeVar("M", bound=BaseModel)
 YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The parser in C, where PyYAML was built with it: a job's start reads a dozen files."""
 
@@ -51,6 +52,15 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise Problem(f"{path}: expected keys and values, found {short(content)}")
     return content
+
+
+def read_model(path: Path, kind: type[M]) -> M:
+    """A YAML file of keys and values, held against its schema. Raises Problem."""
+    content = read_mapping(path)
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        raise Problem(f"{path}: {explain(error, kind)}") from None
 
 
 _UNSAID = ("missing", "credential")
@@ -94,9 +104,3 @@ def _unwrapped(kind: Any) -> Any:
         parts = [part for part in get_args(kind) if part is not NoneType]
         kind = parts[0]
     return kind
-
-
-def short(value: object) -> str:
-    """A value as it is written in a message, bounded."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from config.section import Section
+from protocol.telling import short
 
 PropertyType = Literal["text", "number", "integer", "truth", "list"]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
@@ -44,9 +45,9 @@ class Property(Section):
     def wrong(self, value: object) -> str:
         """What is wrong with this value, for a message; empty when nothing is."""
         if not _is(self.type, value):
-            return f"found {_short(value)}, expected {EXPECTED[self.type]}"
+            return f"found {short(value)}, expected {EXPECTED[self.type]}"
         if self.values and value not in self.values:
-            return f"found {_short(value)}, expected one of {', '.join(self.values)}"
+            return f"found {short(value)}, expected one of {', '.join(self.values)}"
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             low, high = self.minimum, self.maximum
             if (low is not None and value < low) or (high is not None and value > high):
@@ -132,8 +133,3 @@ def _is(kind: PropertyType, value: object) -> bool:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return False
     return isinstance(value, int) or (kind == "number" and isinstance(value, float))
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

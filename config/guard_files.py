@@ -17,6 +17,7 @@ from yaml.constructor import SafeConstructor
 from config.files import YAML
 from config.guard_schema import FieldMatch, Guard, Match, compiled
 from config.schema import Problem
+from protocol.telling import short
 
 KEYS: dict[str, type[BaseModel]] = {"match": Match, "changes": FieldMatch}
 _templates = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
@@ -176,10 +177,8 @@ class _Read:
         said = error["msg"].removeprefix("Value error, ")
         if not at:
             return f"{where}: {said}"
-        found = repr(error["input"])
-        found = found if len(found) <= 60 else found[:57] + "..."
         said = said.replace("Input should be", "expected")
-        return f"{where}: {_dotted(at)}: found {found}, {said}"
+        return f"{where}: {_dotted(at)}: found {short(error['input'])}, {said}"
 
 
 def _dotted(at: Place) -> str:

@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from config.files import explain, read_yaml
+from config.files import read_model
 from config.guard_schema import Guard, Stage
-from config.schema import Problem
 from config.section import Section
 
 
@@ -76,7 +75,7 @@ class LearnedGuards:
 
     def revisions(self, name: str) -> list[Learned]:
         """All of a guard that are there, oldest first. Raises Problem."""
-        return [_read(path) for path in self._files(name)]
+        return [read_model(path, Learned) for path in self._files(name)]
 
     def path(self, name: str) -> Path:
         """The file that counts."""
@@ -142,7 +141,9 @@ class LearnedGuards:
         if newest.stage == "active":
             return newest
         number = self.number_acting(newest)
-        return _read(_revision(self._folder / newest.name, number)) if number else None
+        return (
+            read_model(_revision(self._folder / newest.name, number), Learned) if number else None
+        )
 
     def number_acting(self, newest: Learned) -> int:
         """The number of that revision; 0: none acts."""
@@ -157,10 +158,3 @@ def _revision(folder: Path, number: int) -> Path:
 
 def _number(path: Path) -> int:
     return int(path.stem)
-
-
-def _read(path: Path) -> Learned:
-    try:
-        return Learned.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise Problem(f"{path}: {explain(error, Learned)}") from None

@@ -15,14 +15,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config.files import explain, read_mapping, short
+from config.files import explain, read_mapping, read_model
 from config.graph_files import extended, load_graph_schema
 from config.guard_files import load_guards
 from config.guard_schema import Guard
 from config.schema import AgentConfig, AgentFile, Problem
 from config.templates import read_instructions, read_prompt
 from config.wording import Wording, WordingFile, together
-from protocol.telling import place
+from protocol.telling import place, short
 
 SHIPPED = Path(__file__).parent
 ENVIRONMENT = {
@@ -52,7 +52,7 @@ def agent_names(folder: Path = SHIPPED) -> list[str]:
     return sorted(path.parent.name for path in (folder / "agents").glob("*/agent.yaml"))
 
 
-def extended_by(name: str, folder: Path = SHIPPED) -> list[str]:
+def extended_by(name: str, folder: Path) -> list[str]:
     """The agents that an agent extends, the nearest first; none extends the defaults alone.
 
     Raises:
@@ -264,10 +264,4 @@ def _set(merged: dict[str, Any], dotted: str, value: object) -> None:
 
 
 def _wording(folder: Path) -> Wording:
-    files = []
-    for path in sorted(folder.glob("*.yaml")):
-        try:
-            files.append(WordingFile.model_validate(read_mapping(path)))
-        except ValidationError as error:
-            raise Problem(f"{path}: {explain(error, WordingFile)}") from None
-    return together(files)
+    return together([read_model(path, WordingFile) for path in sorted(folder.glob("*.yaml"))])

@@ -49,7 +49,7 @@ _SHARED = tuple(PydanticPayloadConverter(ToJsonOptions(exclude_unset=True)).conv
 class TolerantPayloadConverter(CompositePayloadConverter):
     """Pydantic JSON without unset fields; see the module for what it does with strange input.
 
-    A field that was left at its default and then changed in place (`state.items.append(…)`)
+    A field that was left at its default and then changed in place (`state.scope.append(…)`)
     counts as unset and is not sent: assign such fields.
     """
 

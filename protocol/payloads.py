@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count
 from protocol.state import Data
-from protocol.telling import place, said
+from protocol.telling import wrong
 
 D = TypeVar("D", bound=Data)
 MOST_ID = 1000
@@ -197,8 +197,5 @@ def read(kind: type[D], value: Any, what: str) -> D:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{place(item['loc'])}: {said(item['msg'])}" for item in error.errors()[:5]
-        )
         known = ", ".join(kind.model_fields)
-        raise Refused(f"{what}: {problems}; its keys are: {known or 'none'}") from None
+        raise Refused(f"{what}: {wrong(error)}; its keys are: {known or 'none'}") from None

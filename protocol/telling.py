@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import ValidationError
+
 
 def place(loc: tuple[Any, ...]) -> str:
     """The dotted key that an error is about; a wrong key is named by itself."""
@@ -15,3 +17,14 @@ def said(message: str) -> str:
     text = message.removeprefix("Value error, ")
     first = text.partition(" ")[0]
     return text if len(first) > 1 and first.isupper() else text[:1].lower() + text[1:]
+
+
+def short(value: object) -> str:
+    """A value as it is written in a message, bounded."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def wrong(error: ValidationError) -> str:
+    """The first of what is wrong, in one line: each key, and why."""
+    return "; ".join(f"{place(item['loc'])}: {said(item['msg'])}" for item in error.errors()[:5])

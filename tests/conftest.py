@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
+from activities.checkpoints import Root
 from tests.activities.graph import serving as graph_serving
 
 _FETCHED = Path(__file__).with_name(".fetched")
@@ -24,6 +25,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Crash tests first: they begin together, so one process should have them all, and they are
     the longest, so none should be begun last."""
     items.sort(key=lambda item: "crash" not in item.path.parts)
+
+
+@pytest.fixture(autouse=True)
+def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test gets at the store that the environment may name."""
+    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    """A workspaces root of the test's own."""
+    return Root.open(tmp_path / "root", create=True)
 
 
 @cache

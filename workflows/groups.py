@@ -209,8 +209,8 @@ def _worker(project: ProjectRecord, group: Group) -> Assign:
 
 def _told_items(items: list[ScopeItem]) -> str:
     lines = [f"- {item.id}: {item.text[:200]}" for item in items[:MOST_TOLD]]
-    if more := len(items) - MOST_TOLD:
-        lines += [f"- and {more} more, in groups.json"] if more > 0 else []
+    if (more := len(items) - MOST_TOLD) > 0:
+        lines.append(f"- and {more} more, in groups.json")
     return "\n".join(lines) or "- none"
 
 

@@ -67,7 +67,7 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
     }
 
 
-def preparing(notices: list[str], waiting: Waiting | None = None) -> dict[str, Any]:
+def preparing(notices: list[str], waiting: Waiting | None) -> dict[str, Any]:
     """The same before there is a job to speak of."""
     return {
         "status": "waiting" if waiting else "running",

@@ -124,7 +124,7 @@ class Taking:
 
     def _item(self, fd: int, name: bytes, path: Names, known: Known | None) -> Raw:
         found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-        self._count(found)
+        self._count()
         was = known.files.get(name) if known else None
         if was is not None and was[0] == _signature(found):
             return was[1]
@@ -158,7 +158,7 @@ class Taking:
             )
         return Raw(mode, self.base.store.write(record))
 
-    def _count(self, found: os.stat_result) -> None:
+    def _count(self) -> None:
         self._entries += 1
         if self.limits and self._entries > self.limits.entries:
             raise FilesError(

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import Field
 
 from activities.context.planning import Piece
-from activities.job.conversation import Conversation, counts, held
+from activities.job.conversation import Conversation, counts, held, on_wire
 from activities.tokens import of_message
 from protocol.state import Data
 
@@ -53,7 +53,7 @@ class View:
 
     def wire(self) -> list[bytes]:
         """The messages in the form they are sent in, oldest first."""
-        middle = [_dumped(self._summary)] if self._compaction.summary else []
+        middle = [on_wire(self._summary)] if self._compaction.summary else []
         if self._recent > self._start:
             middle.append(self._cleared())
         return [
@@ -84,7 +84,7 @@ class View:
             Piece(
                 message["role"],
                 size,
-                size if brief is message else of_message(_dumped(brief), encoding),
+                size if brief is message else of_message(on_wire(brief), encoding),
             )
             for message, brief, size in zip(messages, shortened(messages), sizes, strict=True)
         ]
@@ -96,15 +96,15 @@ class View:
     def _summary_tokens(self, encoding: str) -> int:
         if not (summary := self._compaction.summary):
             return 0
-        return counts.get((encoding, summary), lambda: of_message(_dumped(self._summary), encoding))
+        return counts.get((encoding, summary), lambda: of_message(on_wire(self._summary), encoding))
 
     def _cleared(self) -> bytes:
         """The old exchanges, put together once a compaction."""
-        return held.get(("cleared", *self._old()), lambda: b",".join(map(_dumped, self._short())))
+        return held.get(("cleared", *self._old()), lambda: b",".join(map(on_wire, self._short())))
 
     def _cleared_tokens(self, encoding: str) -> int:
         def total() -> int:
-            return sum(of_message(_dumped(message), encoding) for message in self._short())
+            return sum(of_message(on_wire(message), encoding) for message in self._short())
 
         return counts.get((encoding, *self._old()), total)
 
@@ -137,7 +137,3 @@ def _placeholder(call: dict[str, Any]) -> str:
         path = None
     again = f"read_file({json.dumps(path, ensure_ascii=False)})" if path else "search_history"
     return f"[result processed; {again} to see it again]"
-
-
-def _dumped(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

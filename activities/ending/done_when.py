@@ -9,6 +9,7 @@ import re2
 from pydantic import ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, parse
+from config.guard_schema import compiled
 from protocol.state import DoneWhen
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def checked(condition: DoneWhen) -> DoneWhen:
     try:
         if condition.matches:
             parse(condition.matches.path)
-            _compiled(condition.matches.pattern)
+            compiled(condition.matches.pattern)
         elif condition.file_exists:
             parse(condition.file_exists)
     except PathRefused as refused:
@@ -79,7 +80,7 @@ def _missing(files: Files, condition: DoneWhen) -> str | None:
         text = files.read(path).decode(errors="replace")
     except (FilesError, PathRefused) as problem:
         return str(problem)
-    if _compiled(condition.matches.pattern).search(text):
+    if compiled(condition.matches.pattern).search(text):
         return None
     shown = text[:SHOWN] + ("…" if len(text) > SHOWN else "")
     return f"Nothing in {path} matches; it has {len(text):,} characters" + (
@@ -96,9 +97,3 @@ def _no_file(files: Files, wanted: str) -> str | None:
     there = files.entry(folder) if folder else None
     beside = [e.path for e in files.children(folder)][:20] if there or not folder else []
     return f"There is no {wanted}; beside it there is {', '.join(beside) or 'nothing'}."
-
-
-def _compiled(pattern: str) -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(pattern, options=options)

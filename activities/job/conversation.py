@@ -202,6 +202,11 @@ def _place(number: int) -> tuple[str, str]:
     return f"{shelf:04d}", f"{place:02d}"
 
 
+def on_wire(value: Any) -> bytes:
+    """A part of a request in the bytes that are sent."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 def call_id(step: int, index: int) -> str:
     """Id of a tool call: made from where it stands, so that it is the same in every run."""
     return f"s{step}c{index}"

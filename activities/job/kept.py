@@ -1,4 +1,4 @@
-"""Kept that were paid for, kept until the phase ends.
+"""Replies that were paid for, kept until the phase ends.
 
 A reply is stored before its activity returns. When the worker dies between the two, the
 activity's retry finds it by key and does not ask the model again.

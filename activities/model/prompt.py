@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from activities.job.conversation import counts
+from activities.job.conversation import counts, on_wire
 from activities.job.snapshot import Snapshot
 from activities.tokens import MESSAGE_TOKENS, count, encoding_of
 from activities.tools import Tool
@@ -35,7 +35,7 @@ def request_body(
     cached prefix.
     """
     last = {"role": "user", "content": render_todos(snapshot, correction)}
-    messages = b",".join([*snapshot.view.wire(), _json(last)])
+    messages = b",".join([*snapshot.view.wire(), on_wire(last)])
     demand = b',"tool_choice":"required"' if must_call else b""
     return b'%b,"messages":[%b]%b}' % (_fixed(snapshot, model).text, messages, demand)
 
@@ -70,7 +70,7 @@ def conversation_body(
     model: ModelConfig, tools: Sequence[Tool], messages: Sequence[bytes]
 ) -> bytes:
     """A request with tools and stored messages, for a conversation beside the job's own."""
-    text = _json({**_settings(model), "tools": [entry.schema for entry in tools]})[:-1]
+    text = on_wire({**_settings(model), "tools": [entry.schema for entry in tools]})[:-1]
     return b'%b,"messages":[%b]}' % (text, b",".join(messages))
 
 
@@ -81,7 +81,7 @@ def plain_body(model: ModelConfig, system: str, asked: str) -> bytes:
         {"role": "system", "content": system},
         {"role": "user", "content": asked},
     ]
-    return _json(body)
+    return on_wire(body)
 
 
 def render_todos(snapshot: Snapshot, correction: str | None) -> str:
@@ -142,7 +142,7 @@ def _fixed(snapshot: Snapshot, model: ModelConfig) -> _Fixed:
         if len(_fixed_parts) > 256:
             _fixed_parts.clear()
         tools = [entry.schema for entry in offer(config, kind, found).offered]
-        text = _json({**_settings(model), "tools": tools})[:-1]
+        text = on_wire({**_settings(model), "tools": tools})[:-1]
         tokens = count(json.dumps(tools, ensure_ascii=False), encoding_of(model.name))
         _fixed_parts[key] = _Fixed(text, tokens)
     return _fixed_parts[key]
@@ -157,7 +157,3 @@ def _settings(model: ModelConfig) -> dict[str, Any]:
     if model.reasoning_effort:
         body["reasoning_effort"] = model.reasoning_effort
     return body
-
-
-def _json(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

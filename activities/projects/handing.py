@@ -17,7 +17,7 @@ from config.schema import Problem
 from protocol.handoffs import REPORTS, FeatureReport, Handoff, ProjectLink, Report, Routing, Verdict
 from protocol.project import BRIEF, STATE_FILES
 from protocol.routing import problems
-from protocol.telling import place, said
+from protocol.telling import wrong
 
 KEPT_BY_SYSTEM = (BRIEF, *STATE_FILES.values())
 """Files at the top of a project's repository that no job changes."""
@@ -117,10 +117,7 @@ def read_report(files: Files, kind: Report) -> tuple[BaseModel | None, str]:
     except (FilesError, PathRefused) as problem:
         return None, str(problem)
     except ValidationError as error:
-        told = "; ".join(
-            f"{place(item['loc'])}: {said(item['msg'])}" for item in error.errors()[:5]
-        )
-        return None, f"{path} cannot be used: {told}."
+        return None, f"{path} cannot be used: {wrong(error)}."
     except (ValueError, RecursionError) as error:
         return None, f"{path} is not valid JSON ({error})."
 

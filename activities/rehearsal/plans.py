@@ -109,10 +109,10 @@ def _letters(text: str) -> str:
     return "".join(char for char in text.lower() if char.isalnum())
 
 
-def slug_of(text: str, words: int = 5) -> str:
+def slug_of(text: str) -> str:
     """A file name's worth of a text."""
     found = re.findall(r"[a-z0-9]+", text.lower())
-    return "_".join(found[:words])[:40] or "part"
+    return "_".join(found[:5])[:40] or "part"
 
 
 def counted(number: int, noun: str) -> str:

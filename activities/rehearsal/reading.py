@@ -49,9 +49,7 @@ def parse_page(result: str, limit: int) -> Page:
     return Page(lines, more=bool(lines) and (bool(cut) or rest))
 
 
-def read_page(
-    path: str, offset: int = 1, limit: int = PAGE
-) -> Generator[list[Call], list[str], Page]:
+def read_page(path: str, offset: int, limit: int) -> Generator[list[Call], list[str], Page]:
     """One page of a file; empty when it cannot be read."""
     result = ""
     for _ in range(ATTEMPTS):

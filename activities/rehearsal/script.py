@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 
 from activities.rehearsal.wire import Answer, Failure, Model, Request
 
@@ -80,12 +79,7 @@ class Script:
     def __enter__(self) -> Script:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.verify()
 

@@ -33,7 +33,7 @@ def module_of(feature: str) -> str:
     return feature.replace("-", "_")
 
 
-def source(feature: str, description: str) -> str:
+def source(description: str) -> str:
     """The module of a feature."""
     told = " ".join(description.replace('"', "'").replace("\\", "/").split())[:90]
     found = examples(description)

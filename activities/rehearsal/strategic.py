@@ -28,7 +28,7 @@ def procedure(view: View, text: str) -> Steps:
     if "todo_write" in wanted:
         return hand_over(view)
     if "job_complete" in wanted:
-        return finish(view)
+        return finish()
     if "output/summary.md" in wanted:
         return _report(view)
     if "workspace.md" in wanted:
@@ -217,7 +217,7 @@ def verify() -> Steps:
     return f"Read {seen} of {counted(len(paths), 'file')} in output/; each has content."
 
 
-def finish(view: View) -> Steps:
+def finish() -> Steps:
     listing = yield from once("list_files", path="output", pattern="output/*")
     deliverables = [p for p in parse_listing(listing) if p != "output/completion.json"][:MAX_LIST]
     report = yield from read_all("output/summary.md")

@@ -11,7 +11,6 @@ from activities.rehearsal import generalist, software
 from activities.rehearsal.plans import Plan, PlanPhase, slug_of
 from activities.rehearsal.reading import read_all
 from activities.rehearsal.replay import Call, Steps, insist, once
-from activities.rehearsal.seen import View
 from protocol.handoffs import REPORTS
 
 MOST_FEATURES = 8
@@ -50,7 +49,7 @@ def plan(instructions: str) -> Plan | None:
     return Plan(head, [PlanPhase("Do the task", "What was handed over is done.", steps)])
 
 
-def procedure(view: View, text: str) -> Steps | None:
+def procedure(text: str) -> Steps | None:
     """The procedure for a todo of such a plan."""
     named = _TODO.match(text)
     if named is None:
@@ -64,7 +63,7 @@ def procedure(view: View, text: str) -> Steps | None:
             return _run(folder, module)
         if not told:
             return _write(path, "")
-        return _write(path, (software.tests if of_tests else software.source)(module, told))
+        return _write(path, software.tests(module, told) if of_tests else software.source(told))
     return None if path.startswith(("output/", "notes/")) else generalist.write(path, text)
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ TEXTS_HELD = 20_000
 """Passages that are held in memory at a time, a kilobyte each."""
 EVERYTHING = (b"", b"\xff" * 256)
 _WORD = re.compile(r"[^\W_]+")
+Ranked = TypeVar("Ranked", Place, int)
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def search(
             )
             if meaning is not None:
                 rankings.append(_nearest(meaning, *index.vectors(meaning.model, under)))
-            best = _fused(rankings)[:limit]
+            best = fused(rankings)[:limit]
             return Found([_hit(index, place) for place in best], note)
 
     return with_index(folder, use)
@@ -160,13 +162,13 @@ def _nearest(meaning: _Meaning, places: list[Place], rows: Matrix) -> list[Place
     return [item[-1] for item in sorted(near, key=lambda item: item[:4])][:DEPTH]
 
 
-def _fused(rankings: list[list[Place]]) -> list[Place]:
+def fused(rankings: list[list[Ranked]]) -> list[Ranked]:
     """Best first; among equals those of the first ranking, so that an exact term comes first."""
-    scores: dict[Place, float] = {}
+    scores: dict[Ranked, float] = {}
     for ranking in rankings:
-        for rank, place in enumerate(ranking, 1):
-            scores[place] = scores.get(place, 0.0) + 1 / (DAMPING + rank)
-    return sorted(scores, key=lambda place: -round(scores[place], 9))
+        for rank, found in enumerate(ranking, 1):
+            scores[found] = scores.get(found, 0.0) + 1 / (DAMPING + rank)
+    return sorted(scores, key=lambda found: -round(scores[found], 9))
 
 
 def _hit(index: Index, place: Place) -> Hit:

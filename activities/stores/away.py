@@ -1,4 +1,4 @@
-"""The one way in which a shared store says that it cannot be had."""
+"""How a shared store says that it cannot be had, or that it does not take what was asked."""
 
 from __future__ import annotations
 

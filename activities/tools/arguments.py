@@ -14,6 +14,8 @@ from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
 from referencing import Registry
 
+from config.guard_schema import compiled
+
 MOST_TOLD = 5
 """Violations that one message names."""
 
@@ -123,10 +125,8 @@ class SchemaArguments:
 def _pattern(
     _: Validator, pattern: str, instance: object, schema: object
 ) -> Iterator[SchemaViolation]:
-    options = re2.Options()
-    options.log_errors = False
     try:
-        wanted = re2.compile(pattern, options=options)
+        wanted = compiled(pattern)
     except re2.error:  # lookarounds and the like: the server's to check
         return
     if isinstance(instance, str) and not wanted.search(instance):

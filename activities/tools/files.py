@@ -18,6 +18,7 @@ from protocol.tools import READ_LINES
 Path = Annotated[str, Field(description="Path relative to the workspace, with / between parts.")]
 MAX_LISTED = 500
 MAX_LINE = 400
+AROUND = 40
 
 
 @tool("files", effect="reads")
@@ -189,11 +190,11 @@ def _listed(entry: Entry) -> str:
     return f"{entry.path}  {entry.size:,}" + (" (link)" if entry.kind == "link" else "")
 
 
-def _around(text: str, wanted: str, lines_shown: int = 40) -> str:
+def _around(text: str, wanted: str) -> str:
     """The part of a text most likely meant: near the first line of what was looked for."""
     lines = text.splitlines()
     first = wanted.strip().splitlines()[0].strip() if wanted.strip() else ""
     at = next((n for n, line in enumerate(lines) if first and first in line), 0)
-    start = max(0, at - lines_shown // 4)
-    shown = lines[start : start + lines_shown]
+    start = max(0, at - AROUND // 4)
+    shown = lines[start : start + AROUND]
     return "\n".join(f"{n:6}\t{line[:MAX_LINE]}" for n, line in enumerate(shown, start + 1))

@@ -17,7 +17,7 @@ from sqlalchemy import Row
 
 from activities.checkpoints import Root
 from activities.search.embedding import EmbeddingsFailed, Matrix, embedder
-from activities.search.searching import DAMPING, DEPTH, asked_words
+from activities.search.searching import DEPTH, asked_words, fused
 from activities.stores import traces as rows
 from activities.stores.engine import SECONDS, Store
 from activities.traces.telling import situation
@@ -147,7 +147,7 @@ def find(
         rankings = [index.by_words(query, reader)]
         if asked:
             rankings.append(_meant(store, index, reader, *asked))
-        best = [index.rows[id] for id in _fused(rankings)]
+        best = [index.rows[id] for id in fused(rankings)]
     fitting = [row for row in best if not (others_only and row.job == reader.job)]
     return fitting[:limit]
 
@@ -186,12 +186,3 @@ def _meant(store: Store, index: Index, reader: Reader, model: str, vector: Matri
     for id, data in store.read(lambda c: rows.vectors(c, model, len(index.vectors))).items():
         index.vectors[id] = np.frombuffer(data, dtype="<f2").astype(np.float32)
     return index.by_meaning(vector, reader)
-
-
-def _fused(rankings: list[list[int]]) -> list[int]:
-    """Best first; among equals those found by words, so that an exact term comes first."""
-    scores: dict[int, float] = {}
-    for ranking in rankings:
-        for rank, id in enumerate(ranking, 1):
-            scores[id] = scores.get(id, 0.0) + 1 / (DAMPING + rank)
-    return sorted(scores, key=lambda id: -round(scores[id], 9))

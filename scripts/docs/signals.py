@@ -15,6 +15,7 @@ from protocol.record import JobRecord
 from protocol.requests import Usage
 from protocol.starting import JobLimits
 from protocol.state import JobState, Phase, ScopeItem, Todo
+from scripts.docs.markdown import table
 from workflows.job import Job
 from workflows.status import status
 
@@ -31,27 +32,21 @@ MEANING = {
 
 def start() -> str:
     """The keys of a job's input."""
-    lines = ["| key | | |", "|---|---|---|"]
-    for name, needed in _keys(Start):
-        lines.append(f"| `{name}` | {needed} | {MEANING[name]} |")
-    return "\n".join([*lines, ""])
+    return _table(Start, MEANING)
 
 
 def project() -> str:
     """The keys of a project's input."""
-    lines = ["| key | | |", "|---|---|---|"]
-    for name, needed in _keys(ProjectStart):
-        lines.append(f"| `{name}` | {needed} | {OF_PROJECTS[name]} |")
-    return "\n".join([*lines, ""])
+    return _table(ProjectStart, OF_PROJECTS)
 
 
 def signals() -> str:
     """Every signal with its payload and effect."""
-    lines = ["| signal | payload | effect |", "|---|---|---|"]
+    rows = []
     for name, kind in SIGNALS.items():
         keys = ", ".join(f"`{key}` ({needed})" for key, needed in _keys(kind))
-        lines.append(f"| `{name}` | {keys or 'none'} | {getdoc(getattr(Job, name))} |")
-    return "\n".join([*lines, ""])
+        rows.append((f"`{name}`", keys or "none", getdoc(getattr(Job, name)) or ""))
+    return "\n".join([*table(("signal", "payload", "effect"), rows), ""])
 
 
 def status_example() -> str:
@@ -77,6 +72,11 @@ def status_example() -> str:
     )
     text = json.dumps(status(job, []), ensure_ascii=False, indent=2)
     return f"```json\n{text}\n```\n"
+
+
+def _table(kind: type[BaseModel], meaning: dict[str, str]) -> str:
+    rows = [(f"`{name}`", needed, meaning[name]) for name, needed in _keys(kind)]
+    return "\n".join([*table(("key", "", ""), rows), ""])
 
 
 def _keys(kind: type[BaseModel]) -> list[tuple[str, str]]:

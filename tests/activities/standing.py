@@ -14,11 +14,13 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.calls.running import tool_activities
 from activities.checkpoints import Files, Root, open_checkpoints
+from activities.ending.facts import facts_activity
 from activities.job.conversation import call_id
 from activities.job.snapshot import Snapshot
 from activities.tools import REGISTRY
 from config.loader import load_agent
 from config.schema import AgentConfig
+from protocol.endings import Facts, FactsRequest, GateFacts
 from protocol.requests import ToolReply, ToolRequest
 from protocol.state import JobState, Phase, PhaseKind, Todo
 
@@ -126,6 +128,14 @@ class Standing:
         content: str = self.open().conversation.messages()[-1]["content"]
         assert reply.ok is not content.startswith("Error: ")
         return content
+
+    def completion(self, **arguments: object) -> GateFacts:
+        """What the completion gate is told of a call of `job_complete`."""
+        claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
+        self.reply(("job_complete", json.dumps(claim)))
+        request = FactsRequest(root=self.root.id, commit=self.commit, at=AT, step=self.step, call=0)
+        found: Facts = environment(local=False).run(facts_activity(self.root), request)
+        return found.facts
 
     def text(self, path: str) -> str:
         return self.open().files.read(path).decode()

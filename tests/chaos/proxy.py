@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from types import TracebackType
 
 PIECE = 1 << 16
 
@@ -27,12 +26,7 @@ class Proxy:
         await self.accept()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.refuse()
         for task in list(self._running):
             task.cancel()

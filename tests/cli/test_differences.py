@@ -97,7 +97,7 @@ def test_differences_for_programs(grown, starter):
     assert found["archive/phase_001.md"]["diff"] is None
 
 
-def test_a_text_too_long_to_compare_is_not_compared(grown, starter, workspaces):
+def test_a_text_too_long_to_compare_is_not_compared(grown, workspaces):
     root = Root.open(workspaces, create=False)
     files = Checkpoints.open(root, grown).files("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
     large = files.write("a.md", b"x\n" * differences.MAX_BYTES)

@@ -54,7 +54,7 @@ async def test_another_port_is_chosen_when_the_wanted_one_is_taken():
             assert str(port) not in running.ui
 
 
-async def test_a_worker_serves_and_drops_no_signal(tmp_path):
+async def test_a_worker_serves_and_drops_no_signal():
     async with server(ui=False) as running:
         client = running.client
         async with build_worker(client, task_queue="q", workflows=[Echo], activities=[]):

@@ -1,5 +1,5 @@
-"""The server and roots of the workflow tests."""
+"""The server of the workflow tests."""
 
-from tests.workflows.conftest import root, temporal
+from tests.workflows.conftest import temporal
 
-__all__ = ["root", "temporal"]
+__all__ = ["temporal"]

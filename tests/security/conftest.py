@@ -1,5 +1,5 @@
-"""The server and root that jobs have everywhere."""
+"""The server that jobs have everywhere."""
 
-from tests.workflows.conftest import root, temporal
+from tests.workflows.conftest import temporal
 
-__all__ = ["root", "temporal"]
+__all__ = ["temporal"]

@@ -1,9 +1,8 @@
-"""One real Temporal server for all tests here; each test has a workspaces root of its own."""
+"""One real Temporal server for all tests here, and jobs on it."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -27,11 +26,6 @@ async def undisturbed(temporal: Client, tmp_path_factory: pytest.TempPathFactory
     root = Root.open(tmp_path_factory.mktemp("undisturbed") / "root", create=True)
     async with serving(temporal, root, rehearse) as jobs:
         return str((await jobs.result(await jobs.start(TEA)))["tree"])
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root.open(tmp_path / "root", create=True)
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.brief import BRIEF
+
 SHORT = {
-    "limits.min_todos": 1,
-    "todos.bootstrap": ["Survey and write workspace.md", "Write plan.md", "Call todo_write"],
-    "todos.transition": ["Mark progress in plan.md", "Call todo_write or job_complete"],
+    **BRIEF,
     "todos.rewind": ["Write in notes/ what went wrong", "Revise plan.md", "Call todo_write"],
     "todos.fork": ['Note what "Amended" changes', "Revise plan.md", "Call todo_write"],
-    "todos.final": ["Write output/summary.md", "Call job_complete"],
 }
 """As few todos as there can be, for any agent: half the steps of the shipped configuration."""
 WHOLE = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}

@@ -26,11 +26,6 @@ from tests.workflows.team import FORK, Team, project, write
 ASKS = Short({"Work": [("request_clarification", {"question": "Black?", "default": "Yes."}), DONE]})
 
 
-@pytest.fixture(autouse=True)
-def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
-
-
 async def done(jobs: Jobs, **details: Any) -> WorkflowHandle[Any, dict[str, Any]]:
     handle = await jobs.start(job(**details))
     assert (await jobs.result(handle))["status"] == "completed"

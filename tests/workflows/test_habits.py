@@ -27,11 +27,6 @@ TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
 SHELL = {"tools": ["files", "todos", "job", "documents", "traces", "shell"]}
 
 
-@pytest.fixture(autouse=True)
-def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
-
-
 @dataclass
 class Claims:
     """A model that marks each cup as tested, and tests it only when that was refused."""

@@ -27,11 +27,6 @@ NAME = "generalist.write_file.scratch"
 TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
 
 
-@pytest.fixture(autouse=True)
-def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
-
-
 class Habit:
     """A model that first writes into scratch/, so many files."""
 

@@ -14,7 +14,7 @@ from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, close, job
 
 
-async def test_a_job_works_with_reference_servers(temporal, root, tmp_path: Path) -> None:
+async def test_a_job_works_with_reference_servers(temporal, root) -> None:
     told: list[str] = []
 
     def work(view):

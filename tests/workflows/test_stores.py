@@ -60,10 +60,7 @@ async def test_a_job_goes_on_without_its_store_and_ends_once_it_has_everything(
         assert jobs.snapshot(handle, result["checkpoint"]).state.deferred == []
 
 
-async def test_a_rewind_takes_what_it_undid_out_of_the_store(
-    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+async def test_a_rewind_takes_what_it_undid_out_of_the_store(temporal: Client, root: Root) -> None:
     question: Call = ("request_clarification", {"question": "Black?", "default": "Yes."})
     rewound: list[bool] = []
 

@@ -136,7 +136,6 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
 async def test_what_is_accepted_comes_into_the_graph_of_a_server(
     temporal: Client, root: Root, graph_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
     monkeypatch.setenv("LONGHAUL_GRAPH_URL", graph_server.url)
     await asyncio.to_thread(graph_server.empty)
     store = Store(root)
@@ -154,8 +153,7 @@ async def test_what_is_accepted_comes_into_the_graph_of_a_server(
 async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("LONGHAUL_GRAPH_URL", "LONGHAUL_STORE_URL"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
     given = project_input(ROOT / "examples/projects/pipeline.yaml")
     # Eight candidates of the policy's hundred.

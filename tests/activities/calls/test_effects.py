@@ -30,10 +30,11 @@ def files(tmp_path: Path) -> Files:
     return Standing.begin(tmp_path / "job").open().files
 
 
-def test_a_retry_finds_what_the_first_attempt_did(kept: Kept, files: Files) -> None:
-    def never() -> tuple[str, Files]:
-        raise AssertionError("done twice")
+def never() -> tuple[str, Files]:
+    raise AssertionError("done twice")
 
+
+def test_a_retry_finds_what_the_first_attempt_did(kept: Kept, files: Files) -> None:
     first = once(kept, "run.7", files, lambda: ("sent", files.write("sent.md", b"x")))
     assert once(kept, "run.7", files, never) == first
     assert first[1].read("sent.md") == b"x"
@@ -61,9 +62,6 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
     where = [str(job.root.path), files.id, str(tmp_path)]
     ended = subprocess.run([sys.executable, "-c", code, *where], check=False)
     assert ended.returncode == -signal.SIGKILL
-
-    def never() -> tuple[str, Files]:
-        raise AssertionError("done twice")
 
     text, after = once(Kept(tmp_path), "run.7", files, never)
     assert (text, after.read("sent.md")) == ("sent", b"x")
@@ -108,9 +106,6 @@ def test_a_refusal_is_a_result(kept: Kept, files: Files) -> None:
 
 
 def test_a_second_attempt_takes_it_that_the_first_began_elsewhere(kept: Kept, files: Files) -> None:
-    def never() -> tuple[str, Files]:
-        raise AssertionError("done twice")
-
     with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
         once(kept, "run.7", files, never, attempt=2)
     text, _ = once(kept, "run.8", files, lambda: ("sent", files), repeatable=True, attempt=2)

@@ -2,18 +2,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pygit2
 import pytest
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.objects import Store
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root.open(tmp_path / "workspaces", create=True)
 
 
 @pytest.fixture

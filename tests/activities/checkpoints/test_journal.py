@@ -2,8 +2,6 @@ import os
 import resource
 import shutil
 import signal
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +10,7 @@ from activities.checkpoints import Checkpoints
 from activities.checkpoints.journal import Journal
 from activities.checkpoints.packing import pack
 from activities.checkpoints.records import BLOB, HEAD, Record, read_records
-
-Start = Callable[..., "subprocess.Popen[str]"]
+from tests.activities.checkpoints.conftest import Start
 
 WRITER = """
 import pathlib, sys

@@ -228,7 +228,7 @@ def test_killed_at_random_it_ends_where_it_should(
 
 
 def test_mending_restores_and_clears_everything_but_errors(
-    job: Job, root: Root, folder: Path, files: Files
+    job: Job, folder: Path, files: Files
 ) -> None:
     job.project(files)
     (folder / "errors").mkdir()

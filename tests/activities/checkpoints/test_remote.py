@@ -166,7 +166,7 @@ def test_what_a_reset_left_behind_and_phase_starts_stay_reachable(
 
 
 @pytest.mark.parametrize("address", ["file", "http"], indirect=True)
-def test_tags_and_the_owner_travel(here: Host, there: Host, remote: Path) -> None:
+def test_tags_and_the_owner_travel(here: Host, there: Host) -> None:
     commit = here.step(None, "a.md")
     assert owner_at(here.url, "job") is None
     here.push(commit, tags_phase_0001=commit, owner_chain=commit)

@@ -37,11 +37,6 @@ SOON = 15
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root.open(tmp_path / "root", create=True)
-
-
-@pytest.fixture
 def served(remote: Path) -> Iterator[Web]:
     with web(remote.parent) as served:
         yield served
@@ -178,7 +173,7 @@ def test_ssh_that_may_not_says_why_and_asks_nobody(
 
 
 def test_another_program_than_ssh_gets_none_of_its_options(
-    root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called = tmp_path / "called"
     program = tmp_path / "tunnel"

@@ -18,11 +18,6 @@ from activities.commands.private import forget_private, private_folder
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root.open(tmp_path / "root", create=True)
-
-
-@pytest.fixture
 def files(root: Root) -> Files:
     store = open_checkpoints(root, "job", create=True).store
     return (

@@ -184,7 +184,7 @@ def test_usual_programs_work(folder: Path) -> None:
     assert ended.output.splitlines() == ["one", "[1]"]
 
 
-def test_without_a_program_that_confines_nothing_is_run(folder: Path) -> None:
+def test_without_a_program_that_confines_nothing_is_run() -> None:
     assert "not installed" in (sandbox.lacking(None) or "")
     assert "does not run" in (sandbox.lacking("/nowhere/bwrap") or "")
     assert "cannot confine here" in (sandbox.lacking("/bin/false") or "")

@@ -83,7 +83,7 @@ def test_docx_tables_stand_between_their_paragraphs(real):
     ]
 
 
-def test_docx_breaks_that_stand_together_make_one_page(tmp_path):
+def test_docx_breaks_that_stand_together_make_one_page():
     document = docx.Document()
     document.add_paragraph("one")
     document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)

@@ -31,11 +31,6 @@ remove_all(root, Record(job=sys.argv[2], at=1))
 """
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root.open(tmp_path / "root", create=True)
-
-
 def make(root: Root, job: str = JOB, files: int = 3) -> None:
     store = open_checkpoints(root, job, create=True)
     for place in places(root, job):

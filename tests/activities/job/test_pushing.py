@@ -28,11 +28,6 @@ SECONDS = 30
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root.open(tmp_path / "root", create=True)
-
-
-@pytest.fixture
 def pushes() -> Pushes:
     return Pushes()
 

@@ -18,11 +18,6 @@ from tests.activities.standing import AT, Standing
 from tests.activities.traces.noting import store, trace
 
 
-@pytest.fixture(autouse=True)
-def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
-
-
 def guard(name: str = "no-scratch", **match: Any) -> Guard:
     given = {"tool": ["write_file"], "path": ["scratch/*"], **match}
     return Guard(

@@ -181,10 +181,7 @@ def test_a_guard_that_is_about_something_else_or_refuses_it_is_left(
     assert stricter(rule(**given), read(standing(tmp_path))) is None
 
 
-def test_a_learned_guard_gets_a_stricter_revision_and_no_second_guard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+def test_a_learned_guard_gets_a_stricter_revision_and_no_second_guard(tmp_path: Path) -> None:
     job = standing(tmp_path)
     job.reply(("read_file", json.dumps({"path": LOG})))
     guards = LearnedGuards(job.root.path)

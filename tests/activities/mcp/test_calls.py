@@ -106,7 +106,7 @@ def test_a_server_killed_within_a_call(job: Standing, ledger: Path) -> None:
     assert not processes(str(ledger))
 
 
-def test_a_call_that_takes_too_long_is_given_up(job: Standing, ledger: Path) -> None:
+def test_a_call_that_takes_too_long_is_given_up(job: Standing) -> None:
     assert not call(job, "odd__slow").ok
     assert "odd has not answered within 2 s" in answer(job)
     assert call(job, "odd__look").ok

@@ -1,4 +1,4 @@
-"""Kept that call no tool: what asks, what claims to be done, and what only tells."""
+"""Replies that call no tool: what asks, what claims to be done, and what only tells."""
 
 from __future__ import annotations
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 
 from activities.rehearsal.replay import Call
-from activities.rehearsal.seen import View
 from activities.rehearsal.team import procedure
 from activities.tools import REGISTRY
 
 
 def test_a_file_that_is_not_written_at_once_is_written_again() -> None:
-    view = View("tactical", 1, "Make it", [], "", "", frozenset())
-    steps = procedure(view, "Write `repo/tests/__init__.py`")
+    steps = procedure("Write `repo/tests/__init__.py`")
     assert steps is not None
     made: list[Call] = []
     answers = ["Error: the disk was busy.", "Wrote 1 character."]

@@ -14,11 +14,6 @@ from tests.activities.standing import JOB, environment
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root.open(tmp_path / "root", create=True)
-
-
-@pytest.fixture
 def repository(root: Root) -> Path:
     return open_checkpoints(root, JOB, create=True).path
 

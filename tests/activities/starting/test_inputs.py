@@ -45,11 +45,6 @@ def web() -> Iterator[str]:
     server.shutdown()
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root.open(tmp_path / "root", create=True)
-
-
 def refused(root: Root, source: str) -> str:
     with pytest.raises(Problem) as problem:
         read_documents(root, [source], LIMIT)

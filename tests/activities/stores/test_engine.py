@@ -18,10 +18,7 @@ from activities.stores.schema import JOBS, METADATA
 from tests.activities.stores.filling import fill, requirement, statuses
 
 
-def test_the_default_is_a_file_in_the_workspaces_root(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+def test_the_default_is_a_file_in_the_workspaces_root(root: Root) -> None:
     fill(Store(root), [requirement(1)])
     assert (root.path / ".longhaul/store.sqlite3").is_file()
 

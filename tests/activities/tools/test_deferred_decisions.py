@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from activities.ending.closing import Closing
-from activities.ending.facts import facts_activity
 from activities.graph.writing import NODE
 from activities.stores import requirements as rows
 from activities.stores import turning
@@ -16,7 +14,7 @@ from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, attempt, flush, write
 from activities.stores.engine import Store
 from activities.tools.traces import KIND
-from protocol.endings import Closed, CloseRequest, FactsRequest, GateFacts
+from protocol.endings import Closed, CloseRequest
 from protocol.state import Deferred
 from tests.activities.standing import AT, JOB, Standing, environment
 from tests.activities.stores.filling import fill, requirement
@@ -28,7 +26,6 @@ TOOLS = ["files", "todos", "job", "validation", "requirements"]
 @pytest.fixture
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
     """Has a decision waiting on a requirement that its maker has changed meanwhile."""
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
     judge = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
     fill(Store(judge.root), [requirement(1)])
     judge.call("take_requirement")
@@ -40,18 +37,8 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+def job(tmp_path: Path) -> Standing:
     return Standing.begin(tmp_path)
-
-
-def facts(job: Standing, **arguments: object) -> GateFacts:
-    """What the completion gate is told."""
-    claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
-    job.reply(("job_complete", json.dumps(claim)))
-    request = FactsRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0)
-    found: GateFacts = environment(local=False).run(facts_activity(job.root), request).facts
-    return found
 
 
 async def cancelled(job: Standing) -> list[str]:
@@ -65,13 +52,13 @@ async def cancelled(job: Standing) -> list[str]:
 
 def test_it_is_open_until_it_is_explained(judge: Standing) -> None:
     for _ in range(2):
-        found = facts(judge)
+        found = judge.completion()
         [why] = found.refused_writes
         assert why.startswith("maker/REQ-001: ")
         assert "not held by this job" in why
         assert found.unexplained_writes == ["maker/REQ-001"]
         assert found.unstored == []
-    found = facts(judge, unresolved=["maker/REQ-001: its text was changed meanwhile"])
+    found = judge.completion(unresolved=["maker/REQ-001: its text was changed meanwhile"])
     assert len(found.refused_writes) == 1
     assert found.unexplained_writes == []
 
@@ -80,7 +67,7 @@ def test_the_next_call_to_the_store_tells_the_model_and_forgets_it(judge: Standi
     told = judge.call("take_requirement")
     assert "deferred write was dropped" in told
     assert "not held by this job" in told
-    assert facts(judge).refused_writes == []
+    assert judge.completion().refused_writes == []
 
 
 def test_it_comes_up_again_where_another_store_is_away(
@@ -112,10 +99,7 @@ def test_what_the_store_does_not_take_is_refused_as_well(job: Standing) -> None:
     assert entry is lacking
 
 
-def test_requirements_that_the_store_does_not_take_are_open_until_explained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+def test_requirements_that_the_store_does_not_take_are_open_until_explained(tmp_path: Path) -> None:
     maker = Standing.begin(tmp_path, kind="tactical", agent="creator")
     quote = "Every invoice must be kept for ten years."
     maker.write("documents/a.md", quote)
@@ -133,12 +117,12 @@ def test_requirements_that_the_store_does_not_take_are_open_until_explained(
     )
     assert "Not in the store" in told
     assert maker.open().state.deferred == []
-    found = facts(maker)
+    found = maker.completion()
     assert found.unstored == []
     assert found.unexplained_writes == ["the requirements"]
     [why] = found.refused_writes
     assert "does not take this" in why
-    found = facts(maker, unresolved=["the requirements: the store refuses them"])
+    found = maker.completion(unresolved=["the requirements: the store refuses them"])
     assert found.unexplained_writes == []
 
 

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.ending.facts import facts_activity
 from activities.graph import Query, open_graph
 from activities.graph.model import Limits
-from protocol.endings import FactsRequest
 from tests.activities.graph.serving import Server
-from tests.activities.standing import AT, Standing, environment
+from tests.activities.standing import Standing
 
 TOOLS = ["files", "todos", "job", "graph", "validation"]
 TEXT = "Every invoice must be kept for ten years."
@@ -22,8 +20,7 @@ FULL = {"degree": "full", "evidence": "It has a retention period."}
 @pytest.fixture
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the graph is: embedded, or a server."""
-    for name in ("LONGHAUL_GRAPH_URL", "LONGHAUL_STORE_URL"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
     place: str = getattr(request, "param", "embedded")
     if place == "server":
         server: Server = request.getfixturevalue("graph_server")
@@ -216,7 +213,7 @@ def test_what_a_graph_out_of_reach_missed_is_made_up_for(
     job.call("create_fulfillment_relationship", **relate, properties=FULL, target_name="Invoice")
     job.call("create_fulfillment_relationship", **relate | {"requirement": "b"}, properties=FULL)
     assert len(job.open().state.deferred) == 3
-    [why] = unstored(job)
+    [why] = job.completion().unstored
     assert why.startswith("3 writes wait, since ")
     # The store is there: nothing of it waits for the graph.
     assert job.call("take_requirement") == "No draft requirement is left to take."
@@ -224,7 +221,7 @@ def test_what_a_graph_out_of_reach_missed_is_made_up_for(
     told = job.call("create_requirement_node", id="REQ-002", text="Tea is green.")
     assert "dropped: There is no Requirement b in the graph" in told
     assert job.open().state.deferred == []
-    assert unstored(job) == []
+    assert job.completion().unstored == []
     counted = job.call("count_graph_statistics").splitlines()
     assert "Requirement: 2" in counted
     assert "(Requirement)-FULFILLED_BY->(BusinessObject): 1" in counted
@@ -237,13 +234,5 @@ def test_the_completion_gate_makes_what_is_deferred(
     job.call("create_requirement_node", id="REQ-001", text=TEXT)
     monkeypatch.delenv("LONGHAUL_GRAPH_URL")
     for _ in range(2):
-        assert unstored(job) == []
+        assert job.completion().unstored == []
     assert "Requirement: 1" in job.call("count_graph_statistics").splitlines()
-
-
-def unstored(job: Standing) -> list[str]:
-    """What the completion gate says is lacking."""
-    job.reply(("job_complete", '{"summary": "s", "deliverables": [], "confidence": 0.5}'))
-    request = FactsRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0)
-    facts = environment(local=False).run(facts_activity(job.root), request).facts
-    return list(facts.unstored)

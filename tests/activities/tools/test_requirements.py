@@ -10,12 +10,11 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.ending.closing import Closing
-from activities.ending.facts import facts_activity
 from activities.stores import requirements as rows
 from activities.stores import turning
 from activities.stores.engine import Store
 from activities.web import Fetched, as_source
-from protocol.endings import CloseRequest, FactsRequest, GateFacts
+from protocol.endings import CloseRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import AT, JOB, Standing, environment
 from tests.activities.stores.filling import fill, requirement, statuses
@@ -23,11 +22,6 @@ from tests.activities.stores.filling import fill, requirement, statuses
 AWAY = "postgresql://127.0.0.1:1/db"
 QUOTE = "Every invoice must be kept for ten years."
 OTHER = "The user shall log in with a password of twelve signs."
-
-
-@pytest.fixture(autouse=True)
-def default_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
 
 
 @pytest.fixture
@@ -76,15 +70,6 @@ def stored(job: Standing) -> dict[str, str]:
     return {each.id: each.text for each in found}
 
 
-def facts(job: Standing, **arguments: Any) -> GateFacts:
-    """What the completion gate is told."""
-    claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
-    job.reply(("job_complete", json.dumps(claim)))
-    request = FactsRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0)
-    found: GateFacts = environment(local=False).run(facts_activity(job.root), request).facts
-    return found
-
-
 def test_a_requirement_is_written_down_and_stored_through_one_model(job: Standing) -> None:
     assert job.call("add_requirement", **given()) == "REQ-001 written to requirements/req_001/"
     final = json.loads(job.text("requirements/req_001/final.json"))
@@ -131,7 +116,7 @@ def test_a_rewind_while_the_store_is_away_is_made_up_for(
     environment(local=False).run(turning.after_rewind, job.root, snapshot)
     job.commit = snapshot.save("rewound", AT)
     monkeypatch.delenv("LONGHAUL_STORE_URL")
-    assert facts(job).unstored == []
+    assert job.completion().unstored == []
     assert stored(job) == {}
 
 
@@ -145,12 +130,12 @@ def test_an_edited_requirement_is_checked_before_it_is_stored(job: Standing) -> 
         ("citations", [final["citations"][0] | {"id": "../a"}], "there is no citation"),
     ):
         job.write("requirements/req_001/final.json", json.dumps(final | {field: value}))
-        [why] = facts(job).unstored
+        [why] = job.completion().unstored
         assert "requirements/req_001/final.json" in why
         assert told in why
         assert stored(job) == {"REQ-001": QUOTE}
     job.write("requirements/req_001/final.json", json.dumps(final | {"text": "Kept, invoices."}))
-    assert facts(job).unstored == []
+    assert job.completion().unstored == []
     assert stored(job) == {"REQ-001": "Kept, invoices."}
 
 
@@ -164,10 +149,10 @@ def test_a_store_that_is_away_stops_no_job_until_its_end(
         assert "Deferred" in told
     assert [entry.kind for entry in job.open().state.deferred] == ["requirements"]
     assert job.open().state.without_notes().deferred == []
-    [why] = facts(job).unstored
+    [why] = job.completion().unstored
     assert "does not answer" in why
     monkeypatch.delenv("LONGHAUL_STORE_URL")
-    assert facts(job).unstored == []
+    assert job.completion().unstored == []
     assert stored(job) == {"REQ-001": QUOTE, "REQ-002": OTHER}
     job.call("add_requirement", **given("Invoices are kept."))
     assert job.open().state.deferred == []
@@ -180,7 +165,7 @@ async def test_the_end_of_a_job_clears_what_was_made_up_for(
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
     job.call("add_requirement", **given())
     monkeypatch.delenv("LONGHAUL_STORE_URL")
-    assert facts(job).unstored == []
+    assert job.completion().unstored == []
     request = CloseRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="completed", call=0
     )
@@ -238,7 +223,7 @@ def test_a_decision_waits_for_its_store(judge: Standing, monkeypatch: pytest.Mon
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
     told = judge.call("decide_requirement", id="maker/REQ-001", status="accepted", reasons="Yes.")
     assert told.startswith("maker/REQ-001 is accepted.\nDeferred, ")
-    assert len(facts(judge).unstored) == 1
+    assert len(judge.completion().unstored) == 1
     monkeypatch.delenv("LONGHAUL_STORE_URL")
     assert judge.call("take_requirement").startswith("maker/REQ-002")
     assert judge.open().state.deferred == []

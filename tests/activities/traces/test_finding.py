@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
-import pytest
 from sqlalchemy import insert
 
 from activities.checkpoints import Root
@@ -24,12 +22,6 @@ from tests.activities.search.endpoint import serving
 from tests.activities.traces.noting import store, trace
 
 READER = Reader("other", "generalist")
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
-    return Root.open(tmp_path / "root", create=True)
 
 
 def found(root: Root, query: str, reader: Reader = READER, **details: Any) -> list[str]:

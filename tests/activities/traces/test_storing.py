@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
 from activities.traces.storing import traces_of
 from tests.activities.traces.noting import store, trace
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
-    return Root.open(tmp_path / "root", create=True)
 
 
 def test_a_trace_handed_over_twice_is_stored_once(root: Root) -> None:

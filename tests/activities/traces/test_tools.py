@@ -14,8 +14,7 @@ from tests.activities.traces.noting import store, trace
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+def job(tmp_path: Path) -> Standing:
     return Standing.begin(tmp_path)
 
 
@@ -79,10 +78,7 @@ def _before(job: Standing) -> str:
     return job.open().checkpoints.log(job.commit, 2)[1].id
 
 
-def test_what_is_meant_is_found_in_other_words_where_there_are_embeddings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+def test_what_is_meant_is_found_in_other_words_where_there_are_embeddings(tmp_path: Path) -> None:
     with serving() as endpoint:
         settings = {"model": "fake", "base_url": endpoint.url}
         job = Standing.begin(tmp_path, set={"embeddings": settings})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHistory
@@ -31,11 +30,6 @@ async def traced(exported: Exported, running: Server) -> Client:
     return await Client.connect(
         running.address, data_converter=DATA_CONVERTER, plugins=exported.pipeline.plugins()
     )
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root.open(tmp_path / "root", create=True)
 
 
 async def test_replays_after_each_eviction_send_no_span_twice(
