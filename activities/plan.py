@@ -15,13 +15,15 @@ from protocol.endings import FoundTodo
 from protocol.scope import Box
 from protocol.state import DoneWhen, one_line
 
-_HEADING = re.compile(
-    r"^##\s+\**Phase\s+(\d{1,6})\s*+(?:\([^)]*\)\s*+)?(?:\**\s*[:.)\-–—]\s*(.*))?$",  # noqa: RUF001
-    re.IGNORECASE,
-)
+_HEADING = re.compile(r"^##\s\W*Phase\s+(\d{1,6})(?!\w)(.*)$", re.IGNORECASE)
+# What stands between a phase's number and its name: `2/4 (done) [begun] **:`.
+_BEFORE_NAME = re.compile(r"^(?:\s*/\s*\d+)?(?:\s*(?:\([^)]*\)|\[[^\]]*\]))*[\s*:.)\-–—]*")  # noqa: RUF001
 _OTHER_HEADING = re.compile(r"^#{1,2}\s")
+_MEANS_PHASE = re.compile(r"\bphases?\b", re.IGNORECASE)
+_FENCE = re.compile(r"^\s*```+[^`]*$")
 # Lines come without white space at their end, which these would go through again and again.
-_BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX✓✔]?)\]\s+(.*\S)")
+_BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([xX]|[^\w\]])?\]\s+(.*\S)")
+_TICKS = frozenset("xX✓✔")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)")
 MAX_CONTENT = 500
 MAX_FOUND = 101
@@ -49,23 +51,47 @@ class PlanPhase:
 
 def parse_plan(text: str) -> list[PlanPhase]:
     """The phases of a plan, in their order; headings inside code fences do not count."""
+    return _read(text)[0]
+
+
+def unread_headings(text: str) -> list[str]:
+    """Headings that seem to be of phases and are not, each with an open box below it.
+
+    Whoever looks at the phases alone does not see what is open there.
+    """
+    return _read(text)[1]
+
+
+def _read(text: str) -> tuple[list[PlanPhase], list[str]]:
     phases: list[PlanPhase] = []
+    unread: list[str] = []
+    under: str | None = None
     inside = fenced = False
-    for whole in text.splitlines():
-        line = whole.rstrip()
-        if line.lstrip().startswith("```"):
+    lines = [line.rstrip() for line in text.splitlines()]
+    # The last one of an odd number opens what nothing closes: what follows is still the plan.
+    fences = sum(map(bool, map(_FENCE.match, lines))) // 2 * 2
+    for line in lines:
+        if fences and _FENCE.match(line):
             fenced = not fenced
+            fences -= 1
         elif fenced:
             continue
         elif heading := _HEADING.match(line.rstrip(" \t*#")):
             number = int(heading.group(1))
-            phases.append(PlanPhase(number, heading.group(2) or f"Phase {number}"))
+            name = _BEFORE_NAME.sub("", heading.group(2), count=1)
+            phases.append(PlanPhase(number, name or f"Phase {number}"))
             inside = True
         elif _OTHER_HEADING.match(line):
             inside = False
-        elif inside and (box := _BOX.match(line)):
-            phases[-1].boxes.append((box.group(1).strip() != "", plain(box.group(2))))
-    return phases
+            under = line if _MEANS_PHASE.search(line) else None
+        elif box := _BOX.match(line):
+            ticked = box.group(1) is not None and box.group(1) in _TICKS
+            if inside:
+                phases[-1].boxes.append((ticked, plain(box.group(2))))
+            elif under and not ticked:
+                unread.append(under)
+                under = None
+    return phases, unread
 
 
 def boxes(phases: Iterable[PlanPhase]) -> list[Box]:

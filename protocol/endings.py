@@ -36,6 +36,8 @@ class GateFacts(Data):
     plan_phases: int = 0
     plan_unboxed: list[str] = Field(default_factory=list)
     """Phases of the plan without a single box: nobody could tell whether they are done."""
+    plan_unread: list[str] = Field(default_factory=list)
+    """Headings that seem to be of phases and are not, with open boxes below them."""
     plan_open: int = 0
     plan_steps: int = 0
     unmet: str | None = None

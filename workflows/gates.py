@@ -78,6 +78,8 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
             f"workspace.md has {facts.workspace_tokens:,} tokens; shorten it to at most "
             f"{limits.workspace_tokens:,} and move details into notes/."
         )
+    if unread := _unread(facts):
+        return unread
     if facts.plan_phases == 0:
         return Refusal(
             "plan.md has no phase in it. Write plan.md with a part of this form for each:\n"
@@ -126,6 +128,8 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
             f"The project cannot take your work over yet. {' '.join(facts.handoff)} Mend this, "
             "then call job_complete again."
         )
+    if unread := _unread(facts):
+        return unread
     open_items = state.open_items
     if not (facts.plan_open or open_items or facts.refused_writes):
         return None
@@ -139,6 +143,17 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
             f"own in `unresolved`, with its id and the reason: {'; '.join(named)}."
         )
     return None
+
+
+def _unread(facts: GateFacts) -> Refusal | None:
+    """What is open where nobody looks would be left out without a word."""
+    if not facts.plan_unread:
+        return None
+    return Refusal(
+        "plan.md has open boxes under headings that cannot be read as phases: "
+        f"{'; '.join(facts.plan_unread)}. Write each heading as `## Phase 2: name`, with a number, "
+        "or call it otherwise if it is no phase."
+    )
 
 
 def _left(facts: GateFacts, items: Sequence[ScopeItem]) -> str:

@@ -17,7 +17,7 @@ from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
-from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos
+from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos, unread_headings
 from activities.projects.handing import refusals
 from activities.stores.turning import before_completion
 from activities.tools import REGISTRY, select
@@ -74,6 +74,7 @@ def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> G
         todos=handed.todos[:MAX_FOUND],
         plan_phases=len(plan),
         plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
+        plan_unread=[line[:100] for line in unread_headings(snapshot.text("plan.md"))][:10],
         plan_open=sum(phase.open for phase in plan),
         plan_steps=len(boxes(plan)),
         unmet=unmet(snapshot.files, current.done_when if current else None, checks),

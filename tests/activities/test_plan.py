@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.plan import listed_under, parse_plan, parse_todos
+from activities.plan import listed_under, parse_plan, parse_todos, unread_headings
 
 PLAN = """\
 # Plan
@@ -50,6 +50,11 @@ def test_a_plan_as_asked_for() -> None:
         ("## Phase 1 (done): Collect", "Collect"),
         ("## Phase 1", "Phase 1"),
         ("## Phase 1:", "Phase 1"),
+        ("## Phase 1 Collect", "Collect"),
+        ("## Phase 1/2: Collect", "Collect"),
+        ("## Phase 1 [in progress]: Collect", "Collect"),
+        ("## ⏳ Phase 1: Collect", "Collect"),
+        ("## ✓ Phase 1 (done) [2 of 2] - Collect", "Collect"),
     ],
 )
 def test_headings_that_mean_a_phase(heading: str, name: str) -> None:
@@ -71,10 +76,34 @@ def test_headings_that_do_not(heading: str) -> None:
         ("2) [ ] a", True),
         ("- [x] a", False),
         ("- [✓] a", False),
+        ("- [~] a", True),
+        ("- [-] a", True),
+        ("- [>] a", True),
+        ("- [x] a\n- [1] a source, no box", False),
     ],
 )
 def test_boxes(line: str, open_: bool) -> None:
     assert parse_plan(f"## Phase 1: x\n{line}")[0].open is open_
+
+
+@pytest.mark.parametrize(
+    "heading", ["# Phase 2: x", "## Phases", "## Phase II: x", "## Next phase"]
+)
+def test_what_is_open_under_a_heading_that_seems_to_be_of_a_phase_is_told(heading: str) -> None:
+    plan = f"## Phase 1: x\n- [x] a\n{heading}\n- [{{}}] b\n- [ ] c\n## Risks\n- [ ] d\n"
+    assert unread_headings(plan.format(" ")) == [heading]
+    assert unread_headings(plan.replace("- [ ] c\n", "").format("x")) == []
+
+
+def test_code_hides_no_phase_that_follows_it() -> None:
+    inline = "## Phase 1: x\n- [x] a\n```make test``` has to pass\n## Phase 2: y\n- [ ] b\n"
+    unclosed = "## Phase 1: x\n- [x] a\n```sh\nmake\n## Phase 2: y\n- [ ] b\n"
+    closed = unclosed.replace("make\n", "make\n## Phase 9: z\n```\n")
+    for plan in (inline, unclosed, closed):
+        assert [(phase.name, phase.open) for phase in parse_plan(plan)] == [
+            ("x", False),
+            ("y", True),
+        ]
 
 
 def test_lists_under_a_heading() -> None:

@@ -80,6 +80,10 @@ REFUSALS: dict[str, tuple[GateFacts, list[str]]] = {
     ),
     "not done": (facts(unmet="There is no a.md."), ["There is no a.md."]),
     "phase without a box": (facts(plan_unboxed=["Harvest"]), ["Harvest", "- [ ] first step"]),
+    "phase that is none": (
+        facts(plan_unread=["## Phase II: x"]),
+        ["## Phase II: x", "## Phase 2:"],
+    ),
     "plan without phases": (facts(plan_phases=0, plan_open=0), ["no phase", "## Phase 1: name"]),
     "workspace.md too long": (facts(workspace_tokens=4001), ["4,001", "4,000", "notes/"]),
     "bad arguments": (facts(arguments_error="notes: too long"), ["notes: too long"]),
@@ -181,6 +185,7 @@ def refused(job: JobState, found: GateFacts, rewinds: int = 0) -> str:
         (GateFacts(missing_deliverables=["a.md: does not exist"]), ["a.md: does not exist"]),
         (GateFacts(plan_open=1), ["1 open phase.", "job_complete again", "todo_rewind"]),
         (GateFacts(plan_open=3), ["3 open phases"]),
+        (GateFacts(plan_unread=["## Phase II: x"]), ["## Phase II: x", "as `## Phase 2: name`"]),
         (GateFacts(arguments_error="confidence: at most 1"), ["confidence: at most 1"]),
     ],
 )
