@@ -9,6 +9,7 @@ from typing import Any
 from protocol import scope
 from protocol.project import ChildReport
 from protocol.record import JobRecord, Timer, Waiting
+from protocol.requests import Usage
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
 from workflows import budget, markdown, questions
@@ -68,15 +69,25 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
 
 
 def preparing(notices: list[str], waiting: Waiting | None) -> dict[str, Any]:
-    """The same before there is a job to speak of."""
+    """The same before there is a job to speak of: the keys that scripts may rely on."""
     return {
+        "agent": None,
+        "model": None,
         "status": "waiting" if waiting else "running",
         "waiting_for": waiting.reason if waiting else None,
         "waiting": waiting.model_dump() if waiting else None,
         "phase": None,
+        "plan": {"position": 0, "total": 0},
         "todos": [],
         "step": 0,
+        "usage": Usage().model_dump(),
+        "scope": scope.standing([]),
+        "refusals": 0,
+        "rewinds": 0,
         "notices": notices,
+        "checkpoint": None,
+        "checkpoints": [],
+        "result": None,
     }
 
 

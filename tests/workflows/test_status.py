@@ -10,7 +10,7 @@ from protocol.endings import JobResult, Outcome
 from protocol.record import Timer, Waiting
 from protocol.search_attributes import NAMES
 from tests.workflows.records import record, state
-from workflows.status import attributes, details, memo, preparing_memo, status
+from workflows.status import attributes, details, memo, preparing, preparing_memo, status
 
 WAITING = Waiting(reason="budget", message="The phase has used up its calls.", remedy="Resume.")
 
@@ -77,3 +77,14 @@ def test_a_wait_under_way_says_until_when() -> None:
     assert status(job, [])["nudges"] == 2
     assert "waits until 2026-03-01T09:00:00Z" in details(job, [])
     assert status(record(), [])["waits_until"] is None
+
+
+def test_before_a_job_has_begun_its_status_has_the_keys_that_scripts_rely_on() -> None:
+    needed = (
+        "agent model status waiting_for phase plan todos usage scope refusals rewinds checkpoint "
+        "checkpoints result"
+    )
+    told = preparing([], None)
+    assert set(needed.split()) <= set(told)
+    assert set(told["usage"]) >= {"model_calls", "tool_calls", "prompt_tokens", "cost"}
+    assert set(told["scope"]) >= {"original", "completed", "added", "dropped", "open"}
