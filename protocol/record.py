@@ -210,6 +210,8 @@ class JobRecord(Data):
     deferred_traces: int = 0
     """How many of them the store did not take when they were handed to it."""
     waiting: Waiting | None = None
+    paused_from: WaitReason | None = None
+    """What the job waited for when a person paused it."""
     inbox: list[Letter] = Field(default_factory=list)
     notices: list[str] = Field(default_factory=list)
     result: JobResult | None = None

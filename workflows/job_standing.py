@@ -73,10 +73,15 @@ class JobStanding(Standing):
         if letter.signal == "rewind":
             await self._rewind_asked_by_person(letter.payload)
         elif letter.signal == "pause":
+            if job.waiting and job.waiting.reason == "paused":
+                # The folder is a person's now: to show it anew would take away what they edited.
+                self._inbox.refuse("signal pause: the job is paused already")
+                return
             try:
                 # Before the job shows as paused: what is edited from then on is taken in.
                 await self._steps.show_folder(job)
             finally:
+                job.paused_from = job.waiting.reason if job.waiting else None
                 job.waiting = parking.PAUSED
         elif letter.signal == "limit":
             if refusal := self._loop.limit(letter.payload):
@@ -104,6 +109,10 @@ class JobStanding(Standing):
                 f"{job.last_phase}"
             )
             return
+        paused = job.waiting is not None and job.waiting.reason == "paused"
+        # Jobs that were rewound so before this was done go on as they did.
+        if paused and workflow.patched("a rewind of a paused job takes its folder in"):
+            await self._take_folder()
         details: dict[str, Any] = {"outcome": "rewound", "issue": payload["issue"]}
         if phase is not None:
             details["restore"] = job.phases[phase]
@@ -116,26 +125,33 @@ class JobStanding(Standing):
         job.waiting = None
 
     async def _resume(self, waiting: Waiting) -> None:
-        job = self._job
-        if waiting.reason == "paused":
-            taken = await self._steps.take_folder(job)
-            job.move_to(taken.commit)
-            job.at = taken.at
-            job.state.take_items(taken.scope)
-            # The files may be others now: the call of job_complete goes through its gate again.
-            job.review = None
-            for note in taken.notes:
-                self._inbox.notice(note)
-        elif waiting.reason == "rewinds":
-            # A person's own rewinds may have gone beyond the limit.
-            job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
-        elif waiting.reason == "budget" and (still := self._loop.no_room()):
+        job, reason = self._job, waiting.reason
+        if reason == "budget" and (still := self._loop.no_room()):
             self._inbox.refuse(f"signal resume: {still.message} {still.remedy}")
             return
-        elif waiting.reason in ("stuck", "review"):
+        if reason == "paused":
+            await self._take_folder()
+            # What it waited for then, the person has seen as well.
+            reason = job.paused_from or reason
+        if reason == "rewinds":
+            # A person's own rewinds may have gone beyond the limit.
+            job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
+        elif reason in ("stuck", "review"):
             job.course = Course()
             job.sent_back = job.refused_completions = job.judged_no = 0
         job.waiting = None
+
+    async def _take_folder(self) -> None:
+        """Take in what a person edited while the job was paused."""
+        job = self._job
+        taken = await self._steps.take_folder(job)
+        job.move_to(taken.commit)
+        job.at = taken.at
+        job.state.take_items(taken.scope)
+        # The files may be others now: the call of job_complete goes through its gate again.
+        job.review = None
+        for note in taken.notes:
+            self._inbox.notice(note)
 
     # Trouble
 

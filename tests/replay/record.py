@@ -78,6 +78,17 @@ async def steered(jobs: Jobs) -> Handle:
     return handle
 
 
+async def edited(jobs: Jobs) -> Handle:
+    handle = await jobs.start(TEA)
+    await jobs.until(handle, phase=lambda phase: phase and phase["number"] == 2)
+    await handle.signal("pause", {})
+    await jobs.until(handle, waiting_for="paused")
+    (jobs.folder(handle) / "notes" / "mine.md").write_text("by a person")
+    await handle.signal("rewind", {"issue": "see my notes"})
+    await jobs.result(handle)
+    return handle
+
+
 async def cancelled(jobs: Jobs) -> Handle:
     handle = await jobs.start(TEA)
     await jobs.until(handle, step=lambda step: step > 12)
@@ -130,6 +141,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "completed": (completed, lambda: rehearse),
     "continued": (continued, lambda: rehearse),
     "steered": (steered, Awkward),
+    "edited": (edited, lambda: rehearse),
     "cancelled": (cancelled, lambda: rehearse),
     "project": (project, colliding),
     "project_job": (project_job, colliding),

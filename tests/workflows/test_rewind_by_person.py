@@ -117,3 +117,42 @@ async def test_resume_grants_a_rewind_also_after_those_of_a_person(
         await handle.signal("resume", {})
         await jobs.until(handle, rewinds=2)
         await handle.signal("cancel", {})
+
+
+async def edited_while_paused(jobs: Jobs) -> Any:
+    handle, _ = await paused_with_the_item_covered(jobs)
+    folder = jobs.folder(handle)
+    (folder / "notes" / "mine.md").write_text("by a person")
+    (folder / "plan.md").write_text((folder / "plan.md").read_text() + "\nA person adds this.\n")
+    return handle
+
+
+async def test_a_second_pause_leaves_what_was_edited_since_the_first(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, rehearse) as jobs:
+        handle = await edited_while_paused(jobs)
+        before = (await handle.query("status"))["refusals"]
+        await handle.signal("pause", {})
+        status = await jobs.until(handle, refusals=before + 1)
+        assert status["notices"][-1] == "refused: signal pause: the job is paused already"
+        assert (jobs.folder(handle) / "notes" / "mine.md").read_text() == "by a person"
+        await handle.signal("resume", {})
+        status = await jobs.until(handle, waiting_for=None)
+        taken = jobs.snapshot(handle, status["checkpoint"])
+        assert taken.bytes("notes/mine.md") == b"by a person"
+        assert "A person adds this." in taken.text("plan.md")
+        await handle.signal("cancel", {})
+
+
+async def test_a_rewind_of_a_paused_job_takes_in_what_was_edited(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, rehearse) as jobs:
+        handle = await edited_while_paused(jobs)
+        await handle.signal("rewind", {"issue": "See what I added to plan.md."})
+        status = await jobs.until(handle, rewinds=1)
+        start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+        assert start.bytes("notes/mine.md") == b"by a person"
+        assert "A person adds this." in str(start.conversation.messages()[1]["content"])
+        await handle.signal("cancel", {})

@@ -169,6 +169,24 @@ async def test_the_window_survives_continue_as_new(temporal: Client, root: Root)
         await handle.signal("cancel", {})
 
 
+async def test_who_pauses_a_stuck_job_and_resumes_it_lets_it_go_on(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, Leafing()) as jobs:
+        handle = await jobs.start(
+            tea(set={"stuck.nothing_new.nudge": 5, "stuck.nothing_new.then": 10})
+        )
+        before = await jobs.until(handle, waiting_for="stuck")
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        await handle.signal("resume", {})
+        after = await jobs.until(
+            handle, waiting_for="stuck", step=lambda step: step > before["step"]
+        )
+        assert after["step"] - before["step"] >= 10
+        await handle.signal("cancel", {})
+
+
 class Patient(Otherwise):
     """Waits before it begins, for the time of each of these calls."""
 
