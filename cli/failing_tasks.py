@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
-from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from cli.jobs import JOB, PROJECT, told
+from cli.jobs import JOB, PROJECT, newest_events, told
 
 MOST_JOBS = 500
 """Running jobs looked at one by one."""
@@ -39,14 +37,7 @@ async def failing(client: Client) -> tuple[list[str], int]:
 
 
 async def _why(client: Client, job_id: str) -> str:
-    page = await client.workflow_service.get_workflow_execution_history_reverse(
-        GetWorkflowExecutionHistoryReverseRequest(
-            namespace=client.namespace,
-            execution=ExecutionId(workflow_id=job_id),
-            maximum_page_size=20,
-        )
-    )
-    for event in page.history.events:
+    for event in await newest_events(client, job_id, 20):
         if event.HasField("workflow_task_failed_event_attributes"):
             failure = event.workflow_task_failed_event_attributes.failure
             why = told(await client.data_converter.decode_failure(failure))

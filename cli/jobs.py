@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import (
     Client,
@@ -221,17 +223,22 @@ async def _retried(client: Client, found: WorkflowExecutionDescription) -> list[
     return retried
 
 
-async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple[datetime, str]]:
-    """The newest steps in the job's history, oldest first: when, and their one-line summary."""
+async def newest_events(client: Client, job_id: str, most: int) -> Sequence[HistoryEvent]:
+    """The end of the job's history, newest first."""
     page = await client.workflow_service.get_workflow_execution_history_reverse(
         GetWorkflowExecutionHistoryReverseRequest(
             namespace=client.namespace,
             execution=ExecutionId(workflow_id=job_id),
-            maximum_page_size=60,
+            maximum_page_size=most,
         )
     )
+    return page.history.events
+
+
+async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple[datetime, str]]:
+    """The newest steps in the job's history, oldest first: when, and their one-line summary."""
     events: list[tuple[datetime, str]] = []
-    for event in page.history.events:
+    for event in await newest_events(client, job_id, 60):
         # Other events carry the summary of the step they belong to again.
         begins = event.WhichOneof("attributes") in _STEPS
         if begins and event.user_metadata.HasField("summary") and len(events) < limit:
