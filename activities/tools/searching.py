@@ -12,6 +12,7 @@ from pydantic import Field
 from activities.checkpoints import Entry
 from activities.checkpoints.errors import FileMissing
 from activities.errors import ToolError
+from activities.plain import lines_of
 from activities.search import search
 from activities.tools.context import ToolContext
 from activities.tools.files import MAX_LINE, Path
@@ -75,7 +76,7 @@ def _among(context: ToolContext, path: str) -> Iterator[Entry]:
 
 def _lines(context: ToolContext, entry: Entry) -> list[str]:
     try:
-        return context.files.content(entry).decode().splitlines()
+        return lines_of(context.files.content(entry).decode())
     except UnicodeDecodeError:
         return []
 
