@@ -94,9 +94,11 @@ def edit_file(
     count = text.count(old)
     if count == 0:
         raise ToolError(f"{path} does not contain that text. It is now:\n{_around(text, old)}")
-    if count > 1 and not replace_all:
+    # Places that overlap count too: which of them is meant, nobody can tell.
+    if not replace_all and text.find(old, text.find(old) + 1) >= 0:
+        times = f"{count} times" if count > 1 else "in places that overlap"
         raise ToolError(
-            f"{path} contains that text {count} times. Give more of the surrounding text, or set "
+            f"{path} contains that text {times}. Give more of the surrounding text, or set "
             "replace_all."
         )
     # Before it is made: a short file can become one that fits into no memory.

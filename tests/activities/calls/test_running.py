@@ -113,6 +113,13 @@ def test_edits_that_fit_nowhere_or_twice(job: Standing) -> None:
     assert job.text("a.md") == "y\ny\n"
 
 
+def test_an_edit_of_places_that_overlap_is_refused(job: Standing) -> None:
+    job.write("a.md", "----\n----\n----\n")
+    result = job.call("edit_file", path="a.md", old="----\n----", new="x")
+    assert "contains that text in places that overlap" in result
+    assert job.text("a.md") == "----\n----\n----\n"
+
+
 def test_lines_are_what_editors_count(job: Standing) -> None:
     job.write("a.md", "one\ftwo\u2028three\r\n\r\nfour\rfive\n\n")
     shown = job.call("read_file", path="a.md")
