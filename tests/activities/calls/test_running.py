@@ -188,6 +188,19 @@ def test_empty_binary_and_wide_files(job: Standing) -> None:
     assert "past its end" in job.call("read_file", path="empty", offset=5)
 
 
+def test_a_hit_in_a_long_line_is_shown(job: Standing) -> None:
+    job.write("wide", f"  {'ä' * 30_000}needle{'z' * 30_000}  \n")
+    for mode in ("text", "regex"):
+        hit = job.call("search_files", query="needle", mode=mode)
+        assert hit == f"wide:1: …{'ä' * 120}needle{'z' * 274}…"
+    assert (
+        job.call("search_files", query="z$", mode="regex")
+        == "Nothing in the workspace matches 'z$'."
+    )
+    assert job.call("search_files", query="z +$", mode="regex") == f"wide:1: …{'z' * 400}"
+    assert job.call("search_files", query="ää") == f"wide:1: {'ä' * 400}…"
+
+
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)*b", "(a*)*b", ".*.*.*.*.*x"])
 def test_patterns_take_linear_time(job: Standing, pattern: str) -> None:
     job.write("a.txt", "a" * 50_000 + "c\n")
