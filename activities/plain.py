@@ -25,6 +25,15 @@ def cut_middle(text: str, most: int, mark: str) -> str:
     return f"{text[:half]}\n{told}\n{text[-half:]}"
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a file, as people and editors count them, without their ends.
+
+    Not splitlines: a form feed or U+2028 stands within a line.
+    """
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return [line.removesuffix("\r") for line in lines]
+
+
 def title(text: str) -> str:
     """The first line with words, bounded."""
     lines = [line.strip("# ").strip() for line in text.splitlines()]

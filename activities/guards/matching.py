@@ -12,6 +12,7 @@ from activities.guards.fields import changed_field
 from activities.guards.secrets import found_in
 from activities.job.conversation import Conversation, carried_out
 from activities.job.snapshot import Snapshot
+from activities.plain import lines_of
 from config.guard_schema import Guard, Match, Point, compiled
 from protocol.state import PhaseKind
 from protocol.tools import READ_LINES
@@ -183,9 +184,10 @@ def _reads(lines: int, now: Situation) -> bool:
 def lines_read(now: Situation) -> int | None:
     """How many lines a read asks for of how many there are; None if nothing can be read."""
     try:
-        there = len(now.files.read(str(now.arguments.get("path", ""))).splitlines())
+        data = now.files.read(str(now.arguments.get("path", "")))
     except (PathRefused, FilesError):
         return None
+    there = len(lines_of(data.decode(errors="replace")))
     if "offset" not in now.arguments and "limit" not in now.arguments:
         return there
     limit = now.arguments.get("limit", READ_LINES)

@@ -42,7 +42,7 @@ from activities.traces.recalling import recalled
 from config.schema import AgentConfig
 from protocol.endings import Transitioned, TransitionRequest
 from protocol.requests import Usage
-from protocol.scope import plan_items
+from protocol.scope import follow_boxes, plan_items
 from protocol.state import Phase, Purpose, Todo, one_line
 
 SUMMARY_SECONDS = 60
@@ -211,6 +211,9 @@ def _restore(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
         snapshot.files = with_undone_pages(base.files, snapshot.files, since)
         if lessons is not None:
             snapshot.files = snapshot.files.write("experiences.md", lessons)
+    else:
+        # The plan stays: no later change of it would tell of a box that is ticked already.
+        follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
 
 
 def _consume_todos(files: Files, phase: Phase) -> Files:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator
 from dataclasses import dataclass
 
+from activities.plain import lines_of
 from activities.rehearsal.replay import Call, once
 from activities.rehearsal.seen import failed
 
@@ -39,7 +40,7 @@ def parse_page(result: str, limit: int) -> Page:
     if failed(result):
         return Page([], more=False)
     head, cut, _ = result.partition("[TRUNCATED")
-    shown = head.splitlines()[:-1] if cut else head.splitlines()
+    shown = lines_of(head)[:-1] if cut else lines_of(head)
     lines = [
         (int(found.group(1)), found.group(2)) for line in shown if (found := _NUMBERED.match(line))
     ]

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from activities.plain import lines_of
+
 MOST = 1200
 """Characters of a passage: about the 256 tokens that small embedding models read."""
 ENOUGH = 400
@@ -29,7 +31,7 @@ class Passage:
 def passages(data: bytes) -> Iterator[Passage]:
     """The passages of a file in its order, in linear time; none for what is not text."""
     try:
-        lines = data.decode().splitlines()
+        lines = lines_of(data.decode())
     except UnicodeDecodeError:
         return
     held: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from pydantic import Field
 from activities.checkpoints import Entry, Files
 from activities.errors import ToolError
 from activities.phases.summary import workspace_summary
+from activities.plain import lines_of
 from activities.tools.context import ToolContext
 from activities.tools.ownership import DATA, from_outside
 from activities.tools.registry import tool
@@ -19,6 +21,7 @@ Path = Annotated[str, Field(description="Path relative to the workspace, with / 
 MAX_LISTED = 500
 MAX_LINE = 400
 AROUND = 40
+_CRLF = re.compile(r"\r?\n")
 
 
 @tool("files", effect="reads")
@@ -33,7 +36,7 @@ def read_file(
     Shows `limit` lines from line `offset`. The header says how many lines there are; read on
     with a larger offset.
     """
-    lines = _text(context.files, path).splitlines()
+    lines = lines_of(_text(context.files, path))
     context.note_read(path)
     if offset > max(len(lines), 1):
         raise ToolError(f"{path} has {len(lines)} lines; offset {offset} is past its end.")
@@ -77,7 +80,8 @@ def edit_file(
     """Replace a passage of a text file.
 
     `old` must occur exactly once, unless `replace_all` is true. An edit is refused when the
-    file changed since it was last read; the answer then shows the lines as they are.
+    file changed since it was last read; the answer then shows the lines as they are. A file with
+    CRLF line ends keeps them.
     """
     text = _text(context.files, path)
     if (read := context.reads.entry(path)) and read.id != _entry(context.files, path).id:
@@ -86,12 +90,15 @@ def edit_file(
             f"{path} changed since it was last read, nothing was edited. It is now:\n"
             f"{_around(text, old)}"
         )
+    old, new = _with_ends(text, old, new)
     count = text.count(old)
     if count == 0:
         raise ToolError(f"{path} does not contain that text. It is now:\n{_around(text, old)}")
-    if count > 1 and not replace_all:
+    # Places that overlap count too: which of them is meant, nobody can tell.
+    if not replace_all and text.find(old, text.find(old) + 1) >= 0:
+        times = f"{count} times" if count > 1 else "in places that overlap"
         raise ToolError(
-            f"{path} contains that text {count} times. Give more of the surrounding text, or set "
+            f"{path} contains that text {times}. Give more of the surrounding text, or set "
             "replace_all."
         )
     # Before it is made: a short file can become one that fits into no memory.
@@ -190,10 +197,20 @@ def _listed(entry: Entry) -> str:
     return f"{entry.path}  {entry.size:,}" + (" (link)" if entry.kind == "link" else "")
 
 
+def _with_ends(text: str, old: str, new: str) -> tuple[str, str]:
+    """Both with the line ends of a CRLF text, which read_file does not show."""
+    ends = text.count("\r\n")
+    # With a return in it, `old` says itself which ends it means.
+    throughout = ends == text.count("\n") and "\r" not in old
+    if ends and (throughout or old not in text):
+        return _CRLF.sub("\r\n", old), _CRLF.sub("\r\n", new)
+    return old, new
+
+
 def _around(text: str, wanted: str) -> str:
     """The part of a text most likely meant: near the first line of what was looked for."""
-    lines = text.splitlines()
-    first = wanted.strip().splitlines()[0].strip() if wanted.strip() else ""
+    lines = lines_of(text)
+    first = wanted.strip().split("\n")[0].strip()
     at = next((n for n, line in enumerate(lines) if first and first in line), 0)
     start = max(0, at - AROUND // 4)
     shown = lines[start : start + AROUND]

@@ -12,6 +12,7 @@ from pydantic import Field
 from activities.checkpoints import Entry
 from activities.checkpoints.errors import FileMissing
 from activities.errors import ToolError
+from activities.plain import lines_of
 from activities.search import search
 from activities.tools.context import ToolContext
 from activities.tools.files import MAX_LINE, Path
@@ -34,8 +35,9 @@ def search_files(
     """Find text in the files of the workspace: by words, by a pattern, or by meaning.
 
     `text` compares without regard to case; `regex` takes RE2 syntax. Both answer with path, line
-    number and line. `semantic` takes a question or a description in other words than the file's,
-    and answers with the 10 passages that fit best, the best first, each with path and first line.
+    number and line, of a long line the part around its first match. `semantic` takes a question or
+    a description in other words than the file's, and answers with the 10 passages that fit best,
+    the best first, each with path and first line.
     """
     if mode == "semantic":
         return _by_meaning(context, query, path)
@@ -46,10 +48,10 @@ def search_files(
         for number, line in enumerate(_lines(context, entry), 1):
             if number % HEARTBEAT_LINES == 0:
                 context.heartbeat()
-            if wanted.search(line):
+            if found := wanted.search(line):
                 total += 1
                 if total <= MAX_HITS:
-                    hits.append(f"{entry.path}:{number}: {line.strip()[:MAX_LINE]}")
+                    hits.append(f"{entry.path}:{number}: {_shown(line, found.start())}")
     if total > MAX_HITS:
         hits.append(f"[TRUNCATED {total - MAX_HITS} more; narrow the query or give a path]")
     return "\n".join(hits) or _nothing(path, query)
@@ -75,7 +77,7 @@ def _among(context: ToolContext, path: str) -> Iterator[Entry]:
 
 def _lines(context: ToolContext, entry: Entry) -> list[str]:
     try:
-        return context.files.content(entry).decode().splitlines()
+        return lines_of(context.files.content(entry).decode())
     except UnicodeDecodeError:
         return []
 
@@ -106,6 +108,15 @@ def _excerpt(text: str, query: str) -> str:
     at = min((place for place in places if place >= 0), default=0)
     start = max(0, at - EXCERPT_BEFORE)
     end = at + EXCERPT_AFTER
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
+
+
+def _shown(line: str, at: int) -> str:
+    """A line that was found, as far as it is shown: of a long one, what is around the hit."""
+    before = len(line) - len(line.lstrip())
+    line, at = line.strip(), max(0, at - before)
+    start = max(0, min(at - EXCERPT_BEFORE, len(line) - MAX_LINE))
+    end = start + MAX_LINE
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
 

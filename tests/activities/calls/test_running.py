@@ -113,6 +113,44 @@ def test_edits_that_fit_nowhere_or_twice(job: Standing) -> None:
     assert job.text("a.md") == "y\ny\n"
 
 
+def test_an_edit_of_places_that_overlap_is_refused(job: Standing) -> None:
+    job.write("a.md", "----\n----\n----\n")
+    result = job.call("edit_file", path="a.md", old="----\n----", new="x")
+    assert "contains that text in places that overlap" in result
+    assert job.text("a.md") == "----\n----\n----\n"
+
+
+def test_lines_are_what_editors_count(job: Standing) -> None:
+    job.write("a.md", "one\ftwo\u2028three\r\n\r\nfour\rfive\n\n")
+    shown = job.call("read_file", path="a.md")
+    assert shown == (
+        "a.md, lines 1-4 of 4\n     1\tone\ftwo\u2028three\n     2\t\n     3\tfour\rfive\n     4\t"
+    )
+    assert job.call("search_files", query="four") == "a.md:3: four\rfive"
+    edited = job.call("edit_file", path="a.md", old="one\ftwo\u2028three\n\nfour", new="4")
+    assert edited.startswith("Replaced 1")
+    for content, header in (("\n", "1-1 of 1"), ("\r\n", "1-1 of 1"), ("a\nb", "1-2 of 2")):
+        job.write("b.md", content)
+        assert job.call("read_file", path="b.md").startswith(f"b.md, lines {header}\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("one\ntwo", "1\n2", "1\r\n2\r\nthree\r\n"),
+        ("one\r\ntwo\n", "1\r\n2\n", "1\r\n2\r\nthree\r\n"),
+        ("two", "2\n2b", "one\r\n2\r\n2b\r\nthree\r\n"),
+        ("\r\ntwo\r\n", "\n", "one\nthree\r\n"),
+    ],
+)
+def test_an_edit_keeps_the_line_ends_of_the_file(
+    job: Standing, old: str, new: str, text: str
+) -> None:
+    job.write("a.md", "one\r\ntwo\r\nthree\r\n")
+    assert job.call("edit_file", path="a.md", old=old, new=new).startswith("Replaced 1")
+    assert job.open().files.read("a.md").decode() == text
+
+
 def test_an_edit_is_refused_when_the_file_changed_since_it_was_read(job: Standing) -> None:
     job.write("a.md", "one\n")
     job.call("read_file", path="a.md")
@@ -148,6 +186,19 @@ def test_empty_binary_and_wide_files(job: Standing) -> None:
     assert "[TRUNCATED" in result
     assert len(job.call("search_files", query="x")) < 2000
     assert "past its end" in job.call("read_file", path="empty", offset=5)
+
+
+def test_a_hit_in_a_long_line_is_shown(job: Standing) -> None:
+    job.write("wide", f"  {'ä' * 30_000}needle{'z' * 30_000}  \n")
+    for mode in ("text", "regex"):
+        hit = job.call("search_files", query="needle", mode=mode)
+        assert hit == f"wide:1: …{'ä' * 120}needle{'z' * 274}…"
+    assert (
+        job.call("search_files", query="z$", mode="regex")
+        == "Nothing in the workspace matches 'z$'."
+    )
+    assert job.call("search_files", query="z +$", mode="regex") == f"wide:1: …{'z' * 400}"
+    assert job.call("search_files", query="ää") == f"wide:1: {'ä' * 400}…"
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)*b", "(a*)*b", ".*.*.*.*.*x"])

@@ -105,6 +105,22 @@ async def test_the_boxes_of_the_first_plan_become_the_scope(job: Standing) -> No
     assert [item.told for item in made.state.scope] == ["P1 (completed): boil", "P2 (open): brew"]
 
 
+async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
+    job: Standing,
+) -> None:
+    start = (await turn(job, Reply("Planned."))).commit
+    job.commit = start
+    job.write("plan.md", PLAN.replace("[ ]", "[x]"))
+    request = {"purpose": "rewind", "outcome": "rewound", "call": None, "completes": None}
+    made = await turn(job, None, **request, number=4, restore=start, restore_files=False)
+    assert [item.told for item in made.state.scope] == [
+        "P1 (completed): boil",
+        "P2 (completed): brew",
+    ]
+    made = await turn(job, None, **request, number=4, restore=start)
+    assert made.state.scope[1].told == "P2 (open): brew"
+
+
 async def test_a_rewind_says_why_to_the_model_the_archive_and_the_workflow(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path, kind="tactical")
     job.reply(("todo_rewind", json.dumps({"issue": "The kettle\nleaks. " + "x" * 3000})))
