@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from cli.output import Mistake
 from cli.staging import stage
+from config.files import parse_yaml
 from config.loader import load_agent
 from config.schema import Problem
 from engine.connection import workspaces_root
@@ -26,11 +25,13 @@ def project_input(file: Path) -> dict[str, Any]:
             document.
     """
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
     except OSError as error:
         raise Mistake(f"{file}: {(error.strerror or str(error)).lower()}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise Mistake(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError as error:
+        raise Mistake(f"{file}: not UTF-8 text ({error.reason})") from None
+    except Problem as problem:
+        raise Mistake(str(problem)) from None
     try:
         start = read(ProjectStart, data, str(file))
         for agent in agents_of(start):

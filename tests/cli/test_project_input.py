@@ -26,6 +26,7 @@ def test_an_example_can_be_started(name, workspaces):
     [
         ("form: [", "not valid YAML"),
         ("form: 2024-13-01", "not valid YAML"),
+        ("form: features\ninstructions: x\ninstructions: y", "'instructions' is given twice"),
         ("- form", "expected a JSON object"),
         ("form: circle\ninstructions: x", "form: input should be 'features'"),
         ("form: features\ninstructions: x\ncolour: red", "colour: extra inputs"),
