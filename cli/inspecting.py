@@ -53,6 +53,8 @@ class Places:
     agent: str = ""
     remote: str = ""
     """Where the job's checkpoints are pushed to."""
+    unbegun: str = ""
+    """Why the job has no checkpoint anywhere, where it says so."""
 
 
 async def places(client: Client, job_id: str) -> Places:
@@ -83,7 +85,18 @@ def places_in(status: dict[str, Any]) -> Places:
     }
     newest = status.get("checkpoint") or result.get("checkpoint")
     remote = (status.get("remote") or {}).get("url") or ""
-    return Places(newest, starts, status.get("agent") or "", remote)
+    unbegun = "" if newest or starts or status.get("phase") else _unbegun(status)
+    return Places(newest, starts, status.get("agent") or "", remote, unbegun)
+
+
+def _unbegun(status: dict[str, Any]) -> str:
+    if status.get("project"):
+        return ""
+    job, error = status.get("job_id"), status.get("error")
+    if error:
+        how = "failed" if status.get("status") == "failed" else "ended"
+        return f"job {job} {how} before its first checkpoint: {error}"
+    return f"job {job} has not begun yet; `starter.py show {job}` tells how it stands"
 
 
 def moment(text: str) -> int | None:
@@ -115,10 +128,12 @@ def repository(job_id: str, found: Places | None = None) -> Checkpoints:
             _bring(root, job_id, found)
         return open_checkpoints(root, job_id)
     except RootError as error:
-        raise StoreMissing(str(error)) from None
+        raise StoreMissing((found and found.unbegun) or str(error)) from None
     except CheckpointMissing:
         if gone := forgotten(job_id):
             raise StoreMissing(gone) from None
+        if found and found.unbegun:
+            raise StoreMissing(found.unbegun) from None
         raise StoreMissing(
             f"job {job_id} has no checkpoints under {workspaces_root()}; if it lives elsewhere, "
             "set LONGHAUL_WORKSPACES"
@@ -152,6 +167,9 @@ def commit_at(found: Places, store: Checkpoints, phase: int | None) -> str:
         Mistake: there is no such phase, or nobody knows the newest commit.
     """
     starts = {**phase_starts(store), **found.starts}
+    if found.unbegun and not starts:
+        # A start that fails may leave an empty repository.
+        raise Mistake(found.unbegun)
     if phase is not None:
         if phase in starts:
             return starts[phase]
