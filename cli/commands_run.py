@@ -156,12 +156,18 @@ async def _fork(
     if gone := forgotten(job):
         raise Mistake(gone)
     found = await inspecting.places(await connect(), job)
+    if found.project is not None:
+        such = f", such as {found.project}" if found.project else "; `starter.py show` names them"
+        raise Mistake(f"{job} is a project and cannot be forked; fork one of its jobs{such}")
+    check_id(new := new or new_id(found.agent or "fork"))
     if found.remote:
         data["set"] = {"workspace.remote": found.remote}
     # Elsewhere than where the checkpoints are, the worker finds out.
     with suppress(inspecting.StoreMissing):
         inspecting.commit_at(found, inspecting.repository(job, found), phase)
-    return await _start(new or new_id(found.agent or "fork"), data, wait=wait, json=json)
+    if found.unbegun:
+        raise Mistake(f"{found.unbegun} (there is nothing to fork)")
+    return await _start(new, data, wait=wait, json=json)
 
 
 def watch(job: Job, json: Json = False) -> int:

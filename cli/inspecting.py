@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from temporalio.client import Client
@@ -27,7 +27,7 @@ from activities.checkpoints.remote import fetch
 from activities.job.snapshot import Snapshot
 from activities.phases.tags import phase_starts
 from cli.forgotten import forgotten
-from cli.jobs import look
+from cli.jobs import PROJECT, look
 from cli.output import Mistake, note
 from engine.connection import workspaces_root
 from protocol.endings import Outcome
@@ -55,6 +55,8 @@ class Places:
     """Where the job's checkpoints are pushed to."""
     unbegun: str = ""
     """Why the job has no checkpoint anywhere, where it says so."""
+    project: str | None = None
+    """Of a project, a job of it, or empty; of a job None."""
 
 
 async def places(client: Client, job_id: str) -> Places:
@@ -64,7 +66,7 @@ async def places(client: Client, job_id: str) -> Places:
         Mistake: there is no such job.
     """
     try:
-        status = (await look(client, job_id)).status
+        seen = await look(client, job_id)
     except Mistake as unknown:
         # Temporal forgets closed jobs after a while.
         try:
@@ -72,7 +74,11 @@ async def places(client: Client, job_id: str) -> Places:
         except Mistake:
             raise unknown from None
         return Places(None, {})
-    return places_in(status)
+    found = places_in(seen.status)
+    if seen.kind == PROJECT or seen.status.get("project"):
+        begun = [*(seen.status.get("running") or []), *(seen.status.get("jobs") or [])[::-1]]
+        return replace(found, project=begun[0]["job"] if begun else "")
+    return found
 
 
 def places_in(status: dict[str, Any]) -> Places:

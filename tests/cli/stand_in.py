@@ -84,6 +84,8 @@ class StandIn:
             "status": "running",
             "waiting": None,
             "limits": {"project": self.limits["job"]},
+            "agent": "project (groups)",
+            "jobs": self.data.get("jobs") or [],
             "notices": self.notices,
         }
 
