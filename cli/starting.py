@@ -46,7 +46,7 @@ def job_input(
     made = {
         "agent": agent,
         "instructions": text,
-        "documents": stage(documents, workspaces_root()),
+        "documents": stage(documents, workspaces_root(), config.limits.file_bytes),
         "items": items,
         "set": overrides,
     }

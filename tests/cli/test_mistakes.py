@@ -60,6 +60,15 @@ def test_a_mistake_is_one_line(offline, arguments, told):
     assert told in offline(*arguments.split()).error
 
 
+def test_a_document_over_the_limit_is_not_handed_in(offline, tmp_path, workspaces):
+    law = tmp_path / "law.md"
+    law.write_text("§" * 600)
+    start = ["start", "creator", "--document", str(law), "--set", "limits.file_bytes=1000"]
+    told = f"document {law}: 1,200 bytes, larger than 1,000 (limits.file_bytes); split it"
+    assert offline(*start).error == told
+    assert not (workspaces / ".longhaul" / "staged").exists()
+
+
 def test_a_level_of_the_log_that_is_none_is_named(offline, monkeypatch):
     monkeypatch.setenv("LONGHAUL_LOG", "loud")
     assert offline("list").error.startswith("LONGHAUL_LOG: found 'loud', expected one of DEBUG")

@@ -42,6 +42,16 @@ def test_what_is_wrong_with_a_file_is_said(offline, tmp_path, text, why):
     assert why in offline("project", str(file)).error
 
 
+def test_a_document_that_no_job_would_take_is_refused(offline, tmp_path, workspaces):
+    with (tmp_path / "huge.md").open("wb") as huge:
+        huge.truncate(50_000_001)
+    file = tmp_path / "tea.yaml"
+    file.write_text("form: features\ninstructions: x\ndocuments: [huge.md]")
+    assert "50,000,001 bytes, larger than 50,000,000" in offline("project", str(file)).error
+    file.write_text(file.read_text() + "\nset: {limits.file_bytes: 60000000}")
+    assert project_input(file)["documents"][0].startswith("staged:")
+
+
 def test_a_missing_file_is_said(offline, tmp_path):
     assert "no such file" in offline("project", str(tmp_path / "none.yaml")).error
 
