@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -12,6 +13,7 @@ from cli.output import OK, Mistake, dump, note, run, say
 from cli.scheduling import every, interval
 from config.schema import Problem
 from engine.connection import workspaces_root
+from protocol.traces import TraceType
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
@@ -26,22 +28,20 @@ def traces(
         str, typer.Argument(help="A situation, in words; without it the newest.")
     ] = "",
     job: Annotated[str, typer.Option(help="Only of this job.")] = "",
-    type: Annotated[
-        str, typer.Option(help="violation, correction, decision, approval or outcome.")
-    ] = "",
+    type: Annotated[TraceType | None, typer.Option(help="Only of this type.")] = None,
     guard: Annotated[str, typer.Option(help="Only of this guard, gate or pattern.")] = "",
     level: Annotated[
         Literal["metadata", "summary", "full"], typer.Option(help="How much of each is told.")
     ] = "summary",
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
     universal: Annotated[
-        int,
+        str,
         typer.Option(
             help="Let every project find the trace of this number.",
             metavar="NUMBER",
             show_default=False,
         ),
-    ] = 0,
+    ] = "",
     json: Json = False,
 ) -> int:
     """List what guards, gates and people refused and corrected, over all jobs. Needs no server."""
@@ -50,13 +50,15 @@ def traces(
     from activities.traces.finding import Reader, find  # noqa: PLC0415
     from activities.traces.telling import told  # noqa: PLC0415
 
+    number = _number(universal) if universal else None
+
     def fetch(root: Root) -> list[Any]:
         store = Store(root)
-        if universal and not store.run(lambda c: rows.make_universal(c, universal)):
-            raise Mistake(f"there is no trace {universal}; `starter.py traces` names them")
-        if universal:
-            return [store.read(lambda c: rows.find(c, universal))]
-        wanted = {"job": job, "type": type, "guard": guard}
+        if number is not None:
+            if not store.run(lambda c: rows.make_universal(c, number)):
+                raise Mistake(f"there is no trace {universal}; `starter.py traces` names them")
+            return [store.read(lambda c: rows.find(c, number))]
+        wanted = {"job": job, "type": type or "", "guard": guard}
         if not query:
             return list(store.read(lambda c: rows.some(c, **wanted, limit=limit)))
         found = find(root, Reader("", "", everything=True), query, 10 * limit)
@@ -98,6 +100,8 @@ def guards(
         return OK
     if action in ("show", "promote", "retire") and not name:
         raise Mistake(f"guards {action}: name the guard; `starter.py guards` lists them")
+    if action in ("list", "propose") and name:
+        raise Mistake(f"guards {action}: takes no name; `starter.py guards show {name}` shows one")
     lessons = _with_root(Lessons)
     done: list[str] = []
     if action == "propose":
@@ -122,6 +126,13 @@ def guards(
     elif not done and not standing:
         note("no guards were learned yet; `starter.py guards propose` looks for patterns")
     return OK
+
+
+def _number(text: str) -> int:
+    """The number of a trace, as it is listed or without the T."""
+    if not re.fullmatch(r"T?[0-9]{1,18}", text):
+        raise Mistake(f"--universal {text}: expected the number of a trace, such as 96 or T96")
+    return int(text.removeprefix("T"))
 
 
 def _with_root(work: Callable[[Root], T]) -> T:

@@ -54,8 +54,8 @@ def start(
         list[str] | None, typer.Option(help="Scope item the job must cover. Repeat for more.")
     ] = None,
     id: Annotated[
-        str, typer.Option(help="Id of the job; made from the agent's name if left out.")
-    ] = "",
+        str | None, typer.Option(help="Id of the job; made from the agent's name if left out.")
+    ] = None,
     set: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,7 +73,7 @@ def start(
     The same from the Web UI: workflow type `Job`, task queue `longhaul`, input
     `{"agent": "creator", "instructions": "…"}`.
     """
-    job_id = id or new_id(agent)
+    job_id = new_id(agent) if id is None else id
     check_id(job_id)
     data = job_input(agent, instructions, document or [], item or [], set or [])
     return run(_start(job_id, data, wait=wait, json=json))
@@ -99,8 +99,8 @@ async def _start(
 def project(
     file: Annotated[Path, typer.Argument(help="YAML file of the project.", metavar="FILE")],
     id: Annotated[
-        str, typer.Option(help="Id of the project; made from the file's name if left out.")
-    ] = "",
+        str | None, typer.Option(help="Id of the project; made from the file's name if left out.")
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the project and print how it ended.")
     ] = False,
@@ -112,7 +112,8 @@ def project(
     `pipeline` hands the work from one agent to the next. Its jobs are called after it.
     The same from the Web UI: workflow type `Project`, the file's content as JSON.
     """
-    project_id = id or new_id(re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "project")
+    stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "project"
+    project_id = new_id(stem) if id is None else id
     check_id(project_id)
     return run(_start(project_id, project_input(file), wait=wait, json=json, kind=PROJECT))
 
@@ -127,8 +128,8 @@ def fork(
         ),
     ] = "",
     id: Annotated[
-        str, typer.Option(help="Id of the new job; made from the agent's name if left out.")
-    ] = "",
+        str | None, typer.Option(help="Id of the new job; made from the agent's name if left out.")
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
     ] = False,
@@ -140,7 +141,7 @@ def fork(
     end in what is wanted otherwise, and it begins by reconsidering the plan.
     The same from the Web UI: input `{"fork": {"job": "…", "phase": 3}, "instructions": "…"}`.
     """
-    if id:
+    if id is not None:
         check_id(id)
     data: dict[str, Any] = {"fork": {"job": job, "phase": phase}}
     if text := read_text(instructions):
@@ -149,19 +150,25 @@ def fork(
 
 
 async def _fork(
-    job: str, phase: int, new: str, data: dict[str, Any], *, wait: bool, json: bool
+    job: str, phase: int, new: str | None, data: dict[str, Any], *, wait: bool, json: bool
 ) -> int:
     from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
 
     if gone := forgotten(job):
         raise Mistake(gone)
     found = await inspecting.places(await connect(), job)
+    if found.project is not None:
+        such = f", such as {found.project}" if found.project else "; `starter.py show` names them"
+        raise Mistake(f"{job} is a project and cannot be forked; fork one of its jobs{such}")
+    check_id(new := new_id(found.agent or "fork") if new is None else new)
     if found.remote:
         data["set"] = {"workspace.remote": found.remote}
     # Elsewhere than where the checkpoints are, the worker finds out.
     with suppress(inspecting.StoreMissing):
         inspecting.commit_at(found, inspecting.repository(job, found), phase)
-    return await _start(new or new_id(found.agent or "fork"), data, wait=wait, json=json)
+    if found.unbegun:
+        raise Mistake(f"{found.unbegun} (there is nothing to fork)")
+    return await _start(new, data, wait=wait, json=json)
 
 
 def watch(job: Job, json: Json = False) -> int:

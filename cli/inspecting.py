@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from temporalio.client import Client
@@ -27,7 +27,7 @@ from activities.checkpoints.remote import fetch
 from activities.job.snapshot import Snapshot
 from activities.phases.tags import phase_starts
 from cli.forgotten import forgotten
-from cli.jobs import look
+from cli.jobs import PROJECT, look
 from cli.output import Mistake, note
 from engine.connection import workspaces_root
 from protocol.endings import Outcome
@@ -53,6 +53,10 @@ class Places:
     agent: str = ""
     remote: str = ""
     """Where the job's checkpoints are pushed to."""
+    unbegun: str = ""
+    """Why the job has no checkpoint anywhere, where it says so."""
+    project: str | None = None
+    """Of a project, a job of it, or empty; of a job None."""
 
 
 async def places(client: Client, job_id: str) -> Places:
@@ -62,7 +66,7 @@ async def places(client: Client, job_id: str) -> Places:
         Mistake: there is no such job.
     """
     try:
-        status = (await look(client, job_id)).status
+        seen = await look(client, job_id)
     except Mistake as unknown:
         # Temporal forgets closed jobs after a while.
         try:
@@ -70,7 +74,11 @@ async def places(client: Client, job_id: str) -> Places:
         except Mistake:
             raise unknown from None
         return Places(None, {})
-    return places_in(status)
+    found = places_in(seen.status)
+    if seen.kind == PROJECT or seen.status.get("project"):
+        begun = [*(seen.status.get("running") or []), *(seen.status.get("jobs") or [])[::-1]]
+        return replace(found, project=begun[0]["job"] if begun else "")
+    return found
 
 
 def places_in(status: dict[str, Any]) -> Places:
@@ -83,7 +91,18 @@ def places_in(status: dict[str, Any]) -> Places:
     }
     newest = status.get("checkpoint") or result.get("checkpoint")
     remote = (status.get("remote") or {}).get("url") or ""
-    return Places(newest, starts, status.get("agent") or "", remote)
+    unbegun = "" if newest or starts or status.get("phase") else _unbegun(status)
+    return Places(newest, starts, status.get("agent") or "", remote, unbegun)
+
+
+def _unbegun(status: dict[str, Any]) -> str:
+    if status.get("project"):
+        return ""
+    job, error = status.get("job_id"), status.get("error")
+    if error:
+        how = "failed" if status.get("status") == "failed" else "ended"
+        return f"job {job} {how} before its first checkpoint: {error}"
+    return f"job {job} has not begun yet; `starter.py show {job}` tells how it stands"
 
 
 def moment(text: str) -> int | None:
@@ -115,10 +134,12 @@ def repository(job_id: str, found: Places | None = None) -> Checkpoints:
             _bring(root, job_id, found)
         return open_checkpoints(root, job_id)
     except RootError as error:
-        raise StoreMissing(str(error)) from None
+        raise StoreMissing((found and found.unbegun) or str(error)) from None
     except CheckpointMissing:
         if gone := forgotten(job_id):
             raise StoreMissing(gone) from None
+        if found and found.unbegun:
+            raise StoreMissing(found.unbegun) from None
         raise StoreMissing(
             f"job {job_id} has no checkpoints under {workspaces_root()}; if it lives elsewhere, "
             "set LONGHAUL_WORKSPACES"
@@ -152,6 +173,9 @@ def commit_at(found: Places, store: Checkpoints, phase: int | None) -> str:
         Mistake: there is no such phase, or nobody knows the newest commit.
     """
     starts = {**phase_starts(store), **found.starts}
+    if found.unbegun and not starts:
+        # A start that fails may leave an empty repository.
+        raise Mistake(found.unbegun)
     if phase is not None:
         if phase in starts:
             return starts[phase]

@@ -61,6 +61,8 @@ class Seen:
     ended: datetime | None = None
     pending: list[str] = field(default_factory=list)
     """Activities under way that had to be tried again, with the reason."""
+    kind: str = JOB
+    """Its workflow type."""
 
     @property
     def word(self) -> str:
@@ -130,6 +132,7 @@ async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -
         run_id=found.run_id,
         ended=found.close_time,
         pending=await _retried(client, found),
+        kind=found.workflow_type,
     )
 
 

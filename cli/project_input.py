@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from cli import staging
 from cli.output import Mistake
-from cli.staging import stage
+from config.files import parse_yaml
 from config.loader import load_agent
 from config.schema import Problem
 from engine.connection import workspaces_root
@@ -26,21 +25,26 @@ def project_input(file: Path) -> dict[str, Any]:
             document.
     """
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
     except OSError as error:
         raise Mistake(f"{file}: {(error.strerror or str(error)).lower()}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise Mistake(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError as error:
+        raise Mistake(f"{file}: not UTF-8 text ({error.reason})") from None
+    except Problem as problem:
+        raise Mistake(str(problem)) from None
     try:
         start = read(ProjectStart, data, str(file))
-        for agent in agents_of(start):
-            load_agent(agent)
+        limits = [load_agent(agent).limits.file_bytes for agent in agents_of(start)]
     except (Refused, Problem) as wrong:
         text = str(wrong)
         raise Mistake(text if text.startswith(str(file)) else f"{file}: {text}") from None
-    data["documents"] = _staged(start.documents, file)
-    for made, given in zip(data.get("stages") or [], start.stages, strict=True):
-        made["documents"] = _staged(given.documents, file)
+    # Jobs may differ: what one of them takes is handed in.
+    sets = [start.set, *(stage.set for stage in start.stages)]
+    given = [each.get("limits.file_bytes") for each in sets]
+    limit = max(number for number in (*limits, *given) if isinstance(number, int))
+    data["documents"] = _staged(start.documents, file, limit)
+    for made, stage in zip(data.get("stages") or [], start.stages, strict=True):
+        made["documents"] = _staged(stage.documents, file, limit)
     return {key: value for key, value in data.items() if value not in (None, [], {})}
 
 
@@ -49,9 +53,9 @@ def agents_of(start: ProjectStart) -> list[str]:
     return [*map(start.agent, ROLES[start.form]), *(stage.agent for stage in start.stages)]
 
 
-def _staged(documents: list[str], file: Path) -> list[str]:
+def _staged(documents: list[str], file: Path, limit: int) -> list[str]:
     local = [
         text if text.startswith(("http://", "https://")) else str(file.parent / text)
         for text in documents
     ]
-    return stage(local, workspaces_root())
+    return staging.stage(local, workspaces_root(), limit)

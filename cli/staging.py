@@ -15,17 +15,19 @@ from engine.root import RootUnusable, open_root
 _URL = re.compile(r"https?://\S+")
 
 
-def stage(documents: list[str], root: Path) -> list[str]:
+def stage(documents: list[str], root: Path, limit: int) -> list[str]:
     """What to pass as a job's `documents`: URLs as they are, files as `staged:<sha>/<name>`.
 
     Args:
         documents: Paths and URLs as the user typed them.
         root: The workspaces root.
+        limit: Largest document, in bytes.
 
     Raises:
-        Mistake: a document is missing or cannot be read, or the root cannot be written.
+        Mistake: a document is missing, cannot be read or is too large, or the root cannot be
+            written.
     """
-    local = {text: _file(text) for text in documents if not _URL.fullmatch(text)}
+    local = {text: _file(text, limit) for text in documents if not _URL.fullmatch(text)}
     if not local:
         return list(documents)
     try:
@@ -37,7 +39,7 @@ def stage(documents: list[str], root: Path) -> list[str]:
         raise Mistake(f"a document cannot be staged: {error}") from None
 
 
-def _file(text: str) -> Path:
+def _file(text: str, limit: int) -> Path:
     path = Path(text).expanduser()
     if not path.exists():
         raise Mistake(f"document {text}: there is no such file")
@@ -45,6 +47,11 @@ def _file(text: str) -> Path:
         raise Mistake(f"document {text}: not a file; name each document on its own")
     if not os.access(path, os.R_OK):
         raise Mistake(f"document {text}: cannot be read")
+    # The worker would refuse it, and the copy would stay.
+    if (size := path.stat().st_size) > limit:
+        raise Mistake(
+            f"document {text}: {size:,} bytes, larger than {limit:,} (limits.file_bytes); split it"
+        )
     return path
 
 

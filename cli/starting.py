@@ -46,7 +46,7 @@ def job_input(
     made = {
         "agent": agent,
         "instructions": text,
-        "documents": stage(documents, workspaces_root()),
+        "documents": stage(documents, workspaces_root(), config.limits.file_bytes),
         "items": items,
         "set": overrides,
     }
@@ -90,8 +90,8 @@ def check_id(job_id: str) -> None:
     """Refuse an id that makes a poor folder name or link."""
     if not _ID.fullmatch(job_id):
         raise Mistake(
-            f"--id {job_id}: expected letters, digits and . _ - (at most 100, not starting with "
-            "one of . _ -)"
+            f"--id {job_id or repr(job_id)}: expected letters, digits and . _ - (at most 100, not "
+            "starting with one of . _ -)"
         )
 
 

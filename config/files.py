@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from yaml.constructor import ConstructorError
 
 from config.schema import Problem
 from protocol.telling import place, said, short
@@ -16,6 +17,33 @@ from protocol.telling import place, said, short
 M = TypeVar("M", bound=BaseModel)
 YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The parser in C, where PyYAML was built with it: a job's start reads a dozen files."""
+
+
+class _Once(YAML):  # type: ignore[misc, valid-type]
+    """Refuses a key that is given twice, of which YAML would keep the last without a word."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._checked: set[int] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        # Before the keys of `<<` stand among its own, which go before them.
+        if id(node) not in self._checked:
+            self._checked.add(id(node))
+            _check_once(node)
+        super().flatten_mapping(node)
+
+
+def _check_once(node: yaml.MappingNode) -> None:
+    lines: dict[tuple[str, str], int] = {}
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if first := lines.get((key.tag, key.value)):
+                raise ConstructorError(
+                    problem=f"the key {key.value!r} is given twice, first in line {first}",
+                    problem_mark=key.start_mark,
+                )
+            lines[key.tag, key.value] = key.start_mark.line + 1
 
 
 def read_text(path: Path) -> str:
@@ -38,7 +66,7 @@ def read_yaml(path: Path) -> Any:
 def parse_yaml(text: str, wrong: str) -> Any:
     """What a text in YAML holds. Raises Problem, whose message begins with `wrong`."""
     try:
-        return yaml.load(text, YAML)
+        return yaml.load(text, _Once)
     # A date of month 13 and ten thousand open brackets are no errors of the parser's own.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise Problem(f"{wrong}: {' '.join(str(error).split())}") from None

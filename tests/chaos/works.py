@@ -89,7 +89,7 @@ def _policy(root: Root) -> list[str]:
     """The policy, handed in as `starter.py` does."""
     path = Path(root.path).parent / "policy.md"
     path.write_text(POLICY, encoding="utf-8")
-    return stage([str(path)], root.path)
+    return stage([str(path)], root.path, 50_000_000)
 
 
 def generalist(phases: int) -> Work:

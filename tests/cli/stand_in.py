@@ -57,7 +57,9 @@ class StandIn:
             "status": "waiting" if self.waiting else "running",
             "waiting": self.waiting,
             "waiting_for": (self.waiting or {}).get("reason"),
-            "phase": {"number": 2 + self.rewinds, "kind": "tactical", "name": "Extraction"},
+            "phase": None
+            if self.data.get("instructions") == "bad start"
+            else {"number": 2 + self.rewinds, "kind": "tactical", "name": "Extraction"},
             "plan": {"position": 1, "total": 3},
             "todos": [
                 {"id": n, "content": f"Step {n}", "status": word}
@@ -82,6 +84,8 @@ class StandIn:
             "status": "running",
             "waiting": None,
             "limits": {"project": self.limits["job"]},
+            "agent": "project (groups)",
+            "jobs": self.data.get("jobs") or [],
             "notices": self.notices,
         }
 

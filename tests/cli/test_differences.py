@@ -4,6 +4,7 @@ import base64
 import json
 
 import pytest
+from temporalio.client import WorkflowFailureError
 
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
@@ -138,3 +139,30 @@ def test_fork_starts_a_job_with_the_plain_object_of_the_contract(engine, grown, 
     assert starter("fork", grown, "--phase", "1").out.startswith("generalist-")
     assert "phases: 1, 2" in starter("fork", grown, "--phase", "3").error
     assert "already running" in starter("fork", grown, "--phase", "1", "--id", new).error
+
+
+def test_a_project_is_not_forked_but_its_jobs(engine, starter):
+    engine.job("tea", project=True, jobs=[{"job": "tea.brew-coder-1", "status": "accepted"}])
+    told = "tea is a project and cannot be forked; fork one of its jobs, such as tea.brew-coder-1"
+    assert starter("fork", "tea", "--phase", "1").error == told
+    engine.job("tea-bare", project=True)
+    assert "`starter.py show` names them" in starter("fork", "tea-bare", "--phase", "1").error
+
+
+def test_a_project_that_no_worker_answers_for_is_not_forked_either(engine, starter):
+    start = engine.client.start_workflow("Project", {}, id="tea-cold", task_queue="nobody-polls")
+    engine.do(start)
+    assert "tea-cold is a project" in starter("fork", "tea-cold", "--phase", "1").error
+
+
+def test_a_job_that_failed_at_its_start_is_not_forked(engine, starter):
+    job = engine.job("unmade", "bad start")
+    with pytest.raises(WorkflowFailureError):
+        engine.do(engine.client.get_workflow_handle(job).result())
+    error = starter("fork", job, "--phase", "1").error
+    assert "failed before its first checkpoint: agent 'x' is not known" in error
+
+
+def test_the_id_that_is_made_for_a_fork_is_one(engine, starter):
+    job = engine.job("of-an-odd-agent", agent="odd (one)")
+    assert "--id odd (one)-" in starter("fork", job, "--phase", "1").error

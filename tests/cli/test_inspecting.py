@@ -205,6 +205,26 @@ def test_a_job_without_checkpoints_here_says_so(engine, starter, workspaces):
     assert "no checkpoints" in starter("files", "elsewhere").error
 
 
+@pytest.mark.parametrize("command", ["files {}", "log {}", "diff {} 1 now", "report {}"])
+def test_a_job_that_failed_at_its_start_says_why_it_has_no_checkpoints(
+    engine, starter, workspaces, command
+):
+    job = engine.job(f"unmade-{command.split()[0]}", "bad start")
+    with pytest.raises(WorkflowFailureError):
+        engine.do(engine.client.get_workflow_handle(job).result())
+    told = f"job {job} failed before its first checkpoint: agent 'x' is not known"
+    assert starter(*command.format(job).split()).error == told
+    # A start that gets as far as this leaves a repository behind.
+    Checkpoints.create(Root.open(workspaces, create=True), job)
+    assert starter(*command.format(job).split()).error == told
+
+
+def test_a_job_that_no_worker_has_taken_has_not_begun(engine, starter, workspaces):
+    engine.do(engine.client.start_workflow("Job", {}, id="untaken", task_queue="nobody-polls"))
+    Root.open(workspaces, create=True)
+    assert "job untaken has not begun yet" in starter("files", "untaken").error
+
+
 def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, kept):
     store = inspecting.repository(kept)
     newest = engine.status(kept)["checkpoint"]

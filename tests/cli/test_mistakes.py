@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from activities.checkpoints import Root
 from cli.demo import DOCUMENT
 from engine.logs import Json
 
@@ -27,6 +28,13 @@ from engine.logs import Json
         ("start creator --document /no/such/file", "/no/such/file"),
         ("start creator --document /", "not a file"),
         ("start generalist --instructions x --id ../x", "--id"),
+        ("start generalist --instructions x --id=", "--id '': expected letters"),
+        ("project x.yaml --id=", "--id '': expected letters"),
+        ("fork x --phase 1 --id=", "--id '': expected letters"),
+        ("traces --type foo", "'violation', 'correction'"),
+        ("traces --universal 9T6", "such as 96 or T96"),
+        ("guards list x", "guards list: takes no name"),
+        ("guards propose x", "`starter.py guards show x`"),
         ("limit x", "KEY=VALUE"),
         ("limit x cost", "'cost': expected key=value, such as cost=20"),
         ("limit x =20", "expected key=value"),
@@ -58,6 +66,21 @@ from engine.logs import Json
 )
 def test_a_mistake_is_one_line(offline, arguments, told):
     assert told in offline(*arguments.split()).error
+
+
+def test_a_document_over_the_limit_is_not_handed_in(offline, tmp_path, workspaces):
+    law = tmp_path / "law.md"
+    law.write_text("§" * 600)
+    start = ["start", "creator", "--document", str(law), "--set", "limits.file_bytes=1000"]
+    told = f"document {law}: 1,200 bytes, larger than 1,000 (limits.file_bytes); split it"
+    assert offline(*start).error == told
+    assert not (workspaces / ".longhaul" / "staged").exists()
+
+
+@pytest.mark.parametrize("number", ["96", "T96"])
+def test_a_trace_is_named_by_its_number_as_it_is_listed(offline, workspaces, number):
+    Root.open(workspaces, create=True)
+    assert f"there is no trace {number};" in offline("traces", "--universal", number).error
 
 
 def test_a_level_of_the_log_that_is_none_is_named(offline, monkeypatch):

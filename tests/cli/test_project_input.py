@@ -26,6 +26,7 @@ def test_an_example_can_be_started(name, workspaces):
     [
         ("form: [", "not valid YAML"),
         ("form: 2024-13-01", "not valid YAML"),
+        ("form: features\ninstructions: x\ninstructions: y", "'instructions' is given twice"),
         ("- form", "expected a JSON object"),
         ("form: circle\ninstructions: x", "form: input should be 'features'"),
         ("form: features\ninstructions: x\ncolour: red", "colour: extra inputs"),
@@ -39,6 +40,16 @@ def test_what_is_wrong_with_a_file_is_said(offline, tmp_path, text, why):
     file = tmp_path / "tea.yaml"
     file.write_text(text)
     assert why in offline("project", str(file)).error
+
+
+def test_a_document_that_no_job_would_take_is_refused(offline, tmp_path, workspaces):
+    with (tmp_path / "huge.md").open("wb") as huge:
+        huge.truncate(50_000_001)
+    file = tmp_path / "tea.yaml"
+    file.write_text("form: features\ninstructions: x\ndocuments: [huge.md]")
+    assert "50,000,001 bytes, larger than 50,000,000" in offline("project", str(file)).error
+    file.write_text(file.read_text() + "\nset: {limits.file_bytes: 60000000}")
+    assert project_input(file)["documents"][0].startswith("staged:")
 
 
 def test_a_missing_file_is_said(offline, tmp_path):

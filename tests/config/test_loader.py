@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from config.files import parse_yaml
 from config.loader import SHIPPED, agent_names, amend, load_agent
 from config.schema import Problem
 from config.templates import render
@@ -74,6 +75,10 @@ def test_every_shipped_agent_loads(folder: Path) -> None:
         ("todos: {final: []}", "todos.final"),
         ("a: [", "not valid YAML"),
         ("a: 2024-13-01", "not valid YAML"),
+        ("limits:\n  rewinds: 1\ntools: [a]\n'limits':\n  min_todos: 3", "line 4, column 1"),
+        ("limits: {}\ntools: [a]\nlimits: {}", "'limits' is given twice, first in line 1"),
+        ("limits:\n  job: {cost: 2, cost: 3}", "the key 'cost' is given twice, first in line 2"),
+        ("limits:\n  <<: &a {rewinds: 1, rewinds: 2}", "the key 'rewinds' is given twice"),
         (b"\xff\xfe\xfa", "not UTF-8 text"),
         ("- a", "expected keys and values"),
         ("extends: [a]", "extends: expected the name of an agent"),
@@ -85,6 +90,14 @@ def test_mistakes_name_file_and_key(folder: Path, text: str | bytes, expected: s
     told = problem(folder)
     assert str(path) in told
     assert expected in told
+
+
+def test_a_merged_key_may_be_given_again() -> None:
+    # `over` is merged into `c` before it is read itself.
+    text = "a: &a {x: 1, y: 1}\nb:\n  c:\n  - &over {<<: *a, x: 2}\nd: {<<: *over, y: 3}"
+    found = parse_yaml(text, "not valid")
+    assert found["b"]["c"] == [{"x": 2, "y": 1}]
+    assert found["d"] == {"x": 2, "y": 3}
 
 
 def test_an_unknown_agent_is_answered_with_those_there_are(folder: Path) -> None:
