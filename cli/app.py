@@ -23,6 +23,10 @@ from engine import logs
 from engine.connection import Unreachable
 from engine.process import INTERRUPTED
 from protocol.payloads import Sealed
+from protocol.state import one_line
+
+SHOWN = 200
+"""Characters of an argument that is refused."""
 
 app = typer.Typer(
     name="starter.py",
@@ -75,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    _check(arguments)
     try:
         code = app(arguments, standalone_mode=False)
     except TyperException as error:
@@ -82,3 +87,17 @@ def _run(arguments: list[str]) -> int:
             note(f"error: {message.rstrip('.')} (see --help)")
         return MISTAKE
     return code if isinstance(code, int) else OK if code is None else FAILED
+
+
+def _check(arguments: list[str]) -> None:
+    for argument in arguments:
+        # Python stands for bytes that are no UTF-8 with surrogates, which nothing can encode.
+        given = argument.encode(errors="surrogateescape")
+        try:
+            given.decode()
+        except UnicodeDecodeError:
+            printable = one_line(given.decode(errors="backslashreplace"), SHOWN)
+            raise Mistake(
+                f"argument '{printable}' is not UTF-8; write it in UTF-8, and give a file with "
+                "such a name another one"
+            ) from None

@@ -60,6 +60,20 @@ def test_a_mistake_is_one_line(offline, arguments, told):
     assert told in offline(*arguments.split()).error
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show", "lat\udce9"],
+        ["start", "creator", "--document", "lat\udce9"],
+        ["start", "creator", "--instructions", "lat\udce9"],
+        ["lat\udce9"],
+    ],
+)
+def test_an_argument_that_is_not_utf_8_is_named(starter, arguments):
+    told = starter(*arguments).error
+    assert told.startswith(r"argument 'lat\xe9' is not UTF-8; ")
+
+
 def test_a_level_of_the_log_that_is_none_is_named(offline, monkeypatch):
     monkeypatch.setenv("LONGHAUL_LOG", "loud")
     assert offline("list").error.startswith("LONGHAUL_LOG: found 'loud', expected one of DEBUG")
