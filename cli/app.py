@@ -25,6 +25,8 @@ from engine.process import INTERRUPTED
 from protocol.payloads import Sealed
 from protocol.state import one_line
 
+GONE = OK
+"""The reader, `head` say, has what it wanted."""
 SHOWN = 200
 """Characters of an argument that is refused."""
 
@@ -63,6 +65,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: As after the program's name; None takes the process's.
     """
     try:
+        return _ended(arguments)
+    except BrokenPipeError:
+        return GONE
+    except SystemExit as ended:
+        # Typer and Rich make one of a pipe that broke.
+        if isinstance(ended.__context__, BrokenPipeError):
+            return GONE
+        return ended.code if isinstance(ended.code, int) else FAILED
+
+
+def _ended(arguments: Sequence[str] | None) -> int:
+    try:
         logging.basicConfig(level=logs.level("ERROR"))
         return _run(sys.argv[1:] if arguments is None else list(arguments))
     except (Mistake, Unreachable, logs.BadLevel) as error:
@@ -71,9 +85,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Sealed as error:
         note(f"error: what Temporal holds cannot be read: {error}")
         return MISTAKE
-    except BrokenPipeError:
-        # The reader, `head` say, has what it wanted.
-        return OK
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
 
