@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -18,7 +19,7 @@ from cli import (
     commands_run,
     commands_steer,
 )
-from cli.output import FAILED, MISTAKE, OK, Mistake, note
+from cli.output import FAILED, MISTAKE, OK, Mistake, note, show_anything, unwritten
 from engine import logs
 from engine.connection import Unreachable
 from engine.process import INTERRUPTED
@@ -39,7 +40,7 @@ app = typer.Typer(
         "First time: `starter.py demo` shows everything on a real document. Then, with a server "
         "and a worker (`python worker.py`) running: `start`, `watch`, `show`, `files`.\n\n"
         "Exit codes: 0 well, 1 the job failed or was cancelled or a check failed, 2 a mistake in "
-        "the command or no server, 130 after Ctrl-C."
+        "the command, no server or output that cannot be written, 130 after Ctrl-C."
     ),
     no_args_is_help=True,
     add_completion=False,
@@ -64,8 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: As after the program's name; None takes the process's.
     """
+    show_anything()
     try:
-        return _ended(arguments)
+        code = _ended(arguments)
     except BrokenPipeError:
         return GONE
     except SystemExit as ended:
@@ -73,6 +75,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(ended.__context__, BrokenPipeError):
             return GONE
         return ended.code if isinstance(ended.code, int) else FAILED
+    except OSError:
+        # What could not be written may be dropped, so only one more line shows that it was that.
+        if not (error := unwritten("\n")):
+            raise
+    else:
+        if not (error := unwritten()):
+            return code
+    with suppress(OSError):  # the one line may have no way out either
+        note(f"error: the output cannot be written: {error.strerror}")
+    return MISTAKE
 
 
 def _ended(arguments: Sequence[str] | None) -> int:
