@@ -69,3 +69,12 @@ def test_json_is_json_in_any_encoding(monkeypatch):
     dump("\N{SNOWMAN}\xe9\N{TEACUP WITHOUT HANDLE}")
     sys.stdout.flush()
     assert json.loads(out.getvalue()) == "\N{SNOWMAN}\xe9\N{TEACUP WITHOUT HANDLE}"
+
+
+def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
+    large = tmp_path / "large.txt"
+    large.write_text("tea\n" * 150_000)
+    at = {**os.environ, "TEMPORAL_ADDRESS": engine.address, "LONGHAUL_LOG": "WARNING"}
+    ended = run("start", "generalist", "--instructions", f"@{large}", "--json", env=at)
+    assert set(json.loads(ended.stdout)) == {"job_id", "link"}
+    assert b"TMPRL1103" in ended.stderr
