@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -18,11 +19,17 @@ from cli import (
     commands_run,
     commands_steer,
 )
-from cli.output import FAILED, MISTAKE, OK, Mistake, note
+from cli.output import FAILED, MISTAKE, OK, Mistake, note, show_anything, unwritten
 from engine import logs
 from engine.connection import Unreachable
 from engine.process import INTERRUPTED
 from protocol.payloads import Sealed
+from protocol.state import one_line
+
+GONE = OK
+"""The reader, `head` say, has what it wanted."""
+SHOWN = 200
+"""Characters of an argument that is refused."""
 
 app = typer.Typer(
     name="starter.py",
@@ -33,7 +40,7 @@ app = typer.Typer(
         "First time: `starter.py demo` shows everything on a real document. Then, with a server "
         "and a worker (`python worker.py`) running: `start`, `watch`, `show`, `files`.\n\n"
         "Exit codes: 0 well, 1 the job failed or was cancelled or a check failed, 2 a mistake in "
-        "the command or no server, 130 after Ctrl-C."
+        "the command, no server or output that cannot be written, 130 after Ctrl-C."
     ),
     no_args_is_help=True,
     add_completion=False,
@@ -58,6 +65,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: As after the program's name; None takes the process's.
     """
+    show_anything()
+    try:
+        code = _ended(arguments)
+    except BrokenPipeError:
+        return GONE
+    except SystemExit as ended:
+        # Typer and Rich make one of a pipe that broke.
+        if isinstance(ended.__context__, BrokenPipeError):
+            return GONE
+        return ended.code if isinstance(ended.code, int) else FAILED
+    except OSError:
+        # What could not be written may be dropped, so only one more line shows that it was that.
+        if not (error := unwritten("\n")):
+            raise
+    else:
+        if not (error := unwritten()):
+            return code
+    with suppress(OSError):  # the one line may have no way out either
+        note(f"error: the output cannot be written: {error.strerror}")
+    return MISTAKE
+
+
+def _ended(arguments: Sequence[str] | None) -> int:
     try:
         logging.basicConfig(level=logs.level("ERROR"))
         return _run(sys.argv[1:] if arguments is None else list(arguments))
@@ -67,14 +97,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Sealed as error:
         note(f"error: what Temporal holds cannot be read: {error}")
         return MISTAKE
-    except BrokenPipeError:
-        # The reader, `head` say, has what it wanted.
-        return OK
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
 
 
 def _run(arguments: list[str]) -> int:
+    _check(arguments)
     try:
         code = app(arguments, standalone_mode=False)
     except TyperException as error:
@@ -82,3 +110,17 @@ def _run(arguments: list[str]) -> int:
             note(f"error: {message.rstrip('.')} (see --help)")
         return MISTAKE
     return code if isinstance(code, int) else OK if code is None else FAILED
+
+
+def _check(arguments: list[str]) -> None:
+    for argument in arguments:
+        # Python stands for bytes that are no UTF-8 with surrogates, which nothing can encode.
+        given = argument.encode(errors="surrogateescape")
+        try:
+            given.decode()
+        except UnicodeDecodeError:
+            printable = one_line(given.decode(errors="backslashreplace"), SHOWN)
+            raise Mistake(
+                f"argument '{printable}' is not UTF-8; write it in UTF-8, and give a file with "
+                "such a name another one"
+            ) from None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import sys
 from collections.abc import Coroutine
+from io import TextIOWrapper
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -36,6 +38,24 @@ def err_console() -> Console:
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
+def show_anything() -> None:
+    """Let what a stream cannot encode be written as escapes, not end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def unwritten(more: str = "") -> OSError | None:
+    """Why results, and this, are not written; None if they are, or if nobody reads them."""
+    try:
+        print(more, end="", flush=True)
+    except BrokenPipeError:
+        return None
+    except OSError as error:
+        return error
+    return None
+
+
 def say(text: str) -> None:
     """A line of a result, as it is: no markup, no wrapping."""
     print(visible(text))
@@ -56,12 +76,17 @@ def visible(text: str) -> str:
 
 def dump(value: object) -> None:
     """A result for programs."""
-    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    print(json.dumps(value, ensure_ascii=not _unicode(), indent=2, default=str))
 
 
 def dump_line(value: object) -> None:
     """One of several results for programs: a JSON object on a line of its own."""
-    print(json.dumps(value, ensure_ascii=False, default=str), flush=True)
+    print(json.dumps(value, ensure_ascii=not _unicode(), default=str), flush=True)
+
+
+def _unicode() -> bool:
+    """Whether standard output takes any character: the escapes of others are no JSON."""
+    return codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

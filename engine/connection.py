@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
-from temporalio.runtime import Runtime
+from temporalio.runtime import Runtime, TelemetryConfig
 
 from activities.guards.known import without_credentials
+from engine import logs
 from engine.codec import BadKeys, data_converter
 from engine.otel import switch
 from protocol.state import one_line
@@ -34,7 +36,7 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
 
     Args:
         address: `host:port`, in place of the configured one.
-        runtime: Where the SDK's metrics go; None takes the default.
+        runtime: Where the SDK's metrics go; None takes the one without any.
 
     Raises:
         Unreachable: bad configuration or keys, traces that cannot be exported, no server within 5
@@ -49,8 +51,9 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
     if address is not None:
         options["target_host"] = address
     where = options["target_host"]
+    connecting = Client.connect(**options, runtime=runtime or plain_runtime())
     try:
-        return await asyncio.wait_for(Client.connect(**options, runtime=runtime), CONNECT_SECONDS)
+        return await asyncio.wait_for(connecting, CONNECT_SECONDS)
     except TimeoutError:
         reason = f"no answer within {CONNECT_SECONDS:.0f} s"
     except (RuntimeError, ValueError) as error:
@@ -59,6 +62,12 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
         f"no Temporal server at {where} ({reason}); start one with "
         "`make demo` or `temporal server start-dev`, or set TEMPORAL_ADDRESS"
     )
+
+
+@cache
+def plain_runtime() -> Runtime:
+    """The runtime without metrics: one for the process, as each has threads of its own."""
+    return Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE))
 
 
 def client_options() -> dict[str, Any]:

@@ -19,7 +19,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
 from engine.codec import BadKeys, data_converter
-from engine.connection import Unreachable
+from engine.connection import Unreachable, plain_runtime
 from engine.otel import switch
 from protocol.search_attributes import NAMES
 
@@ -109,16 +109,20 @@ async def server(
             dev_server_log_level="error",
             dev_server_extra_args=(*FLAGS, *(DATABASE_FLAGS if database else ())),
             dev_server_startup_timeout=_STARTUP,
+            runtime=plain_runtime(),
         )
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:300]
         raise Unreachable(f"the embedded Temporal server did not start: {reason}") from None
     address = f"127.0.0.1:{port}"
     async with environment:
+        # The environment's own client turns an AssertionError in workflow code into a failed
+        # workflow; nobody else's client does.
+        client = await Client.connect(
+            address, data_converter=converter, plugins=plugins, runtime=plain_runtime()
+        )
         yield Server(
-            # The environment's own client turns an AssertionError in workflow code into a failed
-            # workflow; nobody else's client does.
-            client=await Client.connect(address, data_converter=converter, plugins=plugins),
+            client=client,
             address=address,
             ui=f"http://localhost:{ui_port}" if ui else None,
         )

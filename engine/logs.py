@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from temporalio import activity
+from temporalio.runtime import LogForwardingConfig, LoggingConfig
 
 LEVEL = "LONGHAUL_LOG"
 FORMAT = "LONGHAUL_LOG_FORMAT"
@@ -17,6 +18,12 @@ TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+NATIVE = LoggingConfig(
+    filter=LoggingConfig.default.filter,
+    forwarding=LogForwardingConfig(logger=logging.getLogger("temporalio")),
+)
+"""The log of the SDK's native part: with ours, as it would else be among results."""
 
 
 class BadLevel(Exception):

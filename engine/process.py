@@ -49,7 +49,8 @@ def leave(code: int) -> NoReturn:
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            if stream:  # None where it was closed before we began
+                stream.flush()
         except (OSError, ValueError):  # the reader of a pipe has gone
             continue
     os._exit(code)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
+from engine import logs
 from engine.connection import Unreachable
 from engine.otel import switch
 
@@ -44,7 +45,7 @@ def _prometheus() -> Runtime | None:
         return None
     try:
         config = PrometheusConfig(bind_address=given, counters_total_suffix=True)
-        return Runtime(telemetry=TelemetryConfig(metrics=config))
+        return Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE, metrics=config))
     except (RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise Unreachable(

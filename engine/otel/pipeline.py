@@ -29,6 +29,7 @@ from temporalio.contrib.opentelemetry._id_generator import TemporalIdGenerator
 from temporalio.plugin import SimplePlugin
 from temporalio.runtime import MetricBuffer, Runtime, TelemetryConfig
 
+from engine import logs
 from engine.otel import switch
 
 SCOPE = "longhaul"
@@ -128,7 +129,7 @@ def starting(kind: str, job: str) -> Iterator[None]:
 async def sdk_metrics() -> AsyncIterator[Runtime]:
     """A runtime whose metrics, ours among them, go where the others go."""
     buffer = MetricBuffer(UPDATES)
-    runtime = Runtime(telemetry=TelemetryConfig(metrics=buffer))
+    runtime = Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE, metrics=buffer))
     async with MetricsExporter(buffer, meters()):
         yield runtime
 

@@ -83,6 +83,20 @@ def test_a_trace_is_named_by_its_number_as_it_is_listed(offline, workspaces, num
     assert f"there is no trace {number};" in offline("traces", "--universal", number).error
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show", "lat\udce9"],
+        ["start", "creator", "--document", "lat\udce9"],
+        ["start", "creator", "--instructions", "lat\udce9"],
+        ["lat\udce9"],
+    ],
+)
+def test_an_argument_that_is_not_utf_8_is_named(starter, arguments):
+    told = starter(*arguments).error
+    assert told.startswith(r"argument 'lat\xe9' is not UTF-8; ")
+
+
 def test_a_level_of_the_log_that_is_none_is_named(offline, monkeypatch):
     monkeypatch.setenv("LONGHAUL_LOG", "loud")
     assert offline("list").error.startswith("LONGHAUL_LOG: found 'loud', expected one of DEBUG")

@@ -1,0 +1,80 @@
+"""`starter.py` as a process: where its output goes, and how it ends when that fails."""
+
+import json
+import os
+import subprocess
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.output import dump, show_anything
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "starter.py", *arguments], cwd=REPOSITORY, timeout=20, check=False,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stream"),
+    [
+        ("--help", "stdout"),
+        ("config schema", "stdout"),
+        ("start nobody --instructions x", "stderr"),
+    ],
+)
+def test_a_reader_that_has_gone_is_no_failure(arguments, stream):
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = run(*arguments.split(), **{stream: writer})
+    os.close(writer)
+    assert ended.returncode == 0
+    assert not ended.stderr
+
+
+@pytest.mark.parametrize("arguments", ["--help", "config schema", "tools generalist"])
+def test_output_that_cannot_be_written_is_told_in_one_line(arguments):
+    with Path("/dev/full").open("wb") as full:
+        ended = run(*arguments.split(), stdout=full)
+    assert ended.stderr == b"error: the output cannot be written: No space left on device\n"
+    assert ended.returncode == 2
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_without_a_stream_a_command_ends_as_ever(closed):
+    ended = run("config", "schema", preexec_fn=lambda: os.close(closed))
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_what_the_encoding_lacks_is_written_as_escapes(encoding):
+    more = {"env": {**os.environ, "PYTHONIOENCODING": encoding}}
+    told = run("start", "--help", **more)
+    assert (told.returncode, told.stderr) == (0, b"")
+    noted = run("show", "lat\udce9\N{SNOWMAN}", **more)
+    assert noted.returncode == 2
+    assert rb"lat\xe9\u2603" in noted.stderr
+
+
+def test_json_is_json_in_any_encoding(monkeypatch):
+    monkeypatch.setattr("sys.stdout", TextIOWrapper(out := BytesIO(), encoding="ascii"))
+    show_anything()
+    dump("\N{SNOWMAN}\xe9\N{TEACUP WITHOUT HANDLE}")
+    sys.stdout.flush()
+    assert json.loads(out.getvalue()) == "\N{SNOWMAN}\xe9\N{TEACUP WITHOUT HANDLE}"
+
+
+def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
+    large = tmp_path / "large.txt"
+    large.write_text("tea\n" * 150_000)
+    at = {**os.environ, "TEMPORAL_ADDRESS": engine.address, "LONGHAUL_LOG": "WARNING"}
+    ended = run("start", "generalist", "--instructions", f"@{large}", "--json", env=at)
+    assert set(json.loads(ended.stdout)) == {"job_id", "link"}
+    assert b"TMPRL1103" in ended.stderr
