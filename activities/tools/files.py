@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.checkpoints import Entry, Files
+from activities.checkpoints.errors import shown
 from activities.errors import ToolError
 from activities.phases.summary import workspace_summary
 from activities.plain import lines_of
@@ -141,6 +142,9 @@ def list_files(
 @tool("files", effect="writes")
 def move_file(context: ToolContext, old: Path, new: Path) -> str:
     """Move or rename a file or folder; refused when the target exists."""
+    moved = context.files.entry(old)
+    if moved and moved.kind != "folder":
+        _check_names_file(new)
     if context.files.entry(new):
         raise ToolError(f"{new} exists. Choose another name or delete it first.")
     context.files = context.files.move(old, new)
@@ -169,8 +173,17 @@ def generate_workspace_summary(context: ToolContext) -> str:
 
 
 def _write(context: ToolContext, path: str, content: str) -> None:
+    _check_names_file(path)
     context.files = context.files.write(path, content.encode())
     context.note_read(path)
+
+
+def _check_names_file(path: str) -> None:
+    """Raises ToolError for the path of a folder, of which a file would be made."""
+    if path.endswith(("/", "/.")):
+        raise ToolError(
+            f"{shown(path)} names a folder. Give the file's name too; folders on the way are made."
+        )
 
 
 def _text(files: Files, path: str) -> str:

@@ -93,6 +93,21 @@ def test_write_read_append_edit_move_list_delete(job: Standing) -> None:
     assert job.call("read_file", path="b.md").startswith("Error: There is no file 'b.md'")
 
 
+def test_no_file_is_made_of_a_path_that_names_a_folder(job: Standing) -> None:
+    job.write("notes/a.md", "one")
+    files = job.open().files
+    for path in ("output/new/", "output/new/."):
+        for refused in (
+            job.call("write_file", path=path, content="x"),
+            job.call("append_file", path=path, content="x"),
+            job.call("move_file", old="notes/a.md", new=path),
+        ):
+            assert refused.startswith(f"Error: '{path}' names a folder. Give the file's name")
+    assert job.open().files == files
+    assert job.call("move_file", old="notes", new="output/new/").startswith("Moved")
+    assert job.call("list_files", path="output/new/").startswith("output/new/a.md")
+
+
 def test_what_was_a_folder_may_become_a_file_and_back(job: Standing) -> None:
     job.call("write_file", path="a/b.md", content="1")
     job.call("delete_file", path="a")
