@@ -20,7 +20,7 @@ from activities.checkpoints import Files
 from activities.search.embedding import Matrix
 from activities.search.passages import Passage, passages
 
-FORM = 1
+FORM = 2
 """Of the tables; an index in another form is stale."""
 BUSY_SECONDS = 20
 """Longest wait for another process. Writes take moments: who holds one so long is frozen."""
