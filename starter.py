@@ -1,7 +1,14 @@
 """Starts, watches, steers and inspects jobs: `python starter.py --help`."""
 
-from cli.app import main
-from engine.process import leave
+import os
 
 if __name__ == "__main__":
-    leave(main())
+    try:
+        from cli.app import main
+        from engine.process import INTERRUPTED, leave
+    except KeyboardInterrupt:  # loading takes a moment
+        os._exit(130)
+    try:
+        leave(main())
+    except KeyboardInterrupt:
+        leave(INTERRUPTED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +24,7 @@ from engine.service import build_worker
 PORT, UI_PORT = 7233, 8233
 DOCUMENT = Path(__file__).parent.parent / "examples" / "documents" / "records-policy.md"
 INSTRUCTIONS = "Extract every requirement that the document sets."
+LEAVING_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,15 @@ class Demonstrated:
     id: str
     data: dict[str, Any]
     workspace: Path
+
+
+@dataclass
+class Course:
+    """How far the demo got."""
+
+    started: bool = False
+    code: int | None = None
+    """Once the job ended."""
 
 
 async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> int:
@@ -56,23 +67,34 @@ async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> 
     data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
     job_id = new_id(agent)
     database = root.path / ".longhaul" / "temporal.db"
-    interrupted = _on_interrupt()
-    async with server(port=PORT, ui_port=UI_PORT, database=database) as running:
-        _introduce(running, database)
-        # A step cut short by Ctrl-C is done again by the next worker, so none is waited for.
-        async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
-            job = Demonstrated(job_id, data, root.workspace(job_id))
-            work = asyncio.create_task(_run(running, job, keep=keep, json=json))
-            code = await _unless(interrupted, work)
-            if code is None:
-                note(f"interrupted; job {job_id} goes on with `starter.py demo --keep`")
-                return INTERRUPTED
-            if keep:
-                note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
-                await interrupted.wait()
-            else:
-                note("look again, also at earlier jobs: `starter.py demo --keep`")
-            return code
+    interrupted, course = _on_interrupt(), Course()
+
+    async def show() -> int:
+        async with server(port=PORT, ui_port=UI_PORT, database=database) as running:
+            _introduce(running, database)
+            # A step cut short by Ctrl-C is done again by the next worker, so none is waited for.
+            async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
+                job = Demonstrated(job_id, data, root.workspace(job_id))
+                course.code = await _run(running, job, course, keep=keep, json=json)
+                if keep:
+                    note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
+                    await interrupted.wait()
+                else:
+                    note("look again, also at earlier jobs: `starter.py demo --keep`")
+                return course.code
+
+    showing = asyncio.create_task(show())
+    waiting = asyncio.create_task(interrupted.wait())
+    await asyncio.wait((showing, waiting), return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if not interrupted.is_set():
+        return await showing
+    if course.code is None:
+        goes_on = f"job {job_id} goes on with `starter.py demo --keep`"
+        note(f"interrupted; {goes_on if course.started else 'no job was started'}")
+        showing.cancel()
+    await _let_end(showing)
+    return INTERRUPTED if course.code is None else course.code
 
 
 def _on_interrupt() -> asyncio.Event:
@@ -82,14 +104,14 @@ def _on_interrupt() -> asyncio.Event:
     return interrupted
 
 
-async def _unless(interrupted: asyncio.Event, work: asyncio.Task[int]) -> int | None:
-    """What the work returns, or None if the interrupt came first."""
-    waiting = asyncio.create_task(interrupted.wait())
-    await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
-    for task in (work, waiting):
-        task.cancel()
-    await asyncio.wait((work, waiting))
-    return None if work.cancelled() else work.result()
+async def _let_end(showing: asyncio.Task[int]) -> None:
+    """Let server and worker end, a few seconds at most, whatever they say to it.
+
+    The server is in the terminal's process group: the same Ctrl-C ends it, and a worker that has
+    just begun would ask for it for long.
+    """
+    with suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.gather(showing, return_exceptions=True), LEAVING_SECONDS)
 
 
 def _introduce(running: Server, database: Path) -> None:
@@ -102,8 +124,11 @@ def _introduce(running: Server, database: Path) -> None:
         )
 
 
-async def _run(running: Server, job: Demonstrated, *, keep: bool, json: bool) -> int:
+async def _run(
+    running: Server, job: Demonstrated, course: Course, *, keep: bool, json: bool
+) -> int:
     await start(running.client, job.id, job.data)
+    course.started = True
     link = ui_link(job.id, base=running.ui)
     note(f"job      {job.id}  {link}")
     screen = err_console() if json else console()

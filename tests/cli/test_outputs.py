@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from io import BytesIO, TextIOWrapper
@@ -78,3 +79,25 @@ def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
     ended = run("start", "generalist", "--instructions", f"@{large}", "--json", env=at)
     assert set(json.loads(ended.stdout)) == {"job_id", "link"}
     assert b"TMPRL1103" in ended.stderr
+
+
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(workspaces, whole_group):
+    demo = subprocess.Popen(
+        [sys.executable, "starter.py", "demo"], cwd=REPOSITORY, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        assert demo.stdout
+        # The server is there, and the worker that it is for loads.
+        while not demo.stdout.readline().startswith("server "):
+            assert demo.poll() is None
+        # As a terminal does it: to the server, too.
+        (os.killpg if whole_group else os.kill)(demo.pid, signal.SIGINT)
+        rest, _ = demo.communicate(timeout=15)
+    finally:
+        demo.kill()
+    assert demo.returncode == 130
+    # The server has last words of its own.
+    told = [line for line in rest.splitlines() if not line.startswith("time=")]
+    assert told == ["interrupted; no job was started"]
