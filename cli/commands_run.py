@@ -16,7 +16,7 @@ from cli.jobs import JOB, PROJECT, Seen
 from cli.options import Job, Json
 from cli.output import FAILED, OK, Mistake, console, dump, err_console, run, say
 from cli.project_input import project_input
-from cli.starting import check_id, job_input, new_id, read_text
+from cli.starting import check_id, check_size, job_input, new_id, read_text
 from cli.starting import start as start_job
 from cli.watch import JsonLines, follow, follow_on
 from engine.connection import connect, ui_link
@@ -146,6 +146,7 @@ def fork(
     data: dict[str, Any] = {"fork": {"job": job, "phase": phase}}
     if text := read_text(instructions):
         data["instructions"] = text
+    check_size(data)
     return run(_fork(job, phase, id, data, wait=wait, json=json))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from pathlib import Path
@@ -20,8 +21,12 @@ from config.schema import Problem
 from config.templates import render
 from engine.connection import task_queue, workspaces_root
 from engine.otel import switch
+from protocol.payloads import MAX_INSTRUCTIONS
+from protocol.state import MAX_ITEMS
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+MOST_BYTES = 1_500_000
+"""Of a start; the server takes 2 MB at once."""
 
 
 def job_input(
@@ -30,9 +35,11 @@ def job_input(
     """The start input of jobs, checked as far as it can be without a worker.
 
     Raises:
-        Mistake: unknown agent, a setting that does not exist, a missing document, nothing to do.
+        Mistake: unknown agent, a setting that does not exist, a missing document, nothing to do,
+            more than a start takes.
     """
     text = read_text(instructions)
+    check_size({"instructions": text, "items": items, "documents": documents, "set": settings})
     overrides = parse_settings(settings)
     try:
         config = load_agent(agent, overrides)
@@ -51,6 +58,23 @@ def job_input(
         "set": overrides,
     }
     return {key: value for key, value in made.items() if value or key == "agent"}
+
+
+def check_size(data: dict[str, Any]) -> None:
+    """Refuse what the worker would refuse, or the server, whose message names nothing."""
+    found = len(data.get("instructions", ""))
+    if found > MAX_INSTRUCTIONS:
+        raise Mistake(
+            f"instructions have {found:,} characters; at most {MAX_INSTRUCTIONS:,} fit into a "
+            "start; give the rest as --document"
+        )
+    if (found := len(data.get("items", []))) > MAX_ITEMS:
+        raise Mistake(f"--item: {found:,} items; a job takes {MAX_ITEMS:,}: start several jobs")
+    if (found := len(json.dumps(data))) > MOST_BYTES:
+        raise Mistake(
+            f"instructions, items and the like have {found:,} bytes as JSON; at most "
+            f"{MOST_BYTES:,} fit into a start; give the rest as --document"
+        )
 
 
 def read_text(text: str) -> str:

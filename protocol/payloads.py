@@ -25,11 +25,15 @@ class Fork(Data):
     phase: int = Field(ge=1)
 
 
+MAX_INSTRUCTIONS = 200_000
+"""Characters that a start takes."""
+
+
 class Start(Data):
     """Input of the workflow `Job`."""
 
     agent: str = ""
-    instructions: str = Field("", max_length=200_000)
+    instructions: str = Field("", max_length=MAX_INSTRUCTIONS)
     documents: list[str] = Field(default_factory=list, max_length=1000)
     items: list[str] = Field(default_factory=list, max_length=2000)
     set: dict[str, Any] = Field(default_factory=dict)

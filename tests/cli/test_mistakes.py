@@ -77,6 +77,20 @@ def test_a_document_over_the_limit_is_not_handed_in(offline, tmp_path, workspace
     assert not (workspaces / ".longhaul" / "staged").exists()
 
 
+def test_more_than_fits_into_a_start_is_refused(offline, tmp_path):
+    told = tmp_path / "told.md"
+    told.write_text("x" * 200_001)
+    for command in (["start", "generalist"], ["fork", "x", "--phase", "1"]):
+        error = offline(*command, "--instructions", f"@{told}").error
+        assert error.startswith("instructions have 200,001 characters; at most 200,000 fit")
+    start = ["start", "generalist", "--instructions"]
+    items = ["--item=x"] * 2001
+    assert "2,001 items; a job takes 2,000" in offline(*start, "x", *items).error
+    # Within the characters, but each of these has twelve bytes as JSON.
+    told.write_text("\U0001f375" * 150_000)
+    assert "bytes as JSON; at most 1,500,000" in offline(*start, f"@{told}").error
+
+
 @pytest.mark.parametrize("number", ["96", "T96"])
 def test_a_trace_is_named_by_its_number_as_it_is_listed(offline, workspaces, number):
     Root.open(workspaces, create=True)
