@@ -70,7 +70,8 @@ def check_size(data: dict[str, Any]) -> None:
         )
     if (found := len(data.get("items", []))) > MAX_ITEMS:
         raise Mistake(f"--item: {found:,} items; a job takes {MAX_ITEMS:,}: start several jobs")
-    if (found := len(json.dumps(data))) > MOST_BYTES:
+    sent = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")
+    if (found := len(sent)) > MOST_BYTES:
         raise Mistake(
             f"instructions, items and the like have {found:,} bytes as JSON; at most "
             f"{MOST_BYTES:,} fit into a start; give the rest as --document"

@@ -86,9 +86,10 @@ def test_more_than_fits_into_a_start_is_refused(offline, tmp_path):
     start = ["start", "generalist", "--instructions"]
     items = ["--item=x"] * 2001
     assert "2,001 items; a job takes 2,000" in offline(*start, "x", *items).error
-    # Within the characters, but each of these has twelve bytes as JSON.
-    told.write_text("\U0001f375" * 150_000)
-    assert "bytes as JSON; at most 1,500,000" in offline(*start, f"@{told}").error
+    # Within the characters, but each of these has four bytes.
+    told.write_text("\N{TEACUP WITHOUT HANDLE}" * 200_000)
+    items = [f"--item={'x' * 400}"] * 2000
+    assert "bytes as JSON; at most 1,500,000" in offline(*start, f"@{told}", *items).error
 
 
 @pytest.mark.parametrize("number", ["96", "T96"])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cli.output import dump, show_anything
+from protocol.payloads import MAX_INSTRUCTIONS
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -74,7 +75,8 @@ def test_json_is_json_in_any_encoding(monkeypatch):
 
 def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
     large = tmp_path / "large.txt"
-    large.write_text("tea\n" * 150_000)
+    # As many characters as a start takes, and more bytes than the SDK lets pass without a word.
+    large.write_text("\N{TEACUP WITHOUT HANDLE}" * MAX_INSTRUCTIONS)
     at = {**os.environ, "TEMPORAL_ADDRESS": engine.address, "LONGHAUL_LOG": "WARNING"}
     ended = run("start", "generalist", "--instructions", f"@{large}", "--json", env=at)
     assert set(json.loads(ended.stdout)) == {"job_id", "link"}
