@@ -79,8 +79,8 @@ def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
     large.write_text("\N{TEACUP WITHOUT HANDLE}" * MAX_INSTRUCTIONS)
     at = {**os.environ, "TEMPORAL_ADDRESS": engine.address, "LONGHAUL_LOG": "WARNING"}
     ended = run("start", "generalist", "--instructions", f"@{large}", "--json", env=at)
+    # Whether its warning (TMPRL1103) reaches stderr before the command ends is a race.
     assert set(json.loads(ended.stdout)) == {"job_id", "link"}
-    assert b"TMPRL1103" in ended.stderr
 
 
 @pytest.mark.parametrize("whole_group", [True, False])
