@@ -161,14 +161,14 @@ async def _fork(
     if found.project is not None:
         such = f", such as {found.project}" if found.project else "; `starter.py show` names them"
         raise Mistake(f"{job} is a project and cannot be forked; fork one of its jobs{such}")
+    if found.unbegun:
+        raise Mistake(f"{found.unbegun} (there is nothing to fork)")
     check_id(new := new_id(found.agent or "fork") if new is None else new)
     if found.remote:
         data["set"] = {"workspace.remote": found.remote}
     # Elsewhere than where the checkpoints are, the worker finds out.
     with suppress(inspecting.StoreMissing):
         inspecting.commit_at(found, inspecting.repository(job, found), phase)
-    if found.unbegun:
-        raise Mistake(f"{found.unbegun} (there is nothing to fork)")
     return await _start(new, data, wait=wait, json=json)
 
 

@@ -37,7 +37,7 @@ class Demonstrated:
 
 
 @dataclass
-class Course:
+class Reached:
     """How far the demo got."""
 
     started: bool = False
@@ -67,7 +67,7 @@ async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> 
     data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
     job_id = new_id(agent)
     database = root.path / ".longhaul" / "temporal.db"
-    interrupted, course = _on_interrupt(), Course()
+    interrupted, reached = _on_interrupt(), Reached()
 
     async def show() -> int:
         async with server(port=PORT, ui_port=UI_PORT, database=database) as running:
@@ -75,13 +75,13 @@ async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> 
             # A step cut short by Ctrl-C is done again by the next worker, so none is waited for.
             async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
                 job = Demonstrated(job_id, data, root.workspace(job_id))
-                course.code = await _run(running, job, course, keep=keep, json=json)
+                reached.code = await _run(running, job, reached, keep=keep, json=json)
                 if keep:
                     note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
                     await interrupted.wait()
                 else:
                     note("look again, also at earlier jobs: `starter.py demo --keep`")
-                return course.code
+                return reached.code
 
     showing = asyncio.create_task(show())
     waiting = asyncio.create_task(interrupted.wait())
@@ -89,12 +89,12 @@ async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> 
     waiting.cancel()
     if not interrupted.is_set():
         return await showing
-    if course.code is None:
+    if reached.code is None:
         goes_on = f"job {job_id} goes on with `starter.py demo --keep`"
-        note(f"interrupted; {goes_on if course.started else 'no job was started'}")
+        note(f"interrupted; {goes_on if reached.started else 'no job was started'}")
         showing.cancel()
     await _let_end(showing)
-    return INTERRUPTED if course.code is None else course.code
+    return INTERRUPTED if reached.code is None else reached.code
 
 
 def _on_interrupt() -> asyncio.Event:
@@ -125,10 +125,10 @@ def _introduce(running: Server, database: Path) -> None:
 
 
 async def _run(
-    running: Server, job: Demonstrated, course: Course, *, keep: bool, json: bool
+    running: Server, job: Demonstrated, reached: Reached, *, keep: bool, json: bool
 ) -> int:
     await start(running.client, job.id, job.data)
-    course.started = True
+    reached.started = True
     link = ui_link(job.id, base=running.ui)
     note(f"job      {job.id}  {link}")
     screen = err_console() if json else console()

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count
-from protocol.state import Data
+from protocol.state import MAX_ITEMS, Data
 from protocol.telling import wrong
 
 D = TypeVar("D", bound=Data)
@@ -35,7 +35,7 @@ class Start(Data):
     agent: str = ""
     instructions: str = Field("", max_length=MAX_INSTRUCTIONS)
     documents: list[str] = Field(default_factory=list, max_length=1000)
-    items: list[str] = Field(default_factory=list, max_length=2000)
+    items: list[str] = Field(default_factory=list, max_length=MAX_ITEMS)
     set: dict[str, Any] = Field(default_factory=dict)
     fork: Fork | None = None
     project: ProjectLink | None = None

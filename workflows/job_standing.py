@@ -73,8 +73,8 @@ class JobStanding(Standing):
         if letter.signal == "rewind":
             await self._rewind_asked_by_person(letter.payload)
         elif letter.signal == "pause":
-            if job.waiting and job.waiting.reason == "paused":
-                # The folder is a person's now: to show it anew would take away what they edited.
+            if self._keeps_edits():
+                # To show the folder anew would take away what they edited.
                 self._inbox.refuse("signal pause: the job is paused already")
                 return
             try:
@@ -109,9 +109,7 @@ class JobStanding(Standing):
                 f"{job.last_phase}"
             )
             return
-        paused = job.waiting is not None and job.waiting.reason == "paused"
-        # Jobs that were rewound so before this was done go on as they did.
-        if paused and workflow.patched("a rewind of a paused job takes its folder in"):
+        if self._keeps_edits():
             await self._take_folder()
         details: dict[str, Any] = {"outcome": "rewound", "issue": payload["issue"]}
         if phase is not None:
@@ -123,6 +121,13 @@ class JobStanding(Standing):
         )
         await self._loop.turn("rewind", **details)
         job.waiting = None
+
+    def _keeps_edits(self) -> bool:
+        """Whether the folder is a person's now, since the job is paused."""
+        waiting = self._job.waiting
+        paused = waiting is not None and waiting.reason == "paused"
+        # Jobs that were paused twice, or rewound so, before this was heeded go on as they did.
+        return paused and workflow.patched("edits of a paused job are kept")
 
     async def _resume(self, waiting: Waiting) -> None:
         job, reason = self._job, waiting.reason

@@ -58,7 +58,8 @@ def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> G
     called = snapshot.call(call)["function"]
     arguments, error = _arguments(called["name"], called["arguments"])
     handed = parse_todos(snapshot.bytes("todos.yaml"))
-    plan = parse_plan(snapshot.text("plan.md"))
+    written = snapshot.text("plan.md")
+    plan = parse_plan(written)
     completes = called["name"] == "todo_complete"
     current = snapshot.state.phase.current if completes else None
     if "run_command" not in {entry.name for entry in select(snapshot.config.tools)}:
@@ -74,7 +75,7 @@ def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> G
         todos=handed.todos[:MAX_FOUND],
         plan_phases=len(plan),
         plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
-        plan_unread=[line[:100] for line in unread_headings(snapshot.text("plan.md"))][:10],
+        plan_unread=[line[:100] for line in unread_headings(written)][:10],
         plan_open=sum(phase.open for phase in plan),
         plan_steps=len(boxes(plan)),
         unmet=unmet(snapshot.files, current.done_when if current else None, checks),

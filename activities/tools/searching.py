@@ -20,7 +20,7 @@ from activities.tools.registry import tool
 
 MAX_HITS = 100
 MAX_PASSAGES = 10
-EXCERPT_BEFORE, EXCERPT_AFTER = 120, 400
+EXCERPT_BEFORE = 120
 HEARTBEAT_LINES = 20_000
 _WORD = re.compile(r"[^\W_]{3,}")
 
@@ -105,10 +105,7 @@ def _excerpt(text: str, query: str) -> str:
     line = " ".join(text.split())
     folded = line.lower()
     places = [folded.find(word.lower()) for word in _WORD.findall(query)]
-    at = min((place for place in places if place >= 0), default=0)
-    start = max(0, at - EXCERPT_BEFORE)
-    end = at + EXCERPT_AFTER
-    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
+    return _shown(line, min((place for place in places if place >= 0), default=0))
 
 
 def _shown(line: str, at: int) -> str:
