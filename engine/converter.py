@@ -26,7 +26,7 @@ from temporalio.converter import (
 )
 
 from protocol.payloads import SEALED, UNDECODABLE, Sealed
-from protocol.state import one_line
+from protocol.state import Data, one_line
 
 VARIABLE = "LONGHAUL_CODEC_KEYS"
 """Holds the keys of `engine.codec`."""
@@ -44,6 +44,7 @@ _ANYTHING: tuple[object, ...] = (None, Any, object)
 
 # The SDK makes a converter for every activation; what one has learned of types is kept here.
 _SHARED = tuple(PydanticPayloadConverter(ToJsonOptions(exclude_unset=True)).converters.values())
+_AS_JSON = _SHARED[-1]
 
 
 class TolerantPayloadConverter(CompositePayloadConverter):
@@ -55,6 +56,16 @@ class TolerantPayloadConverter(CompositePayloadConverter):
 
     def __init__(self) -> None:
         super().__init__(*_SHARED)
+
+    def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
+        payloads: list[Payload] = []
+        for value in values:
+            # What nearly all values are goes past the converters that come before.
+            if isinstance(value, str | Data) and (payload := _AS_JSON.to_payload(value)):
+                payloads.append(payload)
+            else:
+                payloads += super().to_payloads([value])
+        return payloads
 
     def from_payloads(
         self, payloads: Sequence[Payload], type_hints: list[type] | None = None

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from activities.checkpoints import Root
+from activities.guards import known
 from tests.activities.graph import serving as graph_serving
 
 _FETCHED = Path(__file__).with_name(".fetched")
@@ -31,6 +32,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test gets at the store that the environment may name."""
     monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def own_credentials() -> None:
+    """What a test finds hidden is told by its own environment."""
+    known.look_again()
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def _polled(course: Course, call: Call, key: str, result: str) -> Course:
 
 
 def _latest(seen: list[str], mark: str) -> list[str]:
-    return [*(other for other in seen if other != mark), mark][-MAX_SEEN:]
+    return [*[other for other in seen if other != mark], mark][-MAX_SEEN:]
 
 
 def _with(polled: dict[str, str], key: str, result: str) -> dict[str, str]:

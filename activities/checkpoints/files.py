@@ -8,7 +8,7 @@ from typing import Literal, Self
 from activities.checkpoints import folders
 from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, shown
 from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Raw
-from activities.checkpoints.names import escape, from_bytes, to_bytes, unescape
+from activities.checkpoints.names import entry_name, from_bytes, to_bytes, unescape
 from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.checkpoints.paths import check_size, parse
 
@@ -199,7 +199,7 @@ class Files:
         for part in parts:
             if found is None or found.mode != FOLDER:
                 return None
-            found = folders.get(self.store, found.id, to_bytes(escape(part)))
+            found = folders.get(self.store, found.id, entry_name(part))
         return found
 
     def with_raw(self, parts: tuple[str, ...], raw: Raw | None) -> "Files":
@@ -208,7 +208,7 @@ class Files:
         return Files(self.store, root.hex(), limit=self.limit)
 
     def _graft(self, folder: bytes, parts: tuple[str, ...], depth: int, raw: Raw | None) -> bytes:
-        name = to_bytes(escape(parts[depth]))
+        name = entry_name(parts[depth])
         if depth == len(parts) - 1:
             return folders.put(self.store, folder, name, raw)
         below = folders.get(self.store, folder, name)
@@ -239,7 +239,7 @@ class Files:
             here = trail[-1]
             raw = None
             if here.mode == FOLDER:
-                raw = folders.get(self.store, here.id, to_bytes(escape(part)))
+                raw = folders.get(self.store, here.id, entry_name(part))
             if raw is not None and raw.mode == LINK and (follow or todo):
                 links += 1
                 target = self.store.read(raw.id)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from activities.checkpoints.memory import Memory
 from activities.checkpoints.objects import EMPTY_TREE, Store
 
 FLAT_LIMIT = 256
@@ -28,38 +29,8 @@ class Raw(NamedTuple):
 Node = dict[bytes, Raw]  # by escaped entry name
 
 
-class Parsed:
-    """Trees as they were read or written last, by id, shared by all threads; never changed.
-
-    One step looks some forty times into the same few trees. An id is made from the content, so
-    what is held here cannot be stale.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._nodes: dict[bytes, Node] = {}
-        self._size = 0
-        self._limit = limit
-
-    def get(self, tree: bytes) -> Node | None:
-        return self._nodes.get(tree)
-
-    def keep(self, tree: bytes, node: Node) -> Node:
-        # Races between threads cost at worst a node that is read again.
-        if tree in self._nodes:
-            return node
-        self._size += len(node)
-        if self._size > self._limit:
-            self._nodes.clear()
-            self._size = len(node)
-        self._nodes[tree] = node
-        return node
-
-    def forget(self) -> None:
-        self._nodes.clear()
-        self._size = 0
-
-
-_parsed = Parsed(limit=200_000)  # entries: some 40 MB
+_parsed: Memory[bytes, Node] = Memory(200_000, len)  # entries: some 40 MB
+"""Trees as they were read or written last, by id."""
 
 
 def forget() -> None:
@@ -181,11 +152,13 @@ def _load(store: Store, folder: bytes) -> Node:
 
 def _store(store: Store, node: Node) -> bytes:
     # Git sorts a folder as if its name ended in a slash.
-    ordered = sorted(node, key=lambda name: name + b"/" if node[name].mode == FOLDER else name)
-    tree = store.write_tree(
-        b"".join(b"%o %b\0%b" % (node[name].mode, name, node[name].id) for name in ordered)
+    ordered = sorted(
+        [(name + b"/" if raw.mode == FOLDER else name, name, raw) for name, raw in node.items()]
     )
-    _parsed.keep(tree, {name: node[name] for name in ordered})
+    parts = [b"%o %b\0%b" % (raw.mode, name, raw.id) for _, name, raw in ordered]
+    tree = store.write_tree(b"".join(parts))
+    if _parsed.get(tree) is None:
+        _parsed.keep(tree, {name: raw for _, name, raw in ordered})
     return tree
 
 

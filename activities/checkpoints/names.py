@@ -5,6 +5,7 @@ repository choke on names that are not UTF-8. Every such name is stored as `%XX`
 """
 
 import re
+from functools import lru_cache
 
 # Upper-case hex only: names that start with `%s` or `%n` are left to the store's own entries.
 _UNSAFE = re.compile(
@@ -35,6 +36,12 @@ def escape(name: str) -> str:
     """
     # Through bytes first: two spellings of the same bytes must give one entry.
     return _UNSAFE.sub(_percent, from_bytes(to_bytes(name)))
+
+
+@lru_cache(maxsize=16_384)
+def entry_name(name: str) -> bytes:
+    """The same in bytes, as a tree holds it. A step asks for the same few dozens of times."""
+    return to_bytes(escape(name))
 
 
 def unescape(entry: str) -> str:

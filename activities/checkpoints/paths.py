@@ -1,6 +1,6 @@
 """The path rules, on strings. The check on the opened file is made where files are opened."""
 
-import unicodedata
+import re
 
 from activities.checkpoints.errors import PathRefused, shown
 from activities.checkpoints.names import from_bytes, to_bytes
@@ -9,6 +9,7 @@ MAX_PATH_BYTES = 2048
 MAX_NAME_BYTES = 255
 # Deeper than this, a projection would run out of the directory handles a process may hold.
 MAX_DEPTH = 200
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def parse(path: str, *, allow_root: bool = False) -> tuple[str, ...]:
@@ -26,7 +27,7 @@ def parse(path: str, *, allow_root: bool = False) -> tuple[str, ...]:
         raise _refused(path, "is absolute; give it relative to the workspace")
     if "\\" in path:
         raise _refused(path, "holds a backslash; use / between folders")
-    if any(unicodedata.category(char) == "Cc" for char in path):
+    if _CONTROL.search(path):
         raise _refused(path, "holds a control character; use a plain name")
     parts = tuple(from_bytes(part) for part in raw.split(b"/") if part not in {b"", b"."})
     if ".." in parts:

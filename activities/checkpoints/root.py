@@ -13,6 +13,7 @@ from activities.checkpoints.errors import RootError
 MAX_FOLDER_BYTES = 200
 
 
+@lru_cache(maxsize=4096)
 def folder_name(job: str) -> str:
     """The file name of a job id: letters, digits and `.-_` as they are, the rest as `%XX`.
 

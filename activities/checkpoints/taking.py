@@ -11,7 +11,7 @@ from activities.checkpoints.bringing import NOT_OURS, Names
 from activities.checkpoints.errors import FilesError, PathRefused, shown
 from activities.checkpoints.files import Files
 from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw
-from activities.checkpoints.names import escape, from_bytes, to_bytes, unescape
+from activities.checkpoints.names import entry_name, from_bytes, to_bytes, unescape
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.paths import check_size
 from activities.checkpoints.records import BLOB, Record
@@ -172,7 +172,7 @@ class _Skipped(Exception):
 
 
 def _stored(name: bytes) -> bytes:
-    return to_bytes(escape(from_bytes(name)))
+    return entry_name(from_bytes(name))
 
 
 def _open_up(fd: int, name: bytes, mode: int, needed: int) -> None:

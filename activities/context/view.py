@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import Field
 
 from activities.context.planning import Piece
-from activities.job.conversation import Conversation, counts, held, on_wire
+from activities.job.conversation import Conversation, Part, counts, held, on_wire
 from activities.tokens import of_message
 from protocol.state import Data
 
@@ -96,19 +96,26 @@ class View:
     def _summary_tokens(self, encoding: str) -> int:
         if not (summary := self._compaction.summary):
             return 0
-        return counts.get((encoding, summary), lambda: of_message(on_wire(self._summary), encoding))
+        found = counts.get(key := (encoding, summary))
+        if found is None:
+            found = counts.keep(key, of_message(on_wire(self._summary), encoding))
+        return found
 
     def _cleared(self) -> bytes:
         """The old exchanges, put together once a compaction."""
-        return held.get(("cleared", *self._old()), lambda: b",".join(map(on_wire, self._short())))
+        found = held.get(key := ("cleared", *self._old()))
+        if found is None:
+            found = held.keep(key, b",".join(map(on_wire, self._short())))
+        return found
 
     def _cleared_tokens(self, encoding: str) -> int:
-        def total() -> int:
-            return sum(of_message(on_wire(message), encoding) for message in self._short())
+        found = counts.get(key := (encoding, *self._old()))
+        if found is None:
+            total = sum(of_message(on_wire(message), encoding) for message in self._short())
+            found = counts.keep(key, total)
+        return found
 
-        return counts.get((encoding, *self._old()), total)
-
-    def _old(self) -> tuple[bytes, ...]:
+    def _old(self) -> tuple[Part, ...]:
         return self._conversation.ids(self._start, self._recent)
 
     def _short(self) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from functools import lru_cache
+from functools import cache
 from urllib.parse import unquote, urlsplit
 
 HIDDEN = "[redacted]"
@@ -29,7 +29,9 @@ _named: set[str] = set()
 
 def credential(variable: str) -> str | None:
     """The value of a variable that the configuration says holds a credential."""
-    _named.add(variable)
+    if variable not in _named:
+        _named.add(variable)
+        _values.cache_clear()
     return os.environ.get(variable)
 
 
@@ -41,6 +43,11 @@ def hide(text: str) -> str:
     return text
 
 
+def look_again() -> None:
+    """The environment is another; for tests."""
+    _values.cache_clear()
+
+
 def without_credentials(address: str) -> str:
     """An address as it may be told and kept: without user, password, query and fragment."""
     parts = urlsplit(address)
@@ -48,17 +55,13 @@ def without_credentials(address: str) -> str:
     return parts._replace(netloc=netloc, query="", fragment="").geturl()
 
 
+@cache
 def _values() -> list[str]:
-    """The longest first, since one may be part of another."""
-    return _told_by(tuple(os.environ.items()), frozenset(_named))
-
-
-@lru_cache(maxsize=1)
-def _told_by(environment: tuple[tuple[str, str], ...], named: frozenset[str]) -> list[str]:
-    """Looked for anew only where the environment is another: it is asked for at every step."""
+    """The longest first, since one may be part of another. A worker's environment stays as it was
+    when the worker began, and reading it costs too much to be done at every step."""
     found: set[str] = set()
-    for name, value in environment:
-        if name in named or _NAME.search(name):
+    for name, value in os.environ.items():
+        if name in _named or _NAME.search(name):
             # Keys of the codec stand there with their ids, several in a row.
             found |= {value, *re.split(r"[,:\s]+", value)}
         if _HEADERS.fullmatch(name):

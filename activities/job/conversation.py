@@ -6,14 +6,13 @@ conversation/0000/00 … 31, 0001/00 …      one JSON message a blob, as it goe
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from functools import cached_property, partial
-from threading import Lock
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from activities.checkpoints import Files
 from activities.checkpoints.folders import FILE, Raw, entries
+from activities.checkpoints.memory import Memory
 from activities.tokens import of_message
 
 FAN_OUT = 32
@@ -23,53 +22,14 @@ CUT = "arguments_cut_short"
 """The same for those that the output limit cut."""
 
 
-class _Bytes:
-    """Message bytes by blob id, those of whole shelves, joined, by tree id, and the like.
+held: Memory[Hashable, bytes] = Memory(64_000_000, len)
+"""Bytes of messages by blob id, of those of a shelf, joined, and the like."""
+counts: Memory[Hashable, int] = Memory(200_000, lambda _: 1)
+"""Numbers of tokens by what is counted and encoding."""
 
-    Content-addressed, so an entry can never be stale.
-    """
-
-    def __init__(self, limit_bytes: int = 64_000_000) -> None:
-        self._entries: OrderedDict[Hashable, bytes] = OrderedDict()
-        self._size = 0
-        self._limit = limit_bytes
-        self._lock = Lock()
-
-    def get(self, key: Hashable, load: Callable[[], bytes]) -> bytes:
-        with self._lock:
-            if (data := self._entries.get(key)) is not None:
-                self._entries.move_to_end(key)
-                return data
-        data = load()
-        with self._lock:
-            if key not in self._entries:
-                self._entries[key] = data
-                self._size += len(data)
-                while self._size > self._limit:
-                    _, dropped = self._entries.popitem(last=False)
-                    self._size -= len(dropped)
-        return data
-
-
-class _Counts:
-    """Token counts by object ids and encoding; like the bytes, they can never be stale."""
-
-    def __init__(self, limit: int = 200_000) -> None:
-        self._entries: dict[Hashable, int] = {}
-        self._limit = limit
-
-    def get(self, key: Hashable, count: Callable[[], int]) -> int:
-        found = self._entries.get(key)
-        if found is None:
-            found = count()
-            if len(self._entries) >= self._limit:
-                self._entries.clear()
-            self._entries[key] = found
-        return found
-
-
-held = _Bytes()
-counts = _Counts()
+Part = bytes | tuple[bytes, int, int]
+"""A message by its blob id, or messages of a shelf that is full: its tree id, the first of them
+and the one after them."""
 
 
 class Conversation:
@@ -102,10 +62,13 @@ class Conversation:
             start: Number of the first.
             stop: Number after the last; None for all.
         """
-        return [
-            held.get(oid, partial(self._joined if is_shelf else self._read, oid))
-            for oid, is_shelf in self._parts(start, stop)
-        ]
+        wire = []
+        for part in self._parts(start, stop):
+            data = held.get(part)
+            if data is None:
+                data = held.keep(part, b",".join(map(self._read, self._blobs(part))))
+            wire.append(data)
+        return wire
 
     def stored(self) -> Iterator[bytes]:
         """The messages one by one, oldest first; nothing of it is held in memory."""
@@ -114,14 +77,11 @@ class Conversation:
 
     def tokens(self, encoding: str, start: int = 0, stop: int | None = None) -> int:
         """Tokens of those messages; what was counted once is not counted again."""
-        return sum(
-            self._shelf_tokens(oid, encoding) if is_shelf else self._message_tokens(oid, encoding)
-            for oid, is_shelf in self._parts(start, stop)
-        )
+        return self._sum(self._parts(start, stop), encoding)
 
-    def ids(self, start: int, stop: int) -> tuple[bytes, ...]:
+    def ids(self, start: int, stop: int) -> tuple[Part, ...]:
         """What names those messages by their content."""
-        return tuple(oid for oid, _ in self._parts(start, stop))
+        return tuple(self._parts(start, stop))
 
     def messages(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """Those messages, oldest first."""
@@ -167,31 +127,41 @@ class Conversation:
         """The ids in one tree; the names were made so that they sort in the order of messages."""
         return [raw.id for _, raw in sorted(entries(self.files.store, tree).items())]
 
-    def _parts(self, start: int, stop: int | None) -> Iterator[tuple[bytes, bool]]:
-        """The pieces of a range: ids of whole shelves before the last (True), of messages."""
+    def _parts(self, start: int, stop: int | None) -> list[Part]:
+        """The pieces of a range; those of the last shelf, which still grows, one by one."""
+        parts: list[Part] = []
         last = len(self._shelves) - 1
         for number in range(start // FAN_OUT, last + 1):
             first = number * FAN_OUT
-            low, high = max(start - first, 0), FAN_OUT if stop is None else stop - first
-            if high <= 0:
-                return
-            if low == 0 and high >= FAN_OUT and number < last:
-                yield self._shelves[number], True
+            low = max(start - first, 0)
+            high = FAN_OUT if stop is None else min(stop - first, FAN_OUT)
+            if high <= low:
+                break
+            if number < last:
+                parts.append((self._shelves[number], low, high))
             else:
-                for blob in self._held(number)[low:high]:
-                    yield blob, False
+                parts += self._newest[low:high]
+        return parts
 
-    def _message_tokens(self, blob: bytes, encoding: str) -> int:
-        return counts.get((blob, encoding), lambda: of_message(self._read(blob), encoding))
+    def _blobs(self, part: Part) -> list[bytes]:
+        """The messages of a piece."""
+        if isinstance(part, bytes):
+            return [part]
+        shelf, low, high = part
+        return self._on(shelf)[low:high]
 
-    def _shelf_tokens(self, shelf: bytes, encoding: str) -> int:
-        def total() -> int:
-            return sum(self._message_tokens(blob, encoding) for blob in self._on(shelf))
-
-        return counts.get((shelf, encoding), total)
-
-    def _joined(self, shelf: bytes) -> bytes:
-        return b",".join(self._read(blob) for blob in self._on(shelf))
+    def _sum(self, parts: Sequence[Part], encoding: str) -> int:
+        total = 0
+        for part in parts:
+            found = counts.get(key := (part, encoding))
+            if found is None:
+                if isinstance(part, bytes):
+                    found = of_message(self._read(part), encoding)
+                else:
+                    found = self._sum(self._blobs(part), encoding)
+                counts.keep(key, found)
+            total += found
+        return total
 
     def _read(self, blob: bytes) -> bytes:
         return self.files.store.read(blob)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from activities.job.conversation import counts, on_wire
@@ -45,7 +45,8 @@ def context_tokens(snapshot: Snapshot) -> int:
 
     Of one as it was opened or saved: a step counts what the next one looks up.
     """
-    return counts.get(("context", snapshot.commit), partial(_context_tokens, snapshot))
+    found = counts.get(key := ("context", snapshot.commit))
+    return counts.keep(key, _context_tokens(snapshot)) if found is None else found
 
 
 def _context_tokens(snapshot: Snapshot) -> int:

@@ -17,9 +17,9 @@ from typing import Any
 import pygit2
 from pygit2.enums import FileMode
 
-from activities.checkpoints import CheckpointMissing, Files, Root, escape, folder_name, unescape
+from activities.checkpoints import CheckpointMissing, Files, Root, folder_name, unescape
 from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw, build, entries
-from activities.checkpoints.names import from_bytes, to_bytes
+from activities.checkpoints.names import entry_name, from_bytes
 from activities.checkpoints.objects import EMPTY_TREE
 
 MAIN = "main"
@@ -115,7 +115,7 @@ class Repository:
     def _as_folder(self, files: Files, tree: pygit2.Tree) -> bytes:
         node: Node = {}
         for entry in tree:
-            name = to_bytes(escape(from_bytes(entry.raw_name or b"")))
+            name = entry_name(from_bytes(entry.raw_name or b""))
             if isinstance(entry, pygit2.Tree):
                 node[name] = Raw(FOLDER, self._as_folder(files, entry))
             elif isinstance(entry, pygit2.Blob) and entry.filemode in MODES:

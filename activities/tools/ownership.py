@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from activities.checkpoints import parse as parts_of
 from protocol.state import PhaseKind
 
@@ -70,8 +72,10 @@ def from_outside(path: str) -> bool:
 
 
 def _covers(patterns: tuple[str, ...], path: str) -> bool:
-    return any(
-        # Below a file's name as well: a folder there would keep the file from being written.
-        path == pattern.rstrip("/") or path.startswith(f"{pattern.rstrip('/')}/")
-        for pattern in patterns
-    )
+    # Below a file's name as well: a folder there would keep the file from being written.
+    return f"{path}/".startswith(_folders(patterns))
+
+
+@cache
+def _folders(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{pattern.rstrip('/')}/" for pattern in patterns)

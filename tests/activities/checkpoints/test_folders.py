@@ -97,14 +97,3 @@ def test_ten_thousand_files_in_one_folder_are_not_felt(checkpoints: Checkpoints)
 
 def stored(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def test_a_tree_that_is_held_already_crowds_out_no_other() -> None:
-    blob = Raw(FILE, bytes(20))
-    held = folders.Parsed(limit=3)
-    held.keep(b"one", {b"a": blob})
-    for _ in range(5):
-        held.keep(b"two", {b"a": blob, b"b": blob})
-    assert held.get(b"one") is not None
-    held.keep(b"three", {b"c": blob})
-    assert held.get(b"one") is None

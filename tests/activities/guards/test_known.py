@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.guards.known import HIDDEN, hide
+from activities.guards.known import HIDDEN, hide, look_again
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,7 @@ def test_a_value_is_hidden(
     told = f"the receiver said: {held} is not known"
     assert hide(told) == told
     monkeypatch.setenv(name, value)
+    look_again()
     assert hide(told) == f"the receiver said: {HIDDEN} is not known"
     assert hide("tea for a team, the api-key, Authorization, Basic") == (
         "tea for a team, the api-key, Authorization, Basic"
