@@ -19,6 +19,7 @@ from cli.scheduling import every, interval
 from engine.connection import connect, task_queue
 
 SCHEDULE = "longhaul-forgetting"
+SILENT_SECONDS = 3.0
 PATIENCE_SECONDS = 60.0
 
 
@@ -81,12 +82,15 @@ async def _forget(job: str, asked: dict[str, Any]) -> dict[str, Any]:
     except WorkflowAlreadyStartedError:
         raise Mistake(f"{job} is being forgotten already, by workflow {name}") from None
     try:
-        return await asyncio.wait_for(handle.result(), PATIENCE_SECONDS)
+        result = asyncio.ensure_future(handle.result())
+        await asyncio.wait([result], timeout=SILENT_SECONDS)
+        if not result.done():
+            note(f"workflow {name} waits for a worker on task queue {queue}, or is still at it")
+        return await asyncio.wait_for(result, PATIENCE_SECONDS)
     except WorkflowFailureError as error:
         raise Mistake(explain(error)) from None
     except TimeoutError:
-        waits = f"workflow {name} waits for a worker on task queue {queue}, or is still at it"
-        return {"jobs": [], "count": 0, "notes": [waits]}
+        raise Mistake(f"nothing is forgotten yet; {name} goes on without this") from None
 
 
 def add_to(app: typer.Typer) -> None:

@@ -62,7 +62,7 @@ def show(job: Job, json: Json = False) -> int:
     seen = run(fetch())
     gone = forgotten(job) if seen.closed else None
     if not seen.live:
-        note("no worker answers; this is the last state on record")
+        note(f"{seen.silence}; this is the last state on record")
     if gone:
         note(gone)
     if json:

@@ -184,7 +184,7 @@ async def _steer(
     elif applied:
         say(f"{job} {done}: {view.line(seen.status, seen.waiting)}")
     elif not seen.live and not seen.closed:
-        say(f"{job}: {signal} sent; no worker answers, the job takes it when one runs")
+        say(f"{job}: {signal} sent; {seen.silence}; the job takes it when it goes on")
     else:
         say(f"{job}: {signal} sent, not taken yet: {view.line(seen.status, seen.waiting)}")
     return OK

@@ -63,6 +63,19 @@ class Seen:
     """Activities under way that had to be tried again, with the reason."""
     kind: str = JOB
     """Its workflow type."""
+    attempts: int = 0
+    """Of the workflow task that is pending."""
+
+    @property
+    def silence(self) -> str:
+        """Why the job itself does not answer; empty where it did."""
+        if self.live:
+            return ""
+        if self.attempts > 1:
+            return (
+                f"its workflow task fails (attempt {self.attempts}; `starter.py doctor` says why)"
+            )
+        return "no worker answers"
 
     @property
     def word(self) -> str:
@@ -133,6 +146,7 @@ async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -
         ended=found.close_time,
         pending=await _retried(client, found),
         kind=found.workflow_type,
+        attempts=found.raw_description.pending_workflow_task.attempt,
     )
 
 

@@ -121,7 +121,7 @@ def screen(
     running_for: str,
     events: list[tuple[datetime, str]],
     pending: list[str],
-    live: bool,
+    silence: str,
 ) -> RenderableType:
     """The live view. Texts of the job are shown as they are, never as markup."""
     word = str(status.get("status", "running"))
@@ -142,8 +142,8 @@ def screen(
         parts.append(Text(visible(waits(waiting)), style="yellow"))
     if timer(status):
         parts.append(Text(visible(timer(status)), style="dim"))
-    if not live:
-        parts.append(Text("no worker answers: this is the last state on record", style="yellow"))
+    if silence:
+        parts.append(Text(f"{silence}: this is the last state on record", style="yellow"))
     parts += [Text(text, style="dim") for text in (usage(status), limits(status)) if text]
     parts += [_row(f"retrying {text}", "yellow") for text in pending]
     parts += [_row(f"{at.astimezone():%H:%M:%S} {text}", "dim") for at, text in events]

@@ -33,7 +33,7 @@ class Lines:
     async def show(self, client: Client, seen: Seen) -> None:
         line = view.line(seen.status, seen.waiting)
         if not seen.live and not seen.closed:
-            line += " (no worker answers: last state on record)"
+            line += f" ({seen.silence}: last state on record)"
         if line != self.last:
             self.console.print(line, markup=False)
             self.last = line
@@ -71,7 +71,7 @@ class LiveScreen:
             running_for=view.elapsed(seen.started, seen.ended or datetime.now(UTC)),
             events=await last_events(client, seen.id),
             pending=seen.pending,
-            live=seen.live or seen.closed,
+            silence="" if seen.closed else seen.silence,
         )
         self.live.update(picture, refresh=True)
 

@@ -100,6 +100,8 @@ class Call(Data):
 class ModelReply(Moved):
     finish: str
     calls: list[Call] = Field(default_factory=list)
+    dropped: int = 0
+    """Calls that the reply had beyond those."""
     usage: Usage
     context: int = 0
     """Tokens of the next request, for a reply without calls; else their results say it."""

@@ -97,6 +97,8 @@ class ModelCalls:
         if not streamed.calls:
             reply.context = context_tokens(snapshot)
             reply.verdict = judge(streamed.text, snapshot.config.wording)
+        if streamed.dropped:
+            reply.dropped = streamed.dropped
         if streamed.is_fallback:
             reply.model = streamed.model
         return reply

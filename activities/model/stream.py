@@ -55,6 +55,8 @@ class Streamed(Data):
     answered_by: str = ""
     """What the endpoint calls that model; empty where it says nothing."""
     is_fallback: bool = False
+    dropped: int = 0
+    """Calls beyond those that are kept."""
 
 
 async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> Streamed:
@@ -168,6 +170,7 @@ class _Gathered:
                 (plain(held.name), plain("".join(held.arguments))[:MAX_ARGUMENTS])
                 for _, held in sorted(self.calls.items())
             ][:MAX_CALLS],
+            dropped=max(0, len(self.calls) - MAX_CALLS),
             finish=plain(self.finish),
             usage=_usage(self.usage, sent, sum(map(len, texts))),
             reasoning=plain("".join(self.reasoning))[:MAX_TEXT],

@@ -29,6 +29,9 @@ def test_with_server_and_worker_all_is_well_but_for_jobs_with_a_bug(engine, star
             time.sleep(0.2)
         assert "buggy" in stuck["found"]
         assert "a programming error" in stuck["found"]
+        shown = starter("show", "buggy").err
+        assert "its workflow task fails (attempt" in shown
+        assert "`starter.py doctor` says why); this is the last state on record" in shown
     finally:
         engine.do(engine.client.get_workflow_handle("buggy").terminate())
 

@@ -86,3 +86,19 @@ def test_one_is_forgotten_or_a_schedule_made(engine: Any, starter: Any) -> None:
         made = engine.do(engine.client.get_schedule_handle(name).describe())
         assert made.schedule.action.workflow in ("Forget", "Learning")
         engine.do(engine.client.get_schedule_handle(name).delete())
+
+
+def test_without_a_worker_it_says_what_it_waits_for_and_that_nothing_is_done(
+    engine: Any, starter: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_TASK_QUEUE", "nobody-polls-this")
+    monkeypatch.setattr("cli.commands_forget.SILENT_SECONDS", 0.1)
+    monkeypatch.setattr("cli.commands_forget.PATIENCE_SECONDS", 0.3)
+    ran = starter("forget", "lonely")
+    assert ran.code == 2
+    assert ran.err.splitlines() == [
+        "workflow forget-lonely waits for a worker on task queue nobody-polls-this, "
+        "or is still at it",
+        "error: nothing is forgotten yet; forget-lonely goes on without this",
+    ]
+    engine.do(engine.client.get_workflow_handle("forget-lonely").terminate())

@@ -24,12 +24,14 @@ STATUS = {
 }
 
 
-def painted(status, waiting=None, live=True):
+def painted(status, waiting=None, silence=""):
     out = StringIO()
     console = Console(file=out, width=100, force_terminal=False)
     events = [(datetime(2026, 1, 1, tzinfo=UTC), "phase 3 · todo 2 · write_file [red]x")]
     console.print(
-        view.screen(status, waiting, running_for="0:00:05", events=events, pending=[], live=live)
+        view.screen(
+            status, waiting, running_for="0:00:05", events=events, pending=[], silence=silence
+        )
     )
     return out.getvalue()
 
@@ -74,7 +76,7 @@ def test_waiting_comes_with_the_remedy():
 
 def test_an_empty_status_is_shown_too():
     assert view.line({}, None) == "running"
-    assert "no worker answers" in painted({}, live=False)
+    assert "no worker answers" in painted({}, silence="no worker answers")
     assert view.outcome({"job_id": "x", "status": "failed", "error": "why"})[0] == "x failed: why"
 
 

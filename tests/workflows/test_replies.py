@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from temporalio.client import Client
 
@@ -46,6 +48,30 @@ def test_a_correction_names_the_todo_and_what_to_do(
 
 def test_a_reply_with_calls_is_work_whatever_it_says() -> None:
     assert correction(reply(calls=[{"tool": "read_file"}]), TODO) is None
+
+
+def test_of_calls_that_were_too_many_the_model_is_told() -> None:
+    calls = [{"tool": "read_file"}] * 32
+    told = correction(reply(calls=calls, dropped=8), TODO)
+    assert told is not None
+    assert "the first 32 calls were made" in told
+    assert "8 more were not" in told
+
+
+async def test_calls_beyond_the_most_are_not_made_and_not_lost(
+    temporal: Client, root: Root
+) -> None:
+    calls: list[Any] = [("write_file", {"path": f"{n}.md", "content": f"{n}"}) for n in range(40)]
+    model = Deviating({3: Reply(calls=calls)})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(TEA)
+        result = await jobs.result(handle)
+    assert result["status"] == "completed"
+    assert "the first 32 calls were made, which is the most, and 8 more were not" in model.told(4)
+    assert "more were not" not in model.told(5)
+    assert sorted(path.name for path in root.workspace(handle.id).glob("[0-9]*.md")) == sorted(
+        f"{n}.md" for n in range(32)
+    )
 
 
 def test_a_correction_is_short_however_long_the_todo() -> None:

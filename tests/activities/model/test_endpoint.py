@@ -182,6 +182,7 @@ async def test_too_much_is_cut() -> None:
     many: Any = [("list_files", {})] * 50
     got = await asked(RehearsalTransport(Script(Reply("x" * 1_000_000, calls=many))))
     assert (len(got.text), len(got.calls)) == (MAX_TEXT, MAX_CALLS)
+    assert got.dropped == 50 - MAX_CALLS
 
 
 async def test_lone_surrogates_are_replaced() -> None:
