@@ -264,5 +264,5 @@ def cut(text: str, limit: int) -> str:
     """A result no longer than `limit` characters: the middle gives way to a line that says so."""
     if len(text) <= limit:
         return text
-    mark = "[TRUNCATED {gone} characters; ask for a part: offset and limit, pages, a path]"
+    mark = "[TRUNCATED {gone} characters; ask for a part: offset, limit and column, pages, a path]"
     return cut_middle(text, limit - 200, mark)

@@ -31,11 +31,14 @@ def read_file(
     path: Path,
     offset: Annotated[int, Field(ge=1, description="First line to show, from 1.")] = 1,
     limit: Annotated[int, Field(ge=1, le=5000, description="Most lines to show.")] = READ_LINES,
+    column: Annotated[
+        int, Field(ge=1, description="First character to show of each line, from 1.")
+    ] = 1,
 ) -> str:
     """Read a text file, with line numbers.
 
     Shows `limit` lines from line `offset`. The header says how many lines there are; read on
-    with a larger offset.
+    with a larger offset, and with a larger column in a line too long to be shown whole.
     """
     lines = lines_of(_text(context.files, path))
     context.note_read(path)
@@ -43,9 +46,14 @@ def read_file(
         raise ToolError(f"{path} has {len(lines)} lines; offset {offset} is past its end.")
     shown = lines[offset - 1 : offset - 1 + limit]
     header = f"{path}, lines {offset}-{offset - 1 + len(shown)} of {len(lines)}"
+    if column > 1:
+        header += (
+            f", from column {column:,} on (the longest has {max(map(len, shown), default=0):,})"
+        )
     if from_outside(path):
         header += f". {DATA}"
-    return "\n".join([header, *(f"{n:6}\t{line}" for n, line in enumerate(shown, offset))])
+    numbered = (f"{n:6}\t{line[column - 1 :]}" for n, line in enumerate(shown, offset))
+    return "\n".join([header, *numbered])
 
 
 @tool("files", effect="writes")

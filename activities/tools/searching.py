@@ -35,9 +35,9 @@ def search_files(
     """Find text in the files of the workspace: by words, by a pattern, or by meaning.
 
     `text` compares without regard to case; `regex` takes RE2 syntax. Both answer with path, line
-    number and line, of a long line the part around its first match. `semantic` takes a question or
-    a description in other words than the file's, and answers with the 10 passages that fit best,
-    the best first, each with path and first line.
+    number and line, of a long line the part around its first match and its column. `semantic`
+    takes a question or a description in other words than the file's, and answers with the 10
+    passages that fit best, the best first, each with path and first line.
     """
     if mode == "semantic":
         return _by_meaning(context, query, path)
@@ -51,7 +51,10 @@ def search_files(
             if found := wanted.search(line):
                 total += 1
                 if total <= MAX_HITS:
-                    hits.append(f"{entry.path}:{number}: {_shown(line, found.start())}")
+                    shown = _shown(line, found.start())
+                    # Where read_file goes on from, in a line too long to be shown.
+                    column = f" (column {found.start() + 1:,})" if shown.startswith("…") else ""
+                    hits.append(f"{entry.path}:{number}{column}: {shown}")
     if total > MAX_HITS:
         hits.append(f"[TRUNCATED {total - MAX_HITS} more; narrow the query or give a path]")
     return "\n".join(hits) or _nothing(path, query)

@@ -207,12 +207,18 @@ def test_a_hit_in_a_long_line_is_shown(job: Standing) -> None:
     job.write("wide", f"  {'ä' * 30_000}needle{'z' * 30_000}  \n")
     for mode in ("text", "regex"):
         hit = job.call("search_files", query="needle", mode=mode)
-        assert hit == f"wide:1: …{'ä' * 120}needle{'z' * 274}…"
+        assert hit == f"wide:1 (column 30,003): …{'ä' * 120}needle{'z' * 274}…"
+    read = job.call("read_file", path="wide", column=30_003)
+    assert read.startswith("wide, lines 1-1 of 1, from column 30,003 on (the longest has 60,010)")
+    assert "\tneedlezzz" in read
+    assert "[TRUNCATED" in read
     assert (
         job.call("search_files", query="z$", mode="regex")
         == "Nothing in the workspace matches 'z$'."
     )
-    assert job.call("search_files", query="z +$", mode="regex") == f"wide:1: …{'z' * 400}"
+    assert job.call("search_files", query="z +$", mode="regex") == (
+        f"wide:1 (column 60,008): …{'z' * 400}"
+    )
     assert job.call("search_files", query="ää") == f"wide:1: {'ä' * 400}…"
 
 
