@@ -22,8 +22,8 @@ SAID: dict[Verdict, str] = {
     "reports": "Your last reply called no tool. Now {do}, or call todo_complete when it is done.",
 }
 TOO_MANY = (
-    "Of your last reply the first {most} calls were made, which is the most, and {n} more were "
-    "not. Make those that are still needed."
+    "Your last reply had {all} calls; those after the first {most}, which is the most, were left "
+    "out. Make those that are still needed."
 )
 LONGEST = 120
 
@@ -31,7 +31,8 @@ LONGEST = 120
 def correction(reply: ModelReply, todo: Todo | None) -> str | None:
     """What the model is told of a reply without a call, or with too many; else None."""
     if reply.calls:
-        return TOO_MANY.format(n=reply.dropped, most=len(reply.calls)) if reply.dropped else None
+        most = len(reply.calls)
+        return TOO_MANY.format(all=most + reply.dropped, most=most) if reply.dropped else None
     if todo is None:
         return "Your last reply called no tool. Do the next step of your list with a tool."
     text = CUT_SHORT if reply.finish == "length" else SAID[reply.verdict or "reports"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cache
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 HIDDEN = "[redacted]"
@@ -29,15 +29,13 @@ _named: set[str] = set()
 
 def credential(variable: str) -> str | None:
     """The value of a variable that the configuration says holds a credential."""
-    if variable not in _named:
-        _named.add(variable)
-        _values.cache_clear()
+    _named.add(variable)
     return os.environ.get(variable)
 
 
 def hide(text: str) -> str:
     """The text without the values of this worker's credentials."""
-    for value in _values():
+    for value in _values(len(_named)):
         if value in text:
             text = text.replace(value, HIDDEN)
     return text
@@ -55,10 +53,13 @@ def without_credentials(address: str) -> str:
     return parts._replace(netloc=netloc, query="", fragment="").geturl()
 
 
-@cache
-def _values() -> list[str]:
-    """The longest first, since one may be part of another. A worker's environment stays as it was
-    when the worker began, and reading it costs too much to be done at every step."""
+@lru_cache(maxsize=1)
+def _values(named: int) -> list[str]:
+    """The longest first, since one may be part of another.
+
+    A worker's environment stays as it was when the worker began, and reading it costs too much to
+    be done at every step; once more names are known, `named` in all, it is read again.
+    """
     found: set[str] = set()
     for name, value in os.environ.items():
         if name in _named or _NAME.search(name):
