@@ -126,7 +126,11 @@ def list_files(
     path: Path = "",
     pattern: Annotated[
         str | None,
-        Field(max_length=1000, description="Shell pattern on the whole path, such as notes/*.md."),
+        Field(
+            max_length=1000,
+            description="Shell pattern, such as notes/*.md, on the whole path or on what of it "
+            "lies below `path`.",
+        ),
     ] = None,
 ) -> str:
     """List a folder, or with a pattern every matching path below it.
@@ -136,7 +140,8 @@ def list_files(
     if pattern is None:
         found = context.files.children(path)
     else:
-        found = [e for e in context.files.walk(path) if fnmatchcase(e.path, pattern)]
+        top = context.files.resolved(path)
+        found = [e for e in context.files.walk(path) if _matches(e.path, pattern, top)]
     if not found:
         return f"Nothing in {path or 'the workspace'}" + (
             f" matches {pattern}." if pattern else "."
@@ -145,6 +150,13 @@ def list_files(
     if len(found) > MAX_LISTED:
         lines.append(f"[TRUNCATED {len(found) - MAX_LISTED} more; list a folder or use a pattern]")
     return "\n".join(lines)
+
+
+def _matches(found: str, pattern: str, folder: str) -> bool:
+    # As shells have it, `**/` also stands for no folder at all.
+    patterns = {pattern, pattern.replace("**/", "")}
+    names = {found, found.removeprefix(f"{folder}/")}
+    return any(fnmatchcase(name, each) for name in names for each in patterns)
 
 
 @tool("files", effect="writes")

@@ -182,6 +182,28 @@ def test_an_edit_that_would_fill_the_memory_is_refused(job: Standing) -> None:
     assert "would have 1,000,000,000,000 characters" in result
 
 
+@pytest.mark.parametrize(
+    ("path", "pattern", "found"),
+    [
+        ("", "[an]*.md", ["a.md", "notes/a.md", "notes/deep/b.md"]),
+        ("", "**/?.md", ["a.md", "notes/a.md", "notes/deep/b.md"]),
+        ("", "notes/**/*.md", ["notes/a.md", "notes/deep/b.md"]),
+        ("", "notes/?.md", ["notes/a.md"]),
+        ("notes", "a.md", ["notes/a.md"]),
+        ("./notes/", "deep/*", ["notes/deep/b.md"]),
+        ("notes", "notes/*.txt", ["notes/c.txt"]),
+        ("notes", "**/b.md", ["notes/deep/b.md"]),
+    ],
+)
+def test_a_pattern_is_of_the_whole_path_or_of_what_lies_below(
+    job: Standing, path: str, pattern: str, found: list[str]
+) -> None:
+    for name in ("a.md", "notes/a.md", "notes/deep/b.md", "notes/c.txt"):
+        job.write(name, "x")
+    listed = job.call("list_files", path=path, pattern=pattern)
+    assert [line.split()[0] for line in listed.splitlines()] == found
+
+
 def test_files_over_the_limit_are_refused(tmp_path: Path) -> None:
     small = Standing.begin(tmp_path, set={"limits.file_bytes": 1000})
     assert "a file may have 1,000" in small.call("write_file", path="a", content="x" * 1001)
