@@ -13,7 +13,9 @@ import sys
 from functools import partial
 from typing import NoReturn
 
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
 from engine import health, logs, telemetry
@@ -76,7 +78,8 @@ async def serve() -> None:
     """Serve jobs until told to stop, then let running steps end and the rest go elsewhere.
 
     Raises:
-        Unreachable: no Temporal server, or an address to serve at cannot be used.
+        Unreachable: no Temporal server, no such namespace, or an address to serve at cannot be
+            used.
         RootUnusable: the workspaces root cannot be written.
         BadDeployment: the version it is to have cannot be used.
     """
@@ -87,7 +90,23 @@ async def serve() -> None:
         await _serve(await connect(runtime=runtime), version)
 
 
+async def _check_namespace(client: Client) -> None:
+    """The SDK looks at it too, but once the worker runs, and fails it with a stack trace."""
+    try:
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=client.namespace), retry=True
+        )
+    except RPCError as error:
+        if error.status == RPCStatusCode.UNIMPLEMENTED:
+            return
+        raise Unreachable(
+            f"the namespace {client.namespace} cannot be used ({' '.join(error.message.split())}); "
+            "set TEMPORAL_NAMESPACE to one that exists and that the credentials are for"
+        ) from None
+
+
 async def _serve(client: Client, version: WorkerDeploymentConfig | None) -> None:
+    await _check_namespace(client)
     # Late: it loads all activities, which takes seconds that a missing server need not cost.
     root = open_root(workspaces_root())
     worker = build_worker(client, root=root, deployment=version)
