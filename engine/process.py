@@ -18,6 +18,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
+from config.schema import Problem
 from engine import health, logs, telemetry
 from engine.connection import (
     Unreachable,
@@ -63,7 +64,7 @@ def main() -> NoReturn:
     try:
         logs.set_up()
         asyncio.run(serve())
-    except (Unreachable, RootUnusable, BadDeployment, logs.BadLevel) as error:
+    except (Unreachable, RootUnusable, BadDeployment, Problem, logs.BadLevel) as error:
         print(f"error: {error}", file=sys.stderr)
         leave(CANNOT_START)
     except KeyboardInterrupt:  # before there was anything to drain
@@ -82,6 +83,7 @@ async def serve() -> None:
             used.
         RootUnusable: the workspaces root cannot be written.
         BadDeployment: the version it is to have cannot be used.
+        Problem: a tool that cannot be registered.
     """
     version = deployment()
     _allow_files()
