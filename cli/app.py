@@ -20,6 +20,7 @@ from cli import (
     commands_steer,
 )
 from cli.output import FAILED, MISTAKE, OK, Mistake, note, show_anything, unwritten
+from config.schema import Problem
 from engine import logs
 from engine.connection import Unreachable
 from engine.process import INTERRUPTED
@@ -91,7 +92,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
     try:
         logging.basicConfig(level=logs.level("ERROR"))
         return _run(sys.argv[1:] if arguments is None else list(arguments))
-    except (Mistake, Unreachable, logs.BadLevel) as error:
+    except (Mistake, Unreachable, Problem, logs.BadLevel) as error:
         note(f"error: {error}")
         return MISTAKE
     except Sealed as error:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from activities.checkpoints import PathRefused, parse
 from activities.documents.indicators import Indicators
 from activities.ending.review import VERDICTS, reviewer_tools
 from activities.model.prices import check_prices
 from activities.starting.pinning import routes_of, tools_named
-from activities.tools import Tool
+from activities.tools import REGISTRY, Tool
 from activities.tools.equipment import check_servers
 from config.files import read_model
 from config.guard_files import read_guards
@@ -21,6 +23,9 @@ from config.loader import SHIPPED, agent_names, extended_by, load_agent
 from config.schema import AgentConfig, Problem
 from config.templates import read_prompt
 from protocol.tools import ToolRoute
+
+_PLAIN = re.compile(r"(?!.*__)[a-z0-9_]+")
+"""A pattern that is the name of a tool of ours."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,8 @@ def settled(name: str, folder: Path = SHIPPED) -> Settled:
     try:
         check_servers(config)
         check_prices(config)
+        _folders(config)
+        _guarded(config)
         if config.reviewer:
             _reviews(config.reviewer, own)
         tools, reviews = _tools(config)
@@ -105,6 +112,26 @@ def settled(name: str, folder: Path = SHIPPED) -> Settled:
         return Settled(config, tools, routes_of(config, tools), reviews)
     except Problem as problem:
         raise Problem(str(problem).replace(f"agent {name}: ", f"{own}: ", 1)) from None
+
+
+def _folders(config: AgentConfig) -> None:
+    for folder in config.folders:
+        try:
+            parse(folder)
+        except PathRefused as error:
+            raise Problem(f"agent {config.name}: folders: {error}") from None
+
+
+def _guarded(config: AgentConfig) -> None:
+    """A guard on a tool that there is none of would never speak, and nobody would know."""
+    for guard in config.rules:
+        for pattern in [*guard.match.tool, *guard.match.not_ran]:
+            # Others are of servers, or may be.
+            if _PLAIN.fullmatch(pattern) and pattern not in REGISTRY:
+                raise Problem(
+                    f"agent {config.name}: guards: {guard.name}: no tool is called {pattern!r}; "
+                    "`starter.py tools` lists them"
+                )
 
 
 def _reviews(reviewer: AgentConfig, of: Path) -> None:

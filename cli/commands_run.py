@@ -73,9 +73,10 @@ def start(
     The same from the Web UI: workflow type `Job`, task queue `longhaul`, input
     `{"agent": "creator", "instructions": "…"}`.
     """
-    job_id = new_id(agent) if id is None else id
-    check_id(job_id)
+    if id is not None:
+        check_id(id)
     data = job_input(agent, instructions, document or [], item or [], set or [])
+    job_id = new_id(agent) if id is None else id
     return run(_start(job_id, data, wait=wait, json=json))
 
 

@@ -141,7 +141,7 @@ async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -
         status=status,
         live=live,
         closed=closed,
-        started=await _started(client, found),
+        started=_started(found, await readable_memo(found)),
         run_id=found.run_id,
         ended=found.close_time,
         pending=await _retried(client, found),
@@ -219,15 +219,9 @@ def told(error: BaseException) -> str:
     return error.message if isinstance(error, FailureError) else str(error)
 
 
-async def _started(client: Client, found: WorkflowExecutionDescription) -> datetime:
-    """When the job began: its first run, as long as the server keeps that one."""
-    first = found.raw_description.workflow_execution_info.first_run_id
-    if first and first != found.run_id:
-        try:
-            return (await client.get_workflow_handle(found.id, run_id=first).describe()).start_time
-        except RPCError:
-            return found.start_time
-    return found.start_time
+def _started(found: WorkflowExecution, memo: dict[str, Any]) -> datetime:
+    """When the job began: Temporal tells it of the run at hand alone."""
+    return datetime.fromisoformat(memo["began"]) if memo.get("began") else found.start_time
 
 
 async def _retried(client: Client, found: WorkflowExecutionDescription) -> list[str]:
@@ -266,7 +260,7 @@ async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple
 
 async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
     """The newest jobs as Temporal's visibility has them; no worker is needed."""
-    jobs = []
+    jobs: list[tuple[datetime, dict[str, Any]]] = []
     # Of a job that continued as new, the run at hand: the others are not jobs of their own.
     query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus != 'ContinuedAsNew'"
     # A page is one message, and a memo may have some thousand characters.
@@ -276,14 +270,16 @@ async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
         except Sealed as error:
             memo = {"title": f"cannot be read: {error}"}
         outcome = _CLOSED.get(found.status or WorkflowExecutionStatus.RUNNING)
-        jobs.append(
-            {
-                "job_id": found.id,
-                "agent": memo.get("agent"),
-                "status": outcome or memo.get("status") or "running",
-                "phase": memo.get("phase") or memo.get("state"),
-                "title": memo.get("title"),
-                "started": f"{found.start_time.astimezone():%Y-%m-%d %H:%M:%S}",
-            }
-        )
-    return jobs
+        started = _started(found, memo)
+        told = {
+            "job_id": found.id,
+            "agent": memo.get("agent"),
+            "status": outcome or memo.get("status") or "running",
+            "phase": memo.get("phase") or memo.get("state"),
+            "title": memo.get("title"),
+            "started": f"{started.astimezone():%Y-%m-%d %H:%M:%S}",
+        }
+        jobs.append((started, told))
+    # The server has them by their newest runs.
+    jobs.sort(key=lambda job: job[0], reverse=True)
+    return [told for _, told in jobs]

@@ -56,8 +56,13 @@ def phase(status: Status) -> str:
 
 
 def usage(status: Status) -> str:
-    """`12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`; no cost when it is 0."""
-    found = status.get("usage") or {}
+    """`12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`; no cost when it is 0.
+
+    Empty where it is not known: a memo does not tell it.
+    """
+    found = status.get("usage")
+    if not found:
+        return ""
     tokens = int(found.get("prompt_tokens") or 0) + int(found.get("completion_tokens") or 0)
     cost = float(found.get("cost") or 0)
     return (
@@ -177,13 +182,15 @@ def outcome(status: Status) -> list[str]:
         lines += ["dropped:", *(f"  {item}" for item in result["dropped"])]
     if result.get("notes"):
         lines.append(str(result["notes"]))
-    spent = {**status, "usage": result.get("usage") or status.get("usage")}
+    spent = usage({"usage": result.get("usage") or status.get("usage")})
+    if not spent:
+        return lines
     if status.get("project"):
         count = result.get("jobs") or 0
-        return [*lines, f"{count} job{'' if count == 1 else 's'} · {usage(spent)}"]
+        return [*lines, f"{count} job{'' if count == 1 else 's'} · {spent}"]
     phases = result.get("phases") or (status.get("phase") or {}).get("number") or 0
     rewinds = result.get("rewinds") or status.get("rewinds") or 0
-    lines.append(f"{phases} phases · {rewinds} rewinds · {usage(spent)}")
+    lines.append(f"{phases} phases · {rewinds} rewinds · {spent}")
     return lines
 
 

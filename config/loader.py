@@ -98,7 +98,9 @@ def load_agent(
         **checked.model_dump(),
         name=name,
         rules=_rules(checked.guards, guards, source),
-        templates={role: read_prompt(folder / "prompts" / file) for role, file in roles.items()},
+        templates={
+            role: read_prompt(folder / "prompts" / file, role) for role, file in roles.items()
+        },
         instructions_template=read_instructions(folder / "agents" / name / "instructions.md"),
         wording=_wording(folder / "phrases"),
         graph_schema=extended(
@@ -148,7 +150,7 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
         )
     before, roles = config.prompt_files, checked.prompt_files
     templates = {
-        role: read_prompt(folder / "prompts" / file)
+        role: read_prompt(folder / "prompts" / file, role)
         for role, file in roles.items()
         if file != before.get(role)
     }
@@ -197,7 +199,12 @@ def _above(key: str, other: str) -> bool:
 
 def _merged(name: str, folder: Path, seen: list[str]) -> _Merged:
     path = folder / "agents" / name / "agent.yaml"
-    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name) or not path.is_file():
+    if name in agent_names(folder) and not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
+        raise Problem(
+            f"{path.parent}: cannot be the name of an agent; expected small letters, digits, _ "
+            "and - (at most 64, beginning with a letter): rename the folder"
+        )
+    if name not in agent_names(folder):
         known = ", ".join(agent_names(folder))
         raise Problem(f"agent {short(name)} is not known; the agents are {known}")
     if name in seen:

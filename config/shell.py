@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from config.section import Section
 
@@ -51,3 +51,11 @@ class ShellConfig(Section):
     tmp_bytes: int = Field(
         500_000_000, ge=1_000_000, description="Size of its /tmp, which is in memory and not kept."
     )
+
+    @field_validator("readable")
+    @classmethod
+    def _absolute(cls, folders: list[str]) -> list[str]:
+        # Any other would be left out without a word.
+        if wrong := next((folder for folder in folders if not folder.startswith("/")), None):
+            raise ValueError(f"expected absolute paths, such as /opt/tools; {wrong} is none")
+        return folders

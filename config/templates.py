@@ -13,30 +13,50 @@ from config.files import parse_yaml, read_text
 from config.schema import Problem
 
 PROMPT_VERSION = 2
-OFFERED = frozenset(
+_SYSTEM = frozenset(
     {
-        *("agent", "description", "number", "kind", "name", "bootstrap", "issue", "instructions"),
-        *("forked", "min_todos", "max_todos", "workspace_tokens", "workspace", "summary", "plan"),
-        *("archive_name", "archive", "deferred", "scope", "away", "traces", "experience"),
+        *("agent", "description", "number", "min_todos", "max_todos", "workspace_tokens"),
+        *("deferred", "workspace"),
     }
 )
-"""Names that templates may use (`activities.phases.orientation`)."""
+_ORIENTATION = frozenset(
+    {
+        *("bootstrap", "forked", "number", "kind", "name", "description", "issue", "away"),
+        *("experience", "traces", "scope", "instructions", "summary", "plan", "archive_name"),
+        "archive",
+    }
+)
+OFFERED = {"strategic": _SYSTEM, "tactical": _SYSTEM, "orientation": _ORIENTATION}
+"""Names that templates may use, by role (`activities.phases.orientation`); other prompts are sent
+as they are."""
+_INSTRUCTIONS = frozenset({"instructions"})
 _FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
 _templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
 
 
 def render(template: str, /, **values: object) -> str:
-    """Fill a template; an undefined name is a Problem."""
+    """Fill a template; an undefined name, or an expression that fails, is a Problem."""
     try:
         return _compiled(template).render(**values)
     except TemplateError as error:
         raise Problem(f"template: {error}") from None
+    except Exception as error:  # its expressions may raise anything
+        raise Problem(f"template: {type(error).__name__}: {error}") from None
 
 
-def read_prompt(path: Path) -> str:
-    """A file of `prompts/`, without its front matter. Raises Problem."""
+def read_prompt(path: Path, role: str = "") -> str:
+    """A file of `prompts/`, without its front matter.
+
+    Args:
+        path: The file.
+        role: What an agent names it for; without, any name that some prompt is given may be used.
+
+    Raises:
+        Problem: it is missing or outdated, or uses a name that it is not given.
+    """
     if not path.is_file():
-        raise Problem(f"{path}: prompt template is missing")
+        key = "judge.prompt" if role == "judge" else f"prompts.{role}"
+        raise Problem(f"{path}: prompt template is missing; {key} names it")
     text = read_text(path)
     match = _FRONT_MATTER.match(text)
     header = None
@@ -47,24 +67,27 @@ def read_prompt(path: Path) -> str:
         raise Problem(
             f"{path}: version: expected {PROMPT_VERSION} in the front matter, found {version!r}"
         )
-    return _checked(path, text[match.end() :] if match else text)
+    offered = OFFERED.get(role, frozenset()) if role else _SYSTEM | _ORIENTATION
+    return _checked(path, text[match.end() :] if match else text, offered)
 
 
 def read_instructions(path: Path) -> str:
     """An agent's `instructions.md`; without one the job's instructions stand alone."""
-    return _checked(path, read_text(path)) if path.is_file() else "{{ instructions }}\n"
+    if not path.is_file():
+        return "{{ instructions }}\n"
+    return _checked(path, read_text(path), _INSTRUCTIONS)
 
 
-def _checked(path: Path, template: str) -> str:
-    """The template, if it parses and names only what some template is given."""
+def _checked(path: Path, template: str, offered: frozenset[str]) -> str:
+    """The template, if it parses and names only what it is given."""
     try:
-        unknown = _named(template) - OFFERED
+        unknown = _named(template) - offered
     except TemplateError as error:
         raise Problem(f"{path}: template: {error}") from None
     if unknown:
         raise Problem(
             f"{path}: template: {', '.join(sorted(unknown))} is not offered; the names are "
-            f"{', '.join(sorted(OFFERED))}"
+            f"{', '.join(sorted(offered)) or 'none'}"
         )
     return template
 

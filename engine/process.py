@@ -13,9 +13,12 @@ import sys
 from functools import partial
 from typing import NoReturn
 
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
+from config.schema import Problem
 from engine import health, logs, telemetry
 from engine.connection import (
     Unreachable,
@@ -61,7 +64,7 @@ def main() -> NoReturn:
     try:
         logs.set_up()
         asyncio.run(serve())
-    except (Unreachable, RootUnusable, BadDeployment, logs.BadLevel) as error:
+    except (Unreachable, RootUnusable, BadDeployment, Problem, logs.BadLevel) as error:
         print(f"error: {error}", file=sys.stderr)
         leave(CANNOT_START)
     except KeyboardInterrupt:  # before there was anything to drain
@@ -76,9 +79,11 @@ async def serve() -> None:
     """Serve jobs until told to stop, then let running steps end and the rest go elsewhere.
 
     Raises:
-        Unreachable: no Temporal server, or an address to serve at cannot be used.
+        Unreachable: no Temporal server, no such namespace, or an address to serve at cannot be
+            used.
         RootUnusable: the workspaces root cannot be written.
         BadDeployment: the version it is to have cannot be used.
+        Problem: a tool that cannot be registered.
     """
     version = deployment()
     _allow_files()
@@ -87,7 +92,23 @@ async def serve() -> None:
         await _serve(await connect(runtime=runtime), version)
 
 
+async def _check_namespace(client: Client) -> None:
+    """The SDK looks at it too, but once the worker runs, and fails it with a stack trace."""
+    try:
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=client.namespace), retry=True
+        )
+    except RPCError as error:
+        if error.status == RPCStatusCode.UNIMPLEMENTED:
+            return
+        raise Unreachable(
+            f"the namespace {client.namespace} cannot be used ({' '.join(error.message.split())}); "
+            "set TEMPORAL_NAMESPACE to one that exists and that the credentials are for"
+        ) from None
+
+
 async def _serve(client: Client, version: WorkerDeploymentConfig | None) -> None:
+    await _check_namespace(client)
     # Late: it loads all activities, which takes seconds that a missing server need not cost.
     root = open_root(workspaces_root())
     worker = build_worker(client, root=root, deployment=version)

@@ -251,6 +251,8 @@ class ProjectRecord(Data):
     """How many traces there were."""
     traces: list[Trace] = Field(default_factory=list)
     """Not yet in the store, oldest first."""
+    began: str = ""
+    """When its first run began, as ISO 8601."""
     jobs: int = 0
     limits: Budget = Field(default_factory=Budget)
     usage: Usage = Field(default_factory=Usage)

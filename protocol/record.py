@@ -203,6 +203,8 @@ class JobRecord(Data):
     """Compactions in a row because the endpoint said that the request was too long."""
     run: str = ""
     """Run id of the workflow."""
+    began: str = ""
+    """When its first run began, as ISO 8601."""
     noted: int = 0
     """How many traces there were."""
     traces: list[Trace] = Field(default_factory=list)

@@ -30,6 +30,8 @@ class Standing(Signals):
     """The frame around the moves: results, cancellation, new runs, what people see."""
 
     _shown: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    _began = ""
+    """When the first run began, which the server forgets before the last one is closed."""
 
     async def _advance(self) -> None:
         """One move."""
@@ -95,9 +97,11 @@ class Standing(Signals):
     def _taken_over(self, kind: type[Record], start: tuple[Any, ...]) -> Record | None:
         """The record that the run before this one handed over; None in the first run."""
         if not workflow.info().continued_run_id:
+            self._began = workflow.info().workflow_start_time.isoformat(timespec="seconds")
             return None
         check_unsealed(start)
         record = kind.model_validate(start[0])
+        self._began = record.began
         self._inbox.letters[:0] = record.inbox
         self._inbox.notices[:0] = record.notices
         return record
@@ -105,11 +109,13 @@ class Standing(Signals):
     def _hand_over(self, record: JobRecord | ProjectRecord) -> None:
         """Begin a new run with the same state."""
         record.inbox, record.notices = self._inbox.letters, self._inbox.notices
+        record.began = self._began
         workflow.continue_as_new(args=[record.model_dump(mode="json", exclude_defaults=True)])
 
     def _display(self, details: str, memo: dict[str, str], attributes: dict[str, str]) -> None:
         """Keep Temporal Web current; memo and attributes only when they change."""
         workflow.set_current_details(details)
+        memo = {**memo, "began": self._began}
         if memo != self._shown[0]:
             workflow.upsert_memo(memo)
         if attributes != self._shown[1]:

@@ -98,6 +98,11 @@ def _read(root: Root, source: str, limit: int) -> tuple[str, bytes]:
     try:
         data = _file(path, limit + 1)
     except OSError as error:
+        if source.startswith(STAGED) and isinstance(error, FileNotFoundError):
+            raise Problem(
+                f"document {source}: not below the worker's workspaces root {root.path}; start the "
+                "job where LONGHAUL_WORKSPACES names that folder"
+            ) from None
         raise Problem(
             f"document {source}: the worker cannot read it ({error.strerror or error})"
         ) from None

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, create_model
 
@@ -20,6 +20,7 @@ from activities.job.conversation import CUT, MALFORMED
 from activities.plain import plain
 from activities.tools.arguments import Arguments, Misfit, ModelArguments
 from activities.tools.context import ToolContext
+from config.schema import Problem
 from protocol.state import PhaseKind
 from protocol.tools import ToolRoute
 
@@ -81,7 +82,10 @@ class Tool:
         Raises:
             ToolError: what the model did wrong, worded for the model.
         """
-        return self.function(context, **self.parse(raw_arguments))
+        answer = self.function(context, **self.parse(raw_arguments))
+        if not isinstance(answer, str):
+            raise TypeError(f"{self.name} returned {type(answer).__name__}; a tool returns text")
+        return answer
 
     def parse(self, raw_arguments: str) -> dict[str, Any]:
         """The arguments, checked against the schema; a ToolError names the field that is wrong."""
@@ -174,14 +178,19 @@ def tool(
             was interrupted is not repeated but reported as "may have happened".
         owns: Paths that the system owns and this tool alone may write; a trailing `/` means
             everything below.
+
+    Raises:
+        Problem: what the function or its declaration lacks.
     """
 
     def enter(function: F) -> F:
         summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n")
+        if wrong := _wrong(function, effect, phases):
+            raise Problem(f"{_told(function)}: {wrong}")
         if not summary:
-            raise TypeError(f"tool {function.__name__} has no docstring")
+            raise Problem(f"{_told(function)}: has no docstring, whose first line the model reads")
         if local and (at_most_once or effect == "outside"):
-            raise TypeError(f"tool {function.__name__} reaches outside: it cannot be local")
+            raise Problem(f"{_told(function)}: reaches outside: it needs local=False")
         REGISTRY[function.__name__] = Tool(
             name=function.__name__,
             group=group,
@@ -201,6 +210,35 @@ def tool(
         return function
 
     return enter
+
+
+def _told(function: ToolFunction) -> str:
+    return f"{inspect.getfile(function)}: tool {function.__name__}"
+
+
+def _wrong(function: ToolFunction, effect: str, phases: Collection[str]) -> str:
+    """What would otherwise show only when a job comes to the tool, or never; empty: nothing."""
+    if effect not in _EFFECTS:
+        return f"effect: found {effect!r}, expected one of {', '.join(_EFFECTS)}"
+    if not phases or isinstance(phases, str) or not set(phases) <= set(get_args(PhaseKind)):
+        return f'phases: found {phases!r}, expected some of ("strategic", "tactical")'
+    if inspect.iscoroutinefunction(function):
+        return "is async, and nobody would await it; write it with def"
+    if (other := REGISTRY.get(function.__name__)) and (
+        inspect.getfile(other.function) != inspect.getfile(function)
+    ):
+        return f"the name is taken ({_told(other.function)}); choose another one"
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters or parameters[0].name != "context":
+        return "the first parameter is to be context: ToolContext"
+    for parameter in parameters[1:]:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            return f"{parameter}: the model gives arguments by name; declare each"
+        if parameter.name.startswith("_"):
+            return f"{parameter.name}: the name of an argument begins with a letter"
+        if parameter.annotation is parameter.empty:
+            return f"{parameter.name}: has no type; write it as {parameter.name}: str"
+    return ""
 
 
 def _arguments_of(function: ToolFunction) -> Arguments:

@@ -88,6 +88,8 @@ def test_an_unknown_agent_is_a_mistake(offline):
         ("prompts: {tactical: none.md}", "none.md: prompt template is missing"),
         ("review: {agent: creator}", "review.agent: agent creator: tools: a reviewer only"),
         ("guards: [none]", "guards: found 'none', expected names of guard files"),
+        ("folders: [../notes]", "folders: The path '../notes' holds .."),
+        ("extends: coder\nshell: {readable: [cache]}", "shell.readable: expected absolute paths"),
     ],
 )
 def test_what_is_wrong_with_an_agent_is_told_by_file_and_key(folder, text, expected):
@@ -97,6 +99,16 @@ def test_what_is_wrong_with_an_agent_is_told_by_file_and_key(folder, text, expec
     assert expected in told["mine"]
     assert told["mine"].startswith(str(folder if "prompts" in text else path))
     assert problems(folder, "creator") == {}
+
+
+def test_a_guard_on_a_tool_that_there_is_none_of_is_told(folder):
+    guard = "- {name: kept, point: before_tool, match: {tool: [%s]}, decision: deny, message: No.}"
+    agent(folder, "guards: [kept]")
+    for name in ("delete_file", "tracker__close", "tracker*", "*_file"):
+        (folder / "guards" / "kept.yaml").write_text(guard % f"'{name}'")
+        assert problems(folder, "mine") == {}
+    (folder / "guards" / "kept.yaml").write_text(guard % "delete_files")
+    assert "guards: kept: no tool is called 'delete_files'" in problems(folder, "mine")["mine"]
 
 
 def test_the_tools_of_a_server_need_not_be_known(folder):

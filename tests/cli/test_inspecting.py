@@ -65,6 +65,11 @@ def test_show_without_a_worker_tells_the_last_state_on_record(engine, starter):
     assert "phase 4 · tactical" in ran.out
     assert "waiting (budget)" in ran.out
     assert "1/5 todos" in ran.out
+    assert "model calls" not in ran.out
+    engine.do(engine.client.get_workflow_handle("orphan").terminate())
+    ended = starter("show", "orphan").out
+    assert "orphan terminated" in ended
+    assert "model calls" not in ended
 
 
 def test_show_of_a_failed_job_says_why(engine, starter):

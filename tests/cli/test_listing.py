@@ -33,7 +33,8 @@ class Continuing:
 
     @workflow.run
     async def run(self, left: int) -> None:
-        workflow.upsert_memo({"title": f"{left} left", "agent": "generalist"})
+        began = "2026-01-02T03:04:05+00:00"
+        workflow.upsert_memo({"title": f"{left} left", "agent": "generalist", "began": began})
         if left:
             workflow.continue_as_new(left - 1)
 
@@ -84,9 +85,14 @@ def test_a_job_is_listed_within_a_millisecond_and_some_kilobytes(
             [*(f"job-{number}" for number in range(JOBS)), "continued"]
         )
         assert {job["status"] for job in listed} == {"failed", "completed"}
-        assert listed[0]["title"] == "0 left"
+        # It began before all others, whenever its last run did.
+        assert listed[-1]["title"] == "0 left"
+        assert listed[-1]["started"].startswith("2026-01-0")
         assert len(table) == JOBS + 2
-        assert newest == listed[:50]
+        assert {job["job_id"] for job in newest} <= {job["job_id"] for job in listed}
+        assert [job["started"] for job in newest] == sorted(
+            (job["started"] for job in newest), reverse=True
+        )
         assert seconds < JOBS * 1e-3
         assert most < JOBS * 20e3
 

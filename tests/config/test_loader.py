@@ -154,12 +154,13 @@ def test_an_empty_agent_is_the_defaults(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (None, "prompt template is missing"),
+        (None, "prompt template is missing; prompts.tactical names it"),
         (b"no header", "version: expected 2 in the front matter, found None"),
         (b"---\nversion: 0\n---\nx", "found 0"),
         (b"---\nversion: [\n---\nx", "front matter is not valid YAML"),
         (b"---\nversion: 2\n---\n{{ agent", "template: "),
         (b"---\nversion: 2\n---\n{{ agnet }}", "agnet is not offered"),
+        (b"---\nversion: 2\n---\n{{ plan }}", "plan is not offered"),  # but to the orientation
         (b"\xff\xfe", "not UTF-8"),
     ],
 )
@@ -177,6 +178,17 @@ def test_bad_instructions_name_their_file(folder: Path) -> None:
     path = folder / "agents" / "creator" / "instructions.md"
     path.write_text("{% if %}")
     assert str(path) in problem(folder, "creator")
+    path.write_text("{{ agent }}")  # offered to the system prompt alone
+    told = problem(folder, "creator")
+    assert str(path) in told
+    assert told.endswith("agent is not offered; the names are instructions")
+
+
+def test_a_folder_whose_name_no_agent_may_have_is_told_so(folder: Path) -> None:
+    agent(folder, "", "My Critic")
+    told = problem(folder, "My Critic")
+    assert str(folder / "agents" / "My Critic") in told
+    assert "rename the folder" in told
 
 
 def test_only_the_calls_of_a_phase_are_limited_unless_something_is_said(folder: Path) -> None:
@@ -283,3 +295,5 @@ def test_templates_are_strict() -> None:
     assert render("{{ a }} {{ b }}", a=1, b="{{ c }}") == "1 {{ c }}"
     with pytest.raises(Problem, match="template: 'a' is undefined"):
         render("{{ a }}")
+    with pytest.raises(Problem, match="template: ZeroDivisionError"):
+        render("{{ 1 / a }}", a=0)

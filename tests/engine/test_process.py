@@ -42,6 +42,14 @@ def test_with_a_root_that_cannot_be_written_one_line_and_code_2(tmp_path):
     assert ended.stderr.count("\n") == 1
 
 
+async def test_with_a_namespace_that_is_not_there_one_line_and_code_2(running, tmp_path):
+    ended = await asyncio.to_thread(run, running.address, tmp_path, TEMPORAL_NAMESPACE="tea")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: the namespace tea cannot be used")
+    assert "TEMPORAL_NAMESPACE" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from temporalio.client import Client, WorkflowHandle
 from activities.checkpoints import Root, diff
 from activities.job.snapshot import Snapshot
 from activities.rehearsal import rehearse
+from cli.jobs import look
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.tea import WHOLE
 
@@ -149,6 +151,16 @@ async def test_continues_as_new_in_the_middle_of_phases(ended: Ended, chained: E
     assert described.history_length < 200
     for name in ("status", "deliverables", "phases", "usage"):
         assert chained.result[name] == ended.result[name]
+
+
+async def test_over_all_its_runs_it_is_told_when_the_first_began(chained: Ended) -> None:
+    client, first = chained.jobs.client, chained.handle
+    begun = await client.get_workflow_handle(
+        first.id, run_id=first.first_execution_run_id
+    ).describe()
+    newest = await client.get_workflow_handle(first.id).describe()
+    assert newest.start_time > begun.start_time + timedelta(seconds=1)
+    assert (await look(client, first.id)).started == begun.start_time.replace(microsecond=0)
 
 
 async def test_workflow_task_that_continues_as_new_or_completes_runs_no_local_activity(

@@ -90,6 +90,12 @@ def test_staged_documents_stay_in_the_staging_folder(root: Root, tmp_path: Path)
         assert "not a staged document" in refused(root, source)
 
 
+def test_what_was_staged_on_another_root_says_which_one_the_worker_has(root: Root) -> None:
+    told = refused(root, "staged:x/a.txt")
+    assert str(root.path) in told
+    assert "LONGHAUL_WORKSPACES" in told
+
+
 def test_names_are_kept_apart_also_from_the_texts(root: Root, tmp_path: Path) -> None:
     for folder in ("1", "2"):
         (tmp_path / folder).mkdir()
