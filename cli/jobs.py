@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -221,7 +222,11 @@ def told(error: BaseException) -> str:
 
 def _started(found: WorkflowExecution, memo: dict[str, Any]) -> datetime:
     """When the job began: Temporal tells it of the run at hand alone."""
-    return datetime.fromisoformat(memo["began"]) if memo.get("began") else found.start_time
+    # Whoever starts a job may give it any memo.
+    with suppress(ValueError):
+        began = datetime.fromisoformat(str(memo.get("began")))
+        return began if began.tzinfo else found.start_time
+    return found.start_time
 
 
 async def _retried(client: Client, found: WorkflowExecutionDescription) -> list[str]:

@@ -24,6 +24,7 @@ MEMO = {
     "status": "waiting: storage",
     "phase": "4 tactical",
     "state": "The disk is full. " * 50,
+    "began": "soon",
 }
 
 
