@@ -121,10 +121,11 @@ def delta(finish: str | None = None, **content: Any) -> dict[str, Any]:
         streaming({"choices": [{"delta": {"tool_calls": [7]}}]}),
         streaming([1, 2]),
         streaming(raw=b"data: {broken\n\n"),
+        streaming(raw=b"data: " + b"[" * 100_000 + b"\n\n"),
         streaming(raw=b"<html>sign in</html>"),
         streaming({"error": {"message": "overloaded", "code": "overloaded"}}),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 async def test_what_is_no_complete_reply_is_asked_for_again(transport: Any) -> None:
     with pytest.raises(ApplicationError) as caught:
