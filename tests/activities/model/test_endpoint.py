@@ -61,6 +61,7 @@ async def failed(scripted: Any, patience: float = 5) -> ApplicationError:
         (Failure(429), "Endpoint", True, "429"),
         (Failure(500), "Endpoint", True, "500"),
         (Failure(503), "Endpoint", True, "503"),
+        (Failure(503, "half of a character: \ud83d"), "Endpoint", True, "character: ?"),
         (Cut(MIXED), "Endpoint", True, "cannot be reached"),
         (Stall(MIXED), "Endpoint", True, "in time"),
     ],
