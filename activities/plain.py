@@ -1,6 +1,10 @@
 """Text that can be sent, stored and shown."""
 
+import re
+
 TITLE_CHARACTERS = 80
+NAME_CHARACTERS = 64
+"""The longest name of a tool that endpoints take."""
 
 
 def plain(text: str) -> str:
@@ -10,6 +14,11 @@ def plain(text: str) -> str:
     hold one: a result with one in it would fail to be sent, attempt after attempt.
     """
     return text.encode("utf-8", "replace").decode()
+
+
+def tool_name(text: str) -> str:
+    """The text as endpoints take it for the name of a tool, if it is not too long."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", text)
 
 
 def cut_middle(text: str, most: int, mark: str) -> str:

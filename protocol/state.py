@@ -18,6 +18,10 @@ Purpose = Literal["bootstrap", "work", "transition", "rewind", "fork", "final"]
 
 MAX_ITEMS = 2000
 TEXT_CHARACTERS = 500
+MAX_SCOPE_BYTES = 1_000_000
+"""Of the texts and reasons of all items: the ledger must fit into one payload."""
+SHORT_REASON = 40
+"""Characters of a reason once the ledger is that large."""
 
 
 class Data(BaseModel):
@@ -193,6 +197,10 @@ class JobState(Data):
         """
         if len(self.scope) >= MAX_ITEMS:
             raise ValueError(f"The scope has {MAX_ITEMS:,} items, more cannot be added.")
+        if self._scope_is_large:
+            raise ValueError(
+                f"The items of the scope have {MAX_SCOPE_BYTES:,} bytes, more cannot be added."
+            )
         number = 1 + sum(not item.original for item in self.scope)
         item = ScopeItem(id=f"A{number}", text=one_line(text, TEXT_CHARACTERS), source="added")
         self.scope = [*self.scope, item]
@@ -207,10 +215,15 @@ class JobState(Data):
         for item in self.open_items:
             if item.id == item_id:
                 item.status = "dropped"
-                item.reason = one_line(reason, TEXT_CHARACTERS)
+                most = SHORT_REASON if self._scope_is_large else TEXT_CHARACTERS
+                item.reason = one_line(reason, most)
                 return item
         named = ", ".join(item.id for item in self.open_items[:30])
         raise ValueError(f"There is no open item {item_id}. The open items are: {named or 'none'}.")
+
+    @property
+    def _scope_is_large(self) -> bool:
+        return sum(len((i.text + i.reason).encode()) for i in self.scope) >= MAX_SCOPE_BYTES
 
     def take_items(self, changed: Sequence[ScopeItem]) -> None:
         """Take over what an activity reports that it added to the ledger or changed in it."""

@@ -23,7 +23,7 @@ from activities.job.kept import Kept
 from activities.job.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
-from activities.plain import cut_middle, plain
+from activities.plain import cut_middle
 from activities.plan import boxes, parse_plan
 from activities.tools import REGISTRY, Tool
 from activities.tools.context import ToolContext, no_heartbeat
@@ -256,7 +256,7 @@ def _record(
     reply.context = context_tokens(snapshot)
     if error:
         reply.error_mark = fingerprints.of_error(error)
-        reply.error = redact(plain(error.splitlines()[0][:5000]))[:200]
+        reply.error = redact(error.splitlines()[0][:5000])[:200]
     return reply
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from activities.guards.known import HIDDEN, hide
+from activities.plain import plain
 from config.guard_files import read_guards
 from config.guard_schema import Match, compiled, matching
 from config.loader import SHIPPED
@@ -39,8 +40,11 @@ def found_in(text: str, match: Match) -> bool:
 
 
 def redact(text: str) -> str:
-    """The text without this worker's credentials and whatever else looks like one."""
-    match, text = _secrets(), hide(text)
+    """The text without this worker's credentials and whatever else looks like one.
+
+    It is to be told, and what an endpoint says may be cut in the middle of a character.
+    """
+    match, text = _secrets(), plain(hide(text))
     for pattern in matching(tuple(match.content), text):
         text = compiled(pattern).sub(_hide(match.random or 0), text)
     return text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,13 +12,11 @@ from mcp.types import Tool, ToolAnnotations
 
 from activities.mcp.errors import Away
 from activities.mcp.servers import servers
-from activities.plain import plain
+from activities.plain import NAME_CHARACTERS, plain, tool_name
 from activities.tools.arguments import SchemaArguments
 from config.schema import AgentConfig, Problem
 from config.servers import Declared, Effect, Server
 
-NAME_CHARACTERS = 64
-"""The longest name of a tool that endpoints take."""
 MOST_DESCRIPTION = 8_000
 MOST_SCHEMA = 60_000
 """Characters of a schema; a larger one would fill the model's context by itself."""
@@ -108,7 +105,7 @@ def effect_of(hints: ToolAnnotations | None) -> Effect:
 def unique_name(server: str, tool: str, taken: set[str]) -> str:
     """`<server>__<tool>` with nothing in it that endpoints refuse; a name that is not taken."""
     full = f"{server}__{tool}"
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", full)
+    name = tool_name(full)
     if name != full or len(name) > NAME_CHARACTERS or name in taken:
         mark = hashlib.sha1(full.encode()).hexdigest()[:8]
         name = f"{name[: NAME_CHARACTERS - 9]}_{mark}"

@@ -30,7 +30,7 @@ TRANSIENT = 3
 """Attempts that fail on the way before the next fallback is asked."""
 ELSEWHERE = frozenset({"ModelRefused", "Credentials"})
 """Refusals that another model may not share."""
-UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError)
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError, RecursionError)
 """What comes of an answer that is not the protocol's: the client checks its form nowhere."""
 
 R = TypeVar("R")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from pydantic_core import from_json
 from temporalio import activity
 
 from activities import metrics
@@ -18,7 +20,7 @@ from activities.job.folder import Follower
 from activities.job.opening import open_snapshot, scheduled_at
 from activities.job.pushing import PushedMeanwhile
 from activities.model.asking import Asking, Question
-from activities.model.called import MAX_NAME, called
+from activities.model.called import called
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import context_tokens, request_body
@@ -76,7 +78,7 @@ class ModelCalls:
         if streamed.reasoning:
             snapshot.keep_reasoning(streamed.reasoning)
         at = scheduled_at()
-        names = ", ".join(name[:MAX_NAME] for name, _ in streamed.calls) or "text"
+        names = ", ".join(name for name, _ in streamed.calls) or "text"
         reply = ModelReply(
             commit=snapshot.save(snapshot.story(f"reply: {names}"), at),
             at=at,
@@ -116,7 +118,7 @@ def assistant_message(step: int, streamed: Streamed, *, reasoning: bool) -> dict
                 "id": call_id(step, index),
                 "type": "function",
                 "function": {
-                    "name": name[:MAX_NAME] or "unnamed",
+                    "name": name,
                     "arguments": _sendable(raw, cut),
                 },
             }
@@ -128,9 +130,9 @@ def assistant_message(step: int, streamed: Streamed, *, reasoning: bool) -> dict
 
 
 def _sendable(raw: str, cut: bool) -> str:
-    """Arguments as they may be sent back: endpoints refuse a conversation with broken JSON."""
-    try:
-        json.loads(raw or "{}")
-    except (ValueError, RecursionError):
-        return json.dumps({CUT if cut else MALFORMED: raw[:2000]}, ensure_ascii=False)
-    return raw or "{}"
+    """Arguments as they may be sent back: endpoints refuse a conversation in which they are no
+    object or broken JSON, which to a strict parser are NaN and half of a character as well."""
+    with suppress(ValueError):
+        if isinstance(from_json(raw or "{}", allow_inf_nan=False), dict):
+            return raw or "{}"
+    return json.dumps({CUT if cut else MALFORMED: raw[:2000]}, ensure_ascii=False)

@@ -8,7 +8,6 @@ from activities import fingerprints
 from activities.guards.secrets import redact
 from activities.job.conversation import answered
 from activities.job.snapshot import Snapshot
-from activities.plain import plain
 from activities.tools.waiting import asked_time
 from protocol.requests import Call
 
@@ -46,4 +45,4 @@ def _path(raw: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     path = arguments.get("path") if isinstance(arguments, dict) else None
-    return redact(plain(path[:MAX_PATH])) if isinstance(path, str) else None
+    return redact(path[:MAX_PATH]) if isinstance(path, str) else None

@@ -14,7 +14,7 @@ from anyio import EndOfStream
 from openai import AsyncOpenAI, AsyncStream
 
 from activities.model.events import Events
-from activities.plain import plain
+from activities.plain import NAME_CHARACTERS, plain, tool_name
 from config.sections import ModelConfig
 from protocol.requests import Usage
 from protocol.state import Data
@@ -23,7 +23,7 @@ MAX_TEXT = 50_000
 """Characters of a reply's text that are kept."""
 MAX_ARGUMENTS = 2_000_000
 MAX_CALLS = 32
-MAX_NAME = 200
+MAX_MODEL = 200
 REASONING = ("reasoning_content", "reasoning")
 """Fields in which servers return what the model thought; no part of the protocol."""
 BROKEN = (httpx2.RequestError, EndOfStream)
@@ -167,15 +167,21 @@ class _Gathered:
         return Streamed(
             text=plain("".join(self.text))[:MAX_TEXT],
             calls=[
-                (plain(held.name), plain("".join(held.arguments))[:MAX_ARGUMENTS])
+                (_called(held.name), plain("".join(held.arguments))[:MAX_ARGUMENTS])
                 for _, held in sorted(self.calls.items())
             ][:MAX_CALLS],
             dropped=max(0, len(self.calls) - MAX_CALLS),
             finish=plain(self.finish),
             usage=_usage(self.usage, sent, sum(map(len, texts))),
             reasoning=plain("".join(self.reasoning))[:MAX_TEXT],
-            answered_by=plain(str(self.model))[:MAX_NAME],
+            answered_by=plain(str(self.model))[:MAX_MODEL],
         )
+
+
+def _called(name: str) -> str:
+    """The name of a call so that it may be sent back: endpoints refuse a conversation with another,
+    and what a model makes up (`functions.read_file`) stays in it."""
+    return tool_name(name)[:NAME_CHARACTERS] or "unnamed"
 
 
 def _whole(answer: dict[str, Any], sent: int) -> Streamed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from activities.checkpoints import Entry, Files
+from activities.checkpoints.folders import FILE
 from activities.job.snapshot import Snapshot
 from activities.job.volatile import volatile
 from activities.plain import plain
@@ -82,7 +83,8 @@ def _line(files: Files, changes: Files, entry: Entry) -> str:
     if entry.kind == "folder":
         return f"- {entry.path}/ (empty)"
     step = changes.raw(tuple(entry.path.split("/")))
-    changed = changes.store.read(step.id).decode() if step else "0"
+    # After a rewind there may be a file where the folder was that `changes` still tells of.
+    changed = changes.store.read(step.id).decode() if step and step.mode == FILE else "0"
     purpose = _purpose(files, entry)
     return f"- {entry.path} · {entry.size:,} bytes · step {changed}" + (
         f" · {purpose}" if purpose else ""

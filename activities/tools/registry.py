@@ -104,7 +104,8 @@ class Tool:
             )
         if isinstance(given, dict) and MALFORMED in given:
             raise ToolError(
-                f"{self.name}: the arguments are not valid JSON: {str(given[MALFORMED])[:200]}. "
+                f"{self.name}: the arguments are not valid JSON (one object, whole characters): "
+                f"{str(given[MALFORMED])[:200]}. "
                 f"Send one JSON object of the form {self.signature}."
             )
         if not isinstance(given, dict):

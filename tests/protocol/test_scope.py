@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.scope import follow_boxes, given_items, line, plan_items, standing
-from protocol.state import JobState, Phase, ScopeItem, Todo
+from protocol.state import MAX_ITEMS, JobState, Phase, ScopeItem, Todo
 
 
 def state(*todos: Todo, items: list[ScopeItem], purpose: str = "work") -> JobState:
@@ -22,6 +22,17 @@ def todo(number: int, *items: str) -> Todo:
 
 def statuses(items: list[ScopeItem]) -> dict[str, str]:
     return {item.id: item.status for item in items}
+
+
+def test_a_ledger_of_any_texts_fits_into_a_payload() -> None:
+    job = state(todo(1), items=[], purpose="transition")
+    with pytest.raises(ValueError, match="more cannot be added"):
+        for number in range(MAX_ITEMS):
+            job.add_item(f"{number} " + "茶" * 500)
+    for item in job.open_items:
+        job.drop_item(item.id, "\N{TEACUP WITHOUT HANDLE}" * 500)
+    assert not job.open_items
+    assert len(job.model_dump_json().encode()) < 1_500_000
 
 
 def test_a_todo_completes_what_it_names_once_no_open_todo_covers_it() -> None:

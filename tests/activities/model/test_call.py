@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from openai import AsyncOpenAI
+from pydantic_core import from_json
 from temporalio.exceptions import ApplicationError
 
 from activities.model.call import ModelCalls
@@ -111,9 +112,11 @@ def files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize(
-    "raw", ['{"path": ', "[" * 100_000, '{"path": "\\ud800"}', "", "x" * 1_000_000, "[]"]
-)
+STRANGE = ['{"path": ', "[" * 100_000, '{"path": "\\ud800"}', "", "x" * 1_000_000]
+STRANGE += ["[]", "7", "null", '"{}"', '{"path": NaN}', '{"path": [-Infinity]}']
+
+
+@pytest.mark.parametrize("raw", STRANGE)
 async def test_strange_arguments_are_stored_as_what_can_be_sent_back(
     job: Standing, raw: str
 ) -> None:
@@ -121,7 +124,28 @@ async def test_strange_arguments_are_stored_as_what_can_be_sent_back(
         reply = await ask(job, script)
     assert len(reply.model_dump_json()) < 1000
     body = json.loads(body_of(job, reply.commit))
-    json.loads(body["messages"][-2]["tool_calls"][0]["function"]["arguments"])
+    sent_back = body["messages"][-2]["tool_calls"][0]["function"]["arguments"]
+    assert isinstance(from_json(sent_back, allow_inf_nan=False), dict)
+
+
+@pytest.mark.parametrize(
+    ("name", "sent_back"),
+    [
+        ("functions.read_file", "functions_read_file"),
+        ("read file\n", "read_file_"),
+        ("\ud83dé", "__"),
+        ("", "unnamed"),
+        ("x" * 5000, "x" * 64),
+    ],
+)
+async def test_a_made_up_name_is_sent_back_as_one_that_endpoints_take(
+    job: Standing, name: str, sent_back: str
+) -> None:
+    with Script(Reply(calls=[(name, {})])) as script:
+        reply = await ask(job, script)
+    assert [held.tool for held in reply.calls] == [sent_back]
+    body = json.loads(body_of(job, reply.commit))
+    assert body["messages"][-2]["tool_calls"][0]["function"]["name"] == sent_back
 
 
 @pytest.mark.parametrize("sent_back", [False, True])

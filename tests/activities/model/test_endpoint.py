@@ -61,6 +61,7 @@ async def failed(scripted: Any, patience: float = 5) -> ApplicationError:
         (Failure(429), "Endpoint", True, "429"),
         (Failure(500), "Endpoint", True, "500"),
         (Failure(503), "Endpoint", True, "503"),
+        (Failure(503, "half of a character: \ud83d"), "Endpoint", True, "character: ?"),
         (Cut(MIXED), "Endpoint", True, "cannot be reached"),
         (Stall(MIXED), "Endpoint", True, "in time"),
     ],
@@ -121,10 +122,11 @@ def delta(finish: str | None = None, **content: Any) -> dict[str, Any]:
         streaming({"choices": [{"delta": {"tool_calls": [7]}}]}),
         streaming([1, 2]),
         streaming(raw=b"data: {broken\n\n"),
+        streaming(raw=b"data: " + b"[" * 100_000 + b"\n\n"),
         streaming(raw=b"<html>sign in</html>"),
         streaming({"error": {"message": "overloaded", "code": "overloaded"}}),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 async def test_what_is_no_complete_reply_is_asked_for_again(transport: Any) -> None:
     with pytest.raises(ApplicationError) as caught:
@@ -188,7 +190,7 @@ async def test_too_much_is_cut() -> None:
 async def test_lone_surrogates_are_replaced() -> None:
     call = {"index": 0, "function": {"name": "a\ud800", "arguments": "{}\udfff"}}
     got = await asked(streaming(delta("stop", content="\ud800", tool_calls=[call])))
-    assert (got.text, got.calls) == ("?", [("a?", "{}?")])
+    assert (got.text, got.calls) == ("?", [("a_", "{}?")])
     got.model_dump_json()
 
 

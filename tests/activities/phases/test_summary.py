@@ -36,6 +36,17 @@ def test_files_with_purpose_size_and_step(tmp_path: Path) -> None:
     assert summary(job) == text
 
 
+def test_a_file_that_a_rewind_puts_back_where_a_folder_was(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    job.call("write_file", path="tea", content="green")
+    before = job.open().files
+    job.call("delete_file", path="tea")
+    job.call("write_file", path="tea/black.md", content="black")
+    # The summary of the new phase is made before what the rewind changed is noted.
+    job.put(lambda files: before)
+    assert "- tea · 5 bytes · step 0 · green" in summary(job).splitlines()
+
+
 def test_progress_and_scope(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     job.call("todo_complete", notes="found\nit")
