@@ -160,8 +160,10 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
         follows["graph_schema"] = extended(base, checked.graph, Path(config.name))
     if _reviewer(checked) != _reviewer(config):
         follows["reviewer"] = _load_reviewer(checked, folder)
+    # Nothing of it is shared: the job that it was pinned for goes on with it as it was.
     return config.model_copy(
-        update={name: getattr(checked, name) for name in AgentFile.model_fields} | follows
+        update={name: getattr(checked, name) for name in AgentFile.model_fields} | follows,
+        deep=True,
     )
 
 

@@ -179,6 +179,8 @@ class JobRecord(Data):
     """Start checkpoint of each phase."""
     recent: list[str] = Field(default_factory=list)
     """The newest checkpoints, oldest first: where to go back to when one is lost."""
+    missed: str = ""
+    """The checkpoint at which a step missed something last although it was there itself."""
     calls: list[Call] = Field(default_factory=list)
     """Tool calls of the newest reply."""
     next_call: int = 0

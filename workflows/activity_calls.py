@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -31,6 +32,8 @@ class ActivityCalls:
         One that continues as new must not: a signal that arrives meanwhile makes the server
         throw the task away, and its local activities would run a second time.
         """
+        self.given_up: asyncio.Task[Any] | None = None
+        """The step that was last given up. What it waits for may end well all the same."""
 
     async def regular(
         self,
@@ -42,6 +45,7 @@ class ActivityCalls:
         attempts: int,
     ) -> R:
         """Run an activity; with 0 attempts as often as it takes."""
+        self._check_wanted()
         try:
             reply: R = await workflow.execute_activity(
                 name,
@@ -70,6 +74,7 @@ class ActivityCalls:
     async def local(
         self, name: str, request: ToolRequest, summary: str, seconds: int, attempts: int
     ) -> ToolReply:
+        self._check_wanted()
         self.may_continue_as_new = False
         try:
             reply: ToolReply = await workflow.execute_local_activity(
@@ -86,6 +91,13 @@ class ActivityCalls:
             if is_cancelled_exception(error):
                 raise
             raise StepFailed(name, error) from error
+
+    def _check_wanted(self) -> None:
+        """A step that was given up begins nothing more: what follows could be the job's end."""
+        given_up = self.given_up is not None and asyncio.current_task() is self.given_up
+        # Jobs whose steps went on before this was heeded go on as they did.
+        if given_up and workflow.patched("a step given up begins nothing more"):
+            raise asyncio.CancelledError
 
 
 def root(job: JobRecord) -> dict[str, str]:

@@ -109,17 +109,25 @@ class Job(JobStanding):
                 lambda: task.done() or self._inbox.urgent(self._job.phases)
             )
         except asyncio.CancelledError:
-            await _give_up(task)
+            await self._give_up(task)
             raise
         given_up = not task.done()
         if given_up:
-            await _give_up(task)
+            await self._give_up(task)
         try:
             task.result()
         except (FailureError, asyncio.CancelledError) as error:
             if given_up and is_cancelled_exception(error):
                 raise Interrupted from None
             raise
+
+    async def _give_up(self, step: asyncio.Task[Any]) -> None:
+        """Cancel a step and see it end."""
+        self._steps.given_up = step
+        step.cancel()
+        await workflow.wait([step])
+        if not step.cancelled():
+            step.exception()  # looked at, or it is logged as one that nobody saw
 
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         await to_its_end(self._loop.keep_traces())
@@ -136,11 +144,3 @@ class Job(JobStanding):
     async def _let_see(self) -> None:
         self._show(self._job)
         await self._tell_project()
-
-
-async def _give_up(step: asyncio.Task[Any]) -> None:
-    """Cancel a step and see it end."""
-    step.cancel()
-    await workflow.wait([step])
-    if not step.cancelled():
-        step.exception()  # looked at, or it is logged as one that nobody saw

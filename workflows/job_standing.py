@@ -40,7 +40,7 @@ class JobStanding(Standing):
                 except StepFailed as failed:
                     self._inbox.refuse(f"signal {letter.signal}: {failed.message}")
                     if failed.kind == "CheckpointMissing":
-                        await self._trouble(failed)
+                        await self._go_back()
                 self._inbox.letters.remove(letter)
             if is_cancelled():
                 # It arrived while an activity was under way that finished all the same.
@@ -165,18 +165,30 @@ class JobStanding(Standing):
         job = self._job
         if failed.kind == "Endpoint":
             await self._try_again(failed)
-            return
-        if failed.kind != "CheckpointMissing":
+        elif failed.kind != "CheckpointMissing" or not await self._go_back():
             waiting = parking.waiting_for(failed)
             # Before the job shows as waiting, so that whoever looks finds it.
             await self._steps.write_error(job, waiting)
             job.waiting = waiting
-            return
+
+    async def _go_back(self) -> bool:
+        """Go back to the newest checkpoint there is, or wait for a person to bring one.
+
+        Returns:
+            False where that is the one the job stands on, and was the last time: what is missing
+            is something else, such as the start of a phase.
+        """
+        job = self._job
         try:
             found = await self._steps.find_checkpoint(job)
         except StepFailed as lost:
             job.waiting = parking.waiting_for(lost)
-            return
+            return True
+        # Jobs that went on from where they stood before this was heeded go on as they did.
+        if found.commit == job.commit and workflow.patched("what is there is not gone back to"):
+            # It may have been on its way from another host.
+            again, job.missed = job.missed == job.commit, job.commit
+            return not again
         self._inbox.notice(
             f"checkpoint {job.commit[:12]} is lost; went back to {found.commit[:12]} "
             f"(phase {found.state.phase.number}, step {found.state.step})"
@@ -192,6 +204,7 @@ class JobStanding(Standing):
         job.correction = job.review = job.timer = None
         job.course = Course()
         job.context = job.compacted = 0
+        return True
 
     async def _try_again(self, failed: StepFailed) -> None:
         """The endpoint has failed for long: say so, and let it be for a while."""

@@ -19,6 +19,11 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
     "Dependency": ("dependency", "Bring back what it names, then resume the job."),
     "Storage": ("storage", "Free space or mend the workspaces root, then resume the job."),
+    "CheckpointMissing": (
+        "storage",
+        "Put the folder .longhaul/checkpoints back from a backup, then resume the job; or rewind "
+        "to a phase whose start is there.",
+    ),
     "WrongRoot": ("storage", "Start a worker on the job's own root, then resume the job."),
 }
 OTHERWISE: tuple[WaitReason, str] = (

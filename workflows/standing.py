@@ -84,6 +84,12 @@ class Standing(Signals):
         try:
             while (result := record.result) is None:
                 await self._advance()
+            if self._inbox.letters:
+                for letter in self._inbox.letters:
+                    self._inbox.refuse(
+                        f"signal {letter.signal}: it came too late, the result was written"
+                    )
+                await self._let_see()
             return result.model_dump()
         except CancelAsked as asked:
             await self._cancelled(str(asked), by_signal=True)

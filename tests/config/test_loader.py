@@ -242,6 +242,10 @@ def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path)
 
     fewer = amend(pinned, {"review.calls": 3}, folder)
     assert fewer.reviewer == pinned.reviewer
+    # A fork's models are chosen anew; the job it was made of keeps those that it was pinned with.
+    assert fewer.reviewer is not None
+    fewer.reviewer.model.name = "another"
+    assert fewer.reviewer != pinned.reviewer
     other = amend(pinned, {"review.agent": "second"}, folder)
     assert other.reviewer is not None
     assert other.reviewer.name == "second"

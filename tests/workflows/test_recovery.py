@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 from temporalio.client import Client
 
-from activities.checkpoints import Root
+from activities.checkpoints import Root, folders, open_checkpoints
+from activities.checkpoints.journal import journal_of
+from activities.checkpoints.records import BLOB, Record
 from activities.rehearsal import Failure, Reply, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import DONE, Short, hand_over, job, plan
 from tests.workflows.tea import TEA
 
 
@@ -122,3 +128,77 @@ async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
     await handle.signal("resume", {})
     await jobs.until(handle, notices=lambda told: any(early[:12] in line for line in told))
     assert (await jobs.result(handle))["status"] == "completed"
+
+
+def damage(repository: Path, oid: str) -> None:
+    """Garble a packed object, as a failing disk would, and forget what is held in memory."""
+    for index in (repository / "objects" / "pack").glob("*.idx"):
+        told = subprocess.run(
+            ["git", "verify-pack", "-v", str(index)], capture_output=True, text=True, check=True
+        )
+        found = [line.split() for line in told.stdout.splitlines() if line.startswith(oid)]
+        for _, _, _, size, offset, *_ in found:
+            pack = index.with_suffix(".pack")
+            pack.chmod(0o644)
+            with pack.open("r+b") as file:
+                file.seek(int(offset) + int(size) // 2)
+                file.write(b"\xff" * (int(size) // 2))
+    journal_of(repository).forget()
+    folders.forget()
+
+
+async def test_a_job_whose_file_is_damaged_goes_back_before_it(
+    temporal: Client, root: Root
+) -> None:
+    numbers = random.Random(1)
+    text = "\n".join(numbers.randbytes(40).hex() for _ in range(200))
+    read: list[str] = []
+
+    def work(view: Any) -> Any:
+        if not view.made:
+            if not read:
+                damage(root.repository("damaged"), Record.of(BLOB, text.encode()).id.hex())
+            read.append(text)
+            return [("read_file", {"path": "big.md"})]
+        return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
+
+    written = [("write_file", {"path": "big.md", "content": text}), plan("[ ] Boil"), DONE]
+    async with serving(temporal, root, Short({"Plan": written, "Work": work})) as jobs:
+        handle = await jobs.start(job(), job_id="damaged")
+        result = await jobs.result(handle, 60)
+        told = (await handle.query("status"))["notices"]
+    assert result["status"] == "completed"
+    assert len(read) == 2
+    [back] = [line for line in told if "is lost" in line]
+    assert "(phase 1, step " in back
+
+
+async def test_a_start_of_a_phase_that_is_lost_is_refused_or_waited_for(
+    temporal: Client, root: Root
+) -> None:
+    """The checkpoint that the job stands on is there; it does not go back to it for ever."""
+
+    done: list[Any] = []
+    lost: list[str] = []
+
+    def hand(view: Any) -> Any:
+        if not done:
+            held = open_checkpoints(root, "started")
+            state = held.files(held.tree_of(held.tags()["phase/0001"])).entry("state.json")
+            assert state
+            lost.append(state.id)
+            damage(held.path, state.id)
+        done.append(view)
+        return [hand_over({})] if len(done) == 1 else [DONE]
+
+    async with serving(temporal, root, Short({"Hand": hand})) as jobs:
+        judged = {"judge": {"attempts": 2, "phases": ["strategic"]}}
+        handle = await jobs.start(job(set=judged), job_id="started")
+        status = await jobs.until(handle, waiting_for="storage")
+        assert lost[0] in status["waiting"]["message"]
+        assert "backup" in status["waiting"]["remedy"]
+        await handle.signal("rewind", {"issue": "Again.", "phase": 1})
+        status = await jobs.until(handle, refusals=1)
+        assert status["waiting_for"] == "storage"
+        assert [line for line in status["notices"] if lost[0] not in line] == []
+        await handle.signal("cancel", {})

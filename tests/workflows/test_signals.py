@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureEr
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from activities.checkpoints import Root
+from activities.ending import closing, facts
 from activities.rehearsal import Hang, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.soak import soak
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import Short, job
 from tests.workflows.tea import TEA, tea
 
 SIGNALS = soak(80, 200)
@@ -234,3 +237,69 @@ async def _failed_tasks(handle: Any) -> int:
         and "UNHANDLED_COMMAND" not in str(event)
         for event in history.events
     )
+
+
+class Held:
+    """Holds its caller, in a thread, until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.begun.set()
+        assert self.go.wait(60)
+
+    async def until_begun(self) -> None:
+        assert await asyncio.to_thread(self.begun.wait, 60)
+
+
+async def test_what_comes_while_the_result_is_written_is_refused(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close, held = closing.Closing._close, Held()
+
+    def _close(*arguments: Any) -> Any:
+        held()
+        return close(*arguments)
+
+    monkeypatch.setattr(closing.Closing, "_close", _close)
+    async with serving(temporal, root, Short()) as jobs:
+        handle = await jobs.start(job())
+        await held.until_begun()
+        await handle.signal("limit", {"cost": 3})
+        await handle.signal("pause", {})
+        held.go.set()
+        assert (await jobs.result(handle))["status"] == "completed"
+        status = await handle.query("status")
+    late = "refused: signal {}: it came too late, the result was written"
+    assert status["notices"] == [late.format("limit"), late.format("pause")]
+    assert status["refusals"] == 2
+
+
+@pytest.mark.parametrize("ends", ["todo_complete", "job_complete"])
+async def test_a_step_given_up_at_its_gate_begins_nothing_more(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """What the gate is told ends well before its cancellation could be noticed."""
+    read, held = facts.read_facts, Held()
+
+    def read_facts(snapshot: Any, call: int, checks: Any = None) -> Any:
+        if snapshot.state.phase.number > 1 and snapshot.call(call)["function"]["name"] == ends:
+            held()
+        return read(snapshot, call, checks)
+
+    monkeypatch.setattr(facts, "read_facts", read_facts)
+    async with serving(temporal, root, Short()) as jobs:
+        handle = await jobs.start(job())
+        await held.until_begun()
+        await handle.signal("cancel", {"reason": "No longer needed."})
+        held.go.set()
+        with pytest.raises(WorkflowFailureError) as failed:
+            await jobs.result(handle)
+        assert isinstance(failed.value.cause, CancelledError)
+        names = [
+            event.activity_task_scheduled_event_attributes.activity_type.name
+            for event in (await handle.fetch_history()).events
+            if event.HasField("activity_task_scheduled_event_attributes")
+        ]
+    assert names[-2:] == ["gate_facts", "close_job"]

@@ -1,3 +1,4 @@
+import random
 import shutil
 import subprocess
 import threading
@@ -149,6 +150,28 @@ def test_a_checkpoint_is_whole_or_not(checkpoints: Checkpoints) -> None:
     assert not checkpoints.is_whole(second)
     assert story(checkpoints, 2) == [first, second]
     assert checkpoints.is_whole(second)
+
+
+def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
+    checkpoints: Checkpoints,
+) -> None:
+    data = random.Random(1).randbytes(4000)
+    files = Files.empty(checkpoints.store).write("a", data)
+    commit = checkpoints.commit(files.id, [], "made", 1)
+    checkpoints.pack()
+    [path] = (checkpoints.path / "objects" / "pack").glob("*.pack")
+    stored = path.read_bytes()
+    at = stored.index(data[1000:1100])
+    path.chmod(0o644)
+    path.write_bytes(stored[:at] + b"x" * 100 + stored[at + 100 :])
+
+    assert not Checkpoints(checkpoints.path).is_whole(commit)
+    again = Checkpoints(checkpoints.path)
+    again.store.write_blob(data)
+    again.pack()
+    assert again.store.read_stored(bytes.fromhex(files.children()[0].id)) == data
+    for _ in range(3):
+        assert Checkpoints(checkpoints.path).is_whole(commit)
 
 
 def test_tags_replace_and_survive_what_a_killed_writer_left(checkpoints: Checkpoints) -> None:
