@@ -237,15 +237,15 @@ class Snapshot:
 
     def note_changes(self, before: Files) -> list[str]:
         """Record which paths differ from `before` as changed in this step; returns them."""
-        changed = []
-        for change in diff(before, self.files):
-            changed.append(change.path)
-            if change.new is None or change.new.kind == "folder":
-                self.changes = with_entry(self.changes, change.path, None)
-            else:
-                step = self.checkpoints.store.write_blob(str(self.state.step).encode())
-                self.changes = with_entry(self.changes, change.path, Raw(FILE, step))
-        return changed
+        changes = list(diff(before, self.files))
+        come = [one.path for one in changes if one.new and one.new.kind != "folder"]
+        # What went first, since a file may stand now where the folder of others was.
+        for path in {one.path for one in changes}.difference(come):
+            self.changes = with_entry(self.changes, path, None)
+        for path in come:
+            step = self.checkpoints.store.write_blob(str(self.state.step).encode())
+            self.changes = with_entry(self.changes, path, Raw(FILE, step))
+        return [one.path for one in changes]
 
     def story(self, what: str) -> str:
         """The commit message of a step: `phase 2 · todo 3 · write_file notes/a.md`."""

@@ -118,6 +118,18 @@ def test_what_was_a_folder_may_become_a_file_and_back(job: Standing) -> None:
     assert job.call("generate_workspace_summary").startswith("Wrote")
 
 
+def test_a_file_in_place_of_a_folder_is_noted_as_changed_in_its_step(job: Standing) -> None:
+    job.call("write_file", path="tea/black.md", content="x")
+    snapshot = job.open()
+    snapshot.state.step = 7
+    before, files = snapshot.files, snapshot.files.delete("tea")
+    for files_after, path in ((files.write("tea", b"y"), "tea"), (before, "tea/black.md")):
+        snapshot.files, last = files_after, snapshot.files
+        assert path in snapshot.note_changes(last)
+        assert snapshot.changes.read(path) == b"7"
+        assert snapshot.changed_since(6) == [path]
+
+
 def test_edits_that_fit_nowhere_or_twice(job: Standing) -> None:
     job.write("a.md", "x\nx\n")
     assert "contains that text 2 times" in job.call("edit_file", path="a.md", old="x", new="y")
