@@ -92,7 +92,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
     try:
         logging.basicConfig(level=logs.level("ERROR"))
         return _run(sys.argv[1:] if arguments is None else list(arguments))
-    except (Mistake, Unreachable, Problem, logs.BadLevel) as error:
+    except (Mistake, Unreachable, Problem, logs.BadLog) as error:
         note(f"error: {error}")
         return MISTAKE
     except Sealed as error:

@@ -20,12 +20,13 @@ def rewind(
         int | None, typer.Option(min=1, help="Go back to the start of this phase.")
     ] = None,
     restore_files: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--restore-files/--keep-files",
-            help="With --phase: put the files back too, or keep them as they are.",
+            help="With --phase: put the files back too, which is the rule, or keep them as they "
+            "are.",
         ),
-    ] = True,
+    ] = None,
     json: Json = False,
 ) -> int:
     """Send a job back to reconsider: the running phase ends and a new strategic one opens.
@@ -36,7 +37,9 @@ def rewind(
         raise Mistake("--issue: say what is wrong, the agent reads it")
     payload: dict[str, Any] = {"issue": issue}
     if phase is not None:
-        payload |= {"phase": phase, "restore_files": restore_files}
+        payload |= {"phase": phase, "restore_files": restore_files is not False}
+    elif restore_files is not None:
+        raise Mistake("--restore-files and --keep-files need --phase: which files they mean")
     return run(_steer(job, "rewind", payload, steering.rewound, "rewound", json=json))
 
 

@@ -58,8 +58,10 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
         reason = f"no answer within {CONNECT_SECONDS:.0f} s"
     except (RuntimeError, ValueError) as error:
         reason = _reason(str(error))
+    # The SDK does not say what failed of it, such as that the server speaks no TLS.
+    by = ", asked by TLS, as the configuration or an API key demands" if options.get("tls") else ""
     raise Unreachable(
-        f"no Temporal server at {where} ({reason}); start one with "
+        f"no Temporal server at {where} ({reason}{by}); start one with "
         "`make demo` or `temporal server start-dev`, or set TEMPORAL_ADDRESS"
     )
 

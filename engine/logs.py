@@ -26,19 +26,19 @@ NATIVE = LoggingConfig(
 """The log of the SDK's native part: with ours, as it would else be among results."""
 
 
-class BadLevel(Exception):
-    """The level that the environment names is none; one line that says what is expected."""
+class BadLog(Exception):
+    """The environment asks for a level or form that there is none of; one line."""
 
 
 def level(otherwise: str) -> str:
     """The least that is logged: what the environment names, or else this.
 
     Raises:
-        BadLevel: there is no such level.
+        BadLog: there is no such level.
     """
     found = os.environ.get(LEVEL, "").strip()
     if found and found.upper() not in LEVELS:
-        raise BadLevel(f"{LEVEL}: found {found!r}, expected one of {', '.join(LEVELS)}")
+        raise BadLog(f"{LEVEL}: found {found!r}, expected one of {', '.join(LEVELS)}")
     return found.upper() or otherwise
 
 
@@ -50,13 +50,15 @@ def set_up(otherwise: str = "WARNING", *, force: bool = False) -> None:
         force: Whether to take the place of what was set up before.
 
     Raises:
-        BadLevel: there is no such level.
+        BadLog: there is no such level, or no such form.
     """
     handler = logging.StreamHandler()
-    as_json = os.environ.get(FORMAT, "").strip().lower() == "json"
+    form = os.environ.get(FORMAT, "").strip().lower() or "text"
+    if form not in ("json", "text"):
+        raise BadLog(f"{FORMAT}: found {form!r}, expected json or text")
     # By name and late, like all activities (`engine.service`).
     redacting = import_module("activities.guards.secrets").Redacting
-    handler.setFormatter(Json() if as_json else redacting(TEXT))
+    handler.setFormatter(Json() if form == "json" else redacting(TEXT))
     logging.basicConfig(level=level(otherwise), handlers=[handler], force=force)
 
 

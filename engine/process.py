@@ -64,7 +64,7 @@ def main() -> NoReturn:
     try:
         logs.set_up()
         asyncio.run(serve())
-    except (Unreachable, RootUnusable, BadDeployment, Problem, logs.BadLevel) as error:
+    except (Unreachable, RootUnusable, BadDeployment, Problem, logs.BadLog) as error:
         print(f"error: {error}", file=sys.stderr)
         leave(CANNOT_START)
     except KeyboardInterrupt:  # before there was anything to drain

@@ -18,7 +18,7 @@ Outcome = Literal["completed", "rewound", "forked", "closed"]
 MAX_SUMMARY = 4000
 TRANSCRIPT_CHARACTERS = 60_000
 MESSAGE_CHARACTERS = 1_000
-_PAGE = re.compile(r"archive/phase_(\d+)\.(md|yaml)")
+PAGE = re.compile(r"archive/phase_(\d+)\.(md|yaml)")
 UNDONE = "> Undone by a later rewind.\n\n"
 
 
@@ -96,7 +96,7 @@ def with_undone_pages(restored: Files, present: Files, since: int) -> Files:
         since: That phase's number: pages from it on are of what is undone.
     """
     for entry in present.children("archive"):
-        page = _PAGE.fullmatch(entry.path)
+        page = PAGE.fullmatch(entry.path)
         if page is None or int(page[1]) < since:
             continue
         text = present.read(entry.path).decode()

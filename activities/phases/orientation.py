@@ -7,6 +7,7 @@ from textwrap import shorten
 from typing import Any
 
 from activities.job.snapshot import Snapshot
+from activities.phases.archive import PAGE
 from activities.tokens import clip
 from activities.tools.offering import offer
 from config.templates import render
@@ -91,7 +92,7 @@ def last_page(snapshot: Snapshot) -> str:
     """Path of the newest archive page; empty when there is none."""
     if snapshot.files.entry("archive") is None:
         return ""
-    pages = [
-        entry.path for entry in snapshot.files.children("archive") if entry.path.endswith("md")
-    ]
-    return pages[-1] if pages else ""
+    found = (PAGE.fullmatch(entry.path) for entry in snapshot.files.children("archive"))
+    # By number: from phase 1000 on, names do not sort by it.
+    pages = ((int(page[1]), page[0]) for page in found if page and page[2] == "md")
+    return max(pages, default=(0, ""))[1]

@@ -119,6 +119,25 @@ def test_a_level_of_the_log_that_is_none_is_named(offline, monkeypatch):
     assert "no Temporal server" in offline("list").error
 
 
+def test_a_form_of_the_log_that_is_none_is_named(offline, monkeypatch):
+    monkeypatch.setenv("LONGHAUL_LOG_FORMAT", "xml")
+    told = offline("demo", "--agent", "nobody").error
+    assert told == "LONGHAUL_LOG_FORMAT: found 'xml', expected json or text"
+
+
+def test_a_server_that_was_asked_by_tls_is_said_to_be(offline, monkeypatch):
+    monkeypatch.setenv("TEMPORAL_TLS", "true")
+    assert "asked by TLS, as the configuration or an API key demands)" in offline("list").error
+    monkeypatch.delenv("TEMPORAL_TLS")
+    assert "TLS" not in offline("list").error
+
+
+@pytest.mark.parametrize("option", ["--restore-files", "--keep-files"])
+def test_a_rewind_of_the_running_phase_takes_no_word_on_files(offline, option):
+    told = offline("rewind", "x", "--issue", "y", option).error
+    assert "--restore-files and --keep-files need --phase" in told
+
+
 def test_the_demo_logs_as_a_worker_does(offline, monkeypatch):
     monkeypatch.setenv("LONGHAUL_LOG_FORMAT", "json")
     root = logging.getLogger()

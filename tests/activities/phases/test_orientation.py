@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.phases.orientation import PART_TOKENS, first_messages
+from activities.phases.orientation import PART_TOKENS, first_messages, last_page
 from activities.tokens import count
 from protocol.state import PhaseKind
 from tests.activities.standing import Standing
@@ -35,6 +35,14 @@ def test_a_strategic_phase_begins_with_summary_plan_instructions_and_last_page(
     _, first = opening(tmp_path, "strategic", "The tea was cold.")
     for text in ("SUMMARY of the files", "PLANNED", "Write about tea.", "ARCHIVED", "tea was cold"):
         assert text in first
+
+
+def test_the_last_page_is_that_of_the_greatest_number(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    assert last_page(job.open()) == ""
+    for name in ("phase_0999.md", "phase_999.md", "phase_1000.md", "phase_1000.yaml", "z.md"):
+        job.write(f"archive/{name}", "x")
+    assert last_page(job.open()) == "archive/phase_1000.md"
 
 
 def test_a_tactical_one_begins_with_its_list_alone(tmp_path: Path) -> None:
