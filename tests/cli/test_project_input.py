@@ -71,6 +71,7 @@ def test_a_project_shows_its_units_and_its_jobs():
         ],
         "jobs": [{"job": "tea.setup-initializer-1", "status": "accepted"}],
         "running": [{"job": "tea.brew-coder-1", "waiting": None, "phase": "phase 2"}],
+        "usage": {"model_calls": 7, "tool_calls": 5, "prompt_tokens": 1000},
     }
     assert sheet(status, None) == [
         "tea · Tea",
@@ -80,7 +81,7 @@ def test_a_project_shows_its_units_and_its_jobs():
         "  ☒ serve: Serves (blocked: It is cold.)",
         "  tea.setup-initializer-1: accepted",
         "  tea.brew-coder-1: at work · phase 2",
-        "0 model calls · 0 tool calls · 0 tokens",
+        "7 model calls · 5 tool calls · 1,000 tokens",
         "git clone /r/tea.git",
     ]
 
