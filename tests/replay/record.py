@@ -23,6 +23,7 @@ from activities.rehearsal import Failure, Reply, rehearse
 from activities.rehearsal.wire import Answer, Request
 from engine.development import server
 from tests.workflows import team
+from tests.workflows.holding import gate_held
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Call
 
@@ -89,6 +90,17 @@ async def edited(jobs: Jobs) -> Handle:
     return handle
 
 
+async def given_up(jobs: Jobs) -> Handle:
+    """A rewind comes while a gate looks, which would have ended the phase."""
+    with gate_held("todo_complete") as held:
+        handle = await jobs.start(TEA)
+        await held.until_begun()
+        await handle.signal("rewind", {"issue": "wait for the milk"})
+        held.go.set()
+        await jobs.result(handle)
+    return handle
+
+
 async def cancelled(jobs: Jobs) -> Handle:
     handle = await jobs.start(TEA)
     await jobs.until(handle, step=lambda step: step > 12)
@@ -142,6 +154,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "continued": (continued, lambda: rehearse),
     "steered": (steered, Awkward),
     "edited": (edited, lambda: rehearse),
+    "given_up": (given_up, lambda: rehearse),
     "cancelled": (cancelled, lambda: rehearse),
     "project": (project, colliding),
     "project_job": (project_job, colliding),

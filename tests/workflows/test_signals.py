@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureEr
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from activities.checkpoints import Root
-from activities.ending import closing, facts
+from activities.ending import closing
 from activities.rehearsal import Hang, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.soak import soak
+from tests.workflows.holding import Held, gate_held
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
 from tests.workflows.tea import TEA, tea
@@ -239,20 +239,6 @@ async def _failed_tasks(handle: Any) -> int:
     )
 
 
-class Held:
-    """Holds its caller, in a thread, until it is let go."""
-
-    def __init__(self) -> None:
-        self.begun, self.go = threading.Event(), threading.Event()
-
-    def __call__(self) -> None:
-        self.begun.set()
-        assert self.go.wait(60)
-
-    async def until_begun(self) -> None:
-        assert await asyncio.to_thread(self.begun.wait, 60)
-
-
 async def test_what_comes_while_the_result_is_written_is_refused(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,24 +264,17 @@ async def test_what_comes_while_the_result_is_written_is_refused(
 
 @pytest.mark.parametrize("ends", ["todo_complete", "job_complete"])
 async def test_a_step_given_up_at_its_gate_begins_nothing_more(
-    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch, ends: str
+    temporal: Client, root: Root, ends: str
 ) -> None:
     """What the gate is told ends well before its cancellation could be noticed."""
-    read, held = facts.read_facts, Held()
-
-    def read_facts(snapshot: Any, call: int, checks: Any = None) -> Any:
-        if snapshot.state.phase.number > 1 and snapshot.call(call)["function"]["name"] == ends:
-            held()
-        return read(snapshot, call, checks)
-
-    monkeypatch.setattr(facts, "read_facts", read_facts)
     async with serving(temporal, root, Short()) as jobs:
-        handle = await jobs.start(job())
-        await held.until_begun()
-        await handle.signal("cancel", {"reason": "No longer needed."})
-        held.go.set()
-        with pytest.raises(WorkflowFailureError) as failed:
-            await jobs.result(handle)
+        with gate_held(ends) as held:
+            handle = await jobs.start(job())
+            await held.until_begun()
+            await handle.signal("cancel", {"reason": "No longer needed."})
+            held.go.set()
+            with pytest.raises(WorkflowFailureError) as failed:
+                await jobs.result(handle)
         assert isinstance(failed.value.cause, CancelledError)
         names = [
             event.activity_task_scheduled_event_attributes.activity_type.name

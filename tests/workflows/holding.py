@@ -1,0 +1,46 @@
+"""Activities that end when a test lets them: for what comes meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from activities.ending import facts
+
+
+class Held:
+    """Holds its caller, in a thread, until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.begun.set()
+        assert self.go.wait(60)
+
+    async def until_begun(self) -> None:
+        assert await asyncio.to_thread(self.begun.wait, 60)
+
+
+@contextmanager
+def gate_held(ends: str) -> Iterator[Held]:
+    """A gate after phase 1 looks for as long as wanted, and then ends well.
+
+    Args:
+        ends: The tool whose call would end phase or job.
+    """
+    read, held = facts.read_facts, Held()
+
+    def read_facts(snapshot: Any, call: int, checks: Any = None) -> Any:
+        if snapshot.state.phase.number > 1 and snapshot.call(call)["function"]["name"] == ends:
+            held()
+        return read(snapshot, call, checks)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(facts, "read_facts", read_facts)
+        yield held
