@@ -110,7 +110,8 @@ async def job(
     runs = await chain(temporal, queue)
     tactical = steps(runs, "model_call")
     checkpoints = open_checkpoints(root, queue)
-    checkpoints.pack()
+    # One may still be made beside the last steps.
+    checkpoints.pack(wait=60)
     begun = time.perf_counter()
     longest = max(runs, key=len)
     await Replayer(

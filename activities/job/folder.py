@@ -144,13 +144,14 @@ def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = F
 
     Packs the objects, tags the checkpoint, pushes it to the remote if there is one, brings the
     whole folder up to date and drops the replies kept for retries that can no longer come. What a
-    frozen worker holds is left to the next phase end; only at the `last` one the folder must be
-    right.
+    frozen worker holds, or a pack that is made beside the steps, is left to the next phase end;
+    only at the `last` one the folder must be right, and nobody packs after it.
     """
     checkpoints = snapshot.checkpoints
     moved: list[str] = []
+    wait = PATIENCE if last else 1
     try:
-        checkpoints.pack()
+        checkpoints.pack(wait=wait)
     except TimeoutError as error:
         log.warning("not packed: %s", error, extra={"job": job_id()})
     # Packed first: git, which knows nothing of the journal, can follow every tag.
@@ -158,7 +159,6 @@ def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = F
     push = PushedMeanwhile(root, snapshot.config.workspace.remote or "", snapshot.commit)
     push.begin(tag)
     try:
-        wait = PATIENCE if last else 1
         moved = project_folder(root, checkpoints, snapshot.commit, order(), whole=True, wait=wait)
     except TimeoutError as error:
         if last:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from activities.checkpoints import Checkpoints, open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
-from activities.job.folder import Follower
+from activities.checkpoints.locks import locked
+from activities.job.folder import Follower, settle
 from tests.activities.standing import JOB, Standing, environment
 
 PATIENCE = 10
@@ -72,3 +75,38 @@ async def test_a_journal_that_cannot_be_packed_costs_no_step(
 
     await environment(local=False).run(step)
     assert "not packed: [Errno 28] No space left on device" in caplog.text
+
+
+@contextmanager
+def packing(repository: Path, seconds: float) -> Iterator[None]:
+    """Somebody else is at it, for so long."""
+    begun, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with locked(repository / "longhaul-pack.lock", seconds=1):
+            begun.set()
+            done.wait(seconds)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert begun.wait(PATIENCE)
+    yield
+    done.set()
+    holder.join()
+
+
+async def test_the_end_of_a_job_waits_for_a_pack_and_that_of_a_phase_does_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = Standing.begin(tmp_path)
+    job.write("a.md", "x")
+    journal = job.root.repository(JOB) / "journal"
+
+    def end(*, last: bool) -> None:
+        settle(job.root, job.open(), "end", "key", last=last)
+
+    for last in (False, True):
+        with packing(journal.parent, 3):
+            await environment(local=False).run(asyncio.to_thread, lambda last=last: end(last=last))
+        assert bool(list(journal.iterdir())) is not last
+    assert caplog.text.count("not packed") == 1
