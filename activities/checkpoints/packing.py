@@ -21,14 +21,12 @@ from pygit2.packbuilder import PackBuilder
 
 from activities.checkpoints.journal import closed
 from activities.checkpoints.locks import locked, sync
+from activities.checkpoints.packfile import entries, places
 from activities.checkpoints.records import HEAD, read_records
-from activities.checkpoints.staging import Staging
+from activities.checkpoints.staging import MOST_BYTES, Staging
 
 MAX_PACKS = 20
 WAIT_SECONDS = 2
-INDEX_HEAD = b"\xfftOc\x00\x00\x00\x02"
-FIRST_ID = len(INDEX_HEAD) + 256 * 4
-"""Behind the counts of ids by their first byte, of which the last is that of all."""
 
 
 def pack(repository: Path, *, max_packs: int = MAX_PACKS, wait: float = WAIT_SECONDS) -> None:
@@ -54,19 +52,10 @@ def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> N
     staging = Staging(draft / "objects")
     taken = {file: _take(file, staging, objects) for file in files}
     staging.finish()
-    packs = sorted((objects / "pack").glob("pack-*.pack"))
-    merged = _readable(objects, _smaller(packs)) if len(packs) > max_packs else {}
-    wanted = {pygit2.Oid(raw=oid) for oid in staging.ids}.union(*merged.values())
-    made = _write(repository, draft, wanted) if wanted else None
+    if staging.ids:
+        _place(_built(repository, draft, staging.ids), objects)
     # Also for a pack that a killed packer placed and we now rely on.
     sync(objects / "pack")
-    if made:
-        for old in merged:
-            if old.stem != made:
-                # The index first: a pack without one is never looked at.
-                old.with_suffix(".idx").unlink(missing_ok=True)
-                old.unlink()
-    # What was sound in them has been read from a pack by now, here or when that was made.
     for file, is_whole in taken.items():
         if is_whole:
             file.unlink()
@@ -74,6 +63,9 @@ def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> N
             damaged = repository / "damaged"
             damaged.mkdir(exist_ok=True)
             file.rename(damaged / file.name)
+    packs = sorted((objects / "pack").glob("pack-*.pack"))
+    if len(packs) > max_packs:
+        _merge(_smaller(packs), draft / "merged", objects)
 
 
 def _take(path: Path, staging: Staging, objects: Path) -> bool:
@@ -90,34 +82,67 @@ def _take(path: Path, staging: Staging, objects: Path) -> bool:
     return is_whole and end == path.stat().st_size
 
 
-def _write(repository: Path, draft: Path, wanted: set[pygit2.Oid]) -> str:
-    """Makes, verifies and places one pack of these objects. Returns its name without suffix."""
+def _built(repository: Path, draft: Path, wanted: set[bytes]) -> Path:
+    """A verified pack of staged objects, in the draft."""
     (draft / "pack").mkdir()
     source = pygit2.Repository(str(repository))
     source.odb.add_disk_alternate(str(draft / "objects"))
     builder = PackBuilder(source)
-    for oid in sorted(wanted, key=str):
-        builder.add(oid)
+    for oid in sorted(wanted):
+        builder.add(pygit2.Oid(raw=oid))
     builder.write(draft / "pack")
-    reader = _pack_reader(draft)
-    for oid in wanted:
-        reader.read(oid)  # checks the hash; raises if it is not there
     [made] = (draft / "pack").glob("pack-*.pack")
+    reader = _pack_reader(draft)
+    # In their order: what a delta is against was read a moment before.
+    for _, oid in places(made):
+        reader.read(pygit2.Oid(raw=oid))  # checks the hash; raises if it is not there
+        wanted.discard(oid)
+    if wanted:
+        raise OSError(f"{made} lacks {len(wanted)} objects.")
+    return made
+
+
+def _place(made: Path, objects: Path) -> None:
+    """Give a pack its name in the repository."""
     index = made.with_suffix(".idx")
     sync(made)
     sync(index)
-    place = repository / "objects" / "pack"
     # The index last: with it the pack becomes visible, and it must be whole by then.
-    made.rename(place / made.name)
-    index.rename(place / index.name)
-    return made.stem
+    made.rename(objects / "pack" / made.name)
+    index.rename(objects / "pack" / index.name)
 
 
-def _reads(reader: pygit2.Odb, oid: bytes) -> bool:
-    with suppress(KeyError, pygit2.GitError):
-        reader.read(pygit2.Oid(raw=oid))
-        return True
-    return False
+def _merge(packs: list[Path], draft: Path, objects: Path) -> None:
+    """Makes one of these packs; one that holds a damaged object is left as it is.
+
+    What was compressed once is copied: to look for deltas again would cost each object the same
+    as the first time, however often it is moved.
+    """
+    while len(packs) > 1:
+        staging = Staging(draft)
+        source: dict[bytes, Path] = {}
+        damaged = set()
+        # Of what several hold the first gives its own: so no delta is, over others, against itself.
+        for pack in packs:
+            try:
+                for oid, entry in entries(pack):
+                    source.setdefault(oid, pack)
+                    staging.copy(oid, entry)
+            except ValueError:
+                damaged.add(pack)
+        staging.finish()
+        reader = _pack_reader(draft)
+        damaged |= {pack for oid, pack in source.items() if not _reads(reader, oid)}
+        if not damaged:
+            _place(staging.pack, objects)
+            sync(objects / "pack")
+            for old in packs:
+                # The index first: a pack without one is never looked at.
+                old.with_suffix(".idx").unlink(missing_ok=True)
+                old.unlink()
+            return
+        staging.drop()
+        packs = [pack for pack in packs if pack not in damaged]
 
 
 def _smaller(packs: list[Path]) -> list[Path]:
@@ -126,37 +151,23 @@ def _smaller(packs: list[Path]) -> list[Path]:
     So an object moves a few times only, however many come after it, and packing costs a step the
     same in a job of any length.
     """
-    by_size = sorted((pack.stat().st_size, pack) for pack in packs)
-    taken = len(packs) // 2 + 1
-    total = sum(size for size, _ in by_size[:taken])
-    for size, _ in by_size[taken:]:
-        if size > total:
+    sizes = {pack: pack.stat().st_size for pack in packs}
+    taken: list[Path] = []
+    total = 0
+    for pack in sorted(packs, key=sizes.__getitem__):
+        is_larger = sizes[pack] > total and len(taken) > len(packs) // 2
+        if is_larger or total + sizes[pack] > MOST_BYTES:
             break
-        total += size
-        taken += 1
-    return [pack for _, pack in by_size[:taken]]
+        taken.append(pack)
+        total += sizes[pack]
+    return taken
 
 
-def _readable(objects: Path, packs: list[Path]) -> dict[Path, set[pygit2.Oid]]:
-    """The objects of each pack; one that holds a damaged object is left out, and as it is."""
-    reader = _pack_reader(objects)
-    held = {pack: _ids(pack.with_suffix(".idx")) for pack in packs}
-    return {
-        pack: ids for pack, ids in held.items() if ids and all(_reads(reader, o.raw) for o in ids)
-    }
-
-
-def _ids(index: Path) -> set[pygit2.Oid]:
-    """The ids in a pack's index, by git's second format; none of an index in another one.
-
-    After https://git-scm.com/docs/pack-format.
-    """
-    data = index.read_bytes()
-    if not data.startswith(INDEX_HEAD):
-        return set()
-    count = int.from_bytes(data[FIRST_ID - 4 : FIRST_ID], "big")
-    places = range(FIRST_ID, FIRST_ID + 20 * count, 20)
-    return {pygit2.Oid(raw=data[at : at + 20]) for at in places}
+def _reads(reader: pygit2.Odb, oid: bytes) -> bool:
+    with suppress(KeyError, pygit2.GitError):
+        reader.read(pygit2.Oid(raw=oid))  # checks the hash
+        return True
+    return False
 
 
 def _pack_reader(objects: Path) -> pygit2.Odb:

@@ -26,6 +26,8 @@ HANDLES_PER_THREAD = 64
 pygit2.settings.owner_validation = False
 # libgit2 keeps every pack it has read open; a worker serves many jobs with a few packs each.
 pygit2.settings.mwindow_file_limit = 128
+# Nor is more of them mapped into its memory at once.
+pygit2.settings.mwindow_mapped_limit = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Checkpoints:
             repo.config["gc.reflogExpire"] = "never"
             # Looking for deltas in large files costs seconds and finds little.
             repo.config["core.bigFileThreshold"] = "4m"
+            # A large one is compared with the next in size, not with ten.
+            repo.config["pack.windowMemory"] = "1m"
             repo.free()
             try:
                 draft.rename(path)

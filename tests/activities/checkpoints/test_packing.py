@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root
 from activities.checkpoints.journal import FULL_BYTES
 from activities.checkpoints.locks import locked
+from activities.checkpoints.packfile import places
 from activities.checkpoints.packing import pack
 from tests.soak import soak
 
@@ -184,6 +185,79 @@ def test_what_is_large_stays_where_it_is_while_small_packs_are_made_one(
     assert noise.read("noise") == random.Random(1).randbytes(100_000)
     for number, held in files.items():
         assert content(checkpoints.path, held.id) == {f"f{number}": b"%d" % number * 50}
+
+
+def growing(checkpoints: Checkpoints, numbers: Iterable[int]) -> Iterator[Files]:
+    """These versions of a file that is appended to."""
+    for number in numbers:
+        content = b"".join(random.Random(part).randbytes(2000) for part in range(number))
+        files = Files.empty(checkpoints.store).write("log", content)
+        checkpoints.store.flush()
+        yield files
+
+
+def test_packs_are_made_one_without_looking_for_deltas_again(checkpoints: Checkpoints) -> None:
+    trees: dict[int, str] = {}
+    for number in range(6):
+        numbers = range(10 * number, 10 * number + 10)
+        trees |= {
+            n: files.id for n, files in zip(numbers, growing(checkpoints, numbers), strict=True)
+        }
+        pack(checkpoints.path, max_packs=99)
+    before = sum(path.stat().st_size for path in packs(checkpoints))
+    assert before < 500_000  # not the 3.5 MB of all versions
+    pack(checkpoints.path, max_packs=1)
+    [merged] = packs(checkpoints)
+    assert 0.9 * before < merged.stat().st_size < before
+    assert is_sound(checkpoints)
+    for number, tree in trees.items():
+        assert len(content(checkpoints.path, tree)["log"]) == 2000 * number
+
+
+def test_a_pack_that_git_made_is_taken_with_the_others(checkpoints: Checkpoints) -> None:
+    trees = []
+    for number, version in enumerate(growing(checkpoints, [*range(0, 20, 2), *range(1, 20, 2)])):
+        trees.append(version.id)
+        checkpoints.tag(f"v{number}", checkpoints.commit(version.id, [], "", 0))
+        if number == 9:
+            pack(checkpoints.path)
+            [half] = packs(checkpoints)
+            kept = {path: path.read_bytes() for path in (half, half.with_suffix(".idx"))}
+    pack(checkpoints.path)
+    git = ["git", "-C", str(checkpoints.path), "-c", "repack.useDeltaBaseOffset=true"]
+    subprocess.run([*git, "repack", "-a", "-d", "-f", "-q"], check=True)
+    [from_git] = packs(checkpoints)
+    stored = from_git.read_bytes()
+    # Deltas that say how far before them the other object lies: not so far, when what lies between
+    # is taken from another pack.
+    assert 6 in {stored[place] >> 4 & 7 for place, _ in places(from_git)}
+    for path, data in kept.items():
+        path.write_bytes(data)
+    pack(checkpoints.path, max_packs=1)
+    assert len(packs(checkpoints)) == 1
+    assert is_sound(checkpoints)
+    assert all(content(checkpoints.path, tree) for tree in trees)
+
+
+def test_a_damaged_pack_is_left_as_it_is_by_those_that_become_one(
+    checkpoints: Checkpoints,
+) -> None:
+    trees = []
+    for number in range(4):
+        trees.append(written(checkpoints, range(10 * number, 10 * number + 10)).id)
+        pack(checkpoints.path, max_packs=99)
+    victims = sorted(packs(checkpoints))[:2]
+    stored = bytearray(victims[0].read_bytes())
+    stored[60] ^= 0xFF
+    victims[0].chmod(0o644)
+    victims[0].write_bytes(stored)
+    index = victims[1].with_suffix(".idx")
+    index.chmod(0o644)
+    index.write_bytes(b"no index")
+    pack(checkpoints.path, max_packs=1)
+    assert set(victims) < set(packs(checkpoints))
+    assert victims[0].read_bytes() == stored
+    assert len(packs(checkpoints)) == 3
 
 
 def test_nothing_is_lost_at_whatever_line_a_packer_is_killed(

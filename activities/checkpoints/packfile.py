@@ -1,0 +1,97 @@
+"""A pack and its index as bytes, after https://git-scm.com/docs/pack-format."""
+
+import hashlib
+import struct
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+INDEX_HEAD = b"\xfftOc\x00\x00\x00\x02"
+_FIRST_ID = len(INDEX_HEAD) + 256 * 4
+"""Behind the counts of ids by their first byte, of which the last is that of all."""
+_DIGEST = 20
+_BY_PLACE, _BY_ID = 6, 7
+"""Kinds of entries that hold a delta, by how they name what it is against."""
+
+
+def pack_head(count: int) -> bytes:
+    """What a pack of so many objects begins with."""
+    return b"PACK" + struct.pack(">II", 2, count)
+
+
+def entry_head(kind: int, length: int) -> bytes:
+    """Kind and length of an entry: four bits of the length first, then seven at a time."""
+    byte, length = kind << 4 | length & 15, length >> 4
+    head = bytearray()
+    while length:
+        head.append(byte | 0x80)
+        byte, length = length & 0x7F, length >> 7
+    return bytes([*head, byte])
+
+
+def index(places: Iterable[tuple[bytes, int, int]], digest: bytes) -> bytes:
+    """The index of a pack with this digest, from ids, checksums and places below 2^31, sorted."""
+    ids, checksums, offsets = zip(*places, strict=True)
+    firsts = [0] * 256
+    for oid in ids:
+        firsts[oid[0]] += 1
+    data = b"".join(
+        (
+            INDEX_HEAD,
+            struct.pack(">256I", *accumulate(firsts)),
+            *ids,
+            struct.pack(f">{len(checksums)}I", *checksums),
+            struct.pack(f">{len(offsets)}I", *offsets),
+            digest,
+        )
+    )
+    return data + hashlib.sha1(data).digest()
+
+
+def places(path: Path) -> list[tuple[int, bytes]]:
+    """Where a pack has its objects, in that order, from its index.
+
+    Raises ValueError for an index of another form or of a pack beyond 2 GB, OSError.
+    """
+    data = path.with_suffix(".idx").read_bytes()
+    count = int.from_bytes(data[_FIRST_ID - 4 : _FIRST_ID], "big")
+    ids_end = _FIRST_ID + _DIGEST * count
+    if not data.startswith(INDEX_HEAD) or len(data) < ids_end + 8 * count + 2 * _DIGEST:
+        raise ValueError(f"{path.with_suffix('.idx')} is no index that is known here.")
+    ids = (data[at : at + _DIGEST] for at in range(_FIRST_ID, ids_end, _DIGEST))
+    offsets = struct.unpack_from(f">{count}I", data, ids_end + 4 * count)
+    if any(offset >> 31 for offset in offsets):
+        raise ValueError(f"{path} is too large.")
+    return sorted(zip(offsets, ids, strict=True))
+
+
+def entries(path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """The objects of a pack as it stores them, each with its id; any pack that also has what the
+    deltas among them are against can hold them as they are.
+
+    They are not looked into, so they may be damaged. Raises ValueError, OSError.
+    """
+    found = places(path)
+    ids = dict(found)
+    with path.open("rb") as file:
+        ends = [offset for offset, _ in found] + [path.stat().st_size - _DIGEST]
+        for at, end in pairwise(ends):
+            file.seek(at)
+            yield ids[at], _by_id(file.read(end - at), at, ids)
+
+
+def _by_id(entry: bytes, at: int, ids: dict[int, bytes]) -> bytes:
+    """An entry that names what its delta is against by id, if it is one that does so by place."""
+    if not entry or entry[0] >> 4 & 7 != _BY_PLACE:
+        return entry
+    try:
+        length = next(place for place, byte in enumerate(entry) if byte < 0x80) + 1
+        end = length
+        back = entry[end] & 0x7F
+        while entry[end] & 0x80:
+            end += 1
+            back = (back + 1) << 7 | entry[end] & 0x7F
+        base = ids[at - back]
+    except (StopIteration, LookupError):
+        raise ValueError("A delta is against nothing.") from None
+    return bytes([entry[0] | _BY_ID << 4]) + entry[1:length] + base + entry[end + 1 :]
