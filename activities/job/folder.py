@@ -131,12 +131,20 @@ class Follower:
             self._packing = asyncio.create_task(asyncio.to_thread(self._pack, job))
 
     def _pack(self, job: str) -> None:
-        try:
-            # Somebody else may be at it.
-            with suppress(TimeoutError):
-                open_checkpoints(self._root, job).pack(wait=0)
-        except (CheckpointMissing, OSError, pygit2.GitError) as error:
-            log.warning("not packed: %s", error, extra={"job": job})
+        # Gone, it has nothing to pack.
+        with suppress(CheckpointMissing):
+            pack_if_full(open_checkpoints(self._root, job), job)
+
+
+def pack_if_full(checkpoints: Checkpoints, job: str) -> None:
+    """Pack what waits in the journal if it is time; what hinders it is logged."""
+    try:
+        # Somebody else may be at it.
+        with suppress(TimeoutError):
+            if checkpoints.is_full:
+                checkpoints.pack(wait=0)
+    except (CheckpointMissing, OSError, pygit2.GitError) as error:
+        log.warning("not packed: %s", error, extra={"job": job})
 
 
 def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False) -> list[str]:

@@ -13,7 +13,7 @@ from activities.failures import failure, typed
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread, now_and_then
 from activities.job.fetching import fetch_job
-from activities.job.folder import project_folder
+from activities.job.folder import pack_if_full, project_folder
 from activities.job.opening import check_root, job_id, open_snapshot, order, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.called import pending
@@ -76,6 +76,8 @@ class Recovery:
             commit = snapshot.save(
                 snapshot.story(f"taken from the folder: {len(changed)} paths"), at
             )
+            # Here, where a person waits for the job, and not beside its steps.
+            pack_if_full(snapshot.checkpoints, job_id())
             return Imported(
                 commit=commit,
                 at=at,
