@@ -3,7 +3,10 @@
 
 PYTHON_BIN := .venv/bin/python
 # Processes that run tests side by side; each starts a Temporal server of its own where it needs one.
-JOBS := $(shell python3 -c 'import os; print(min(4, max(2, len(os.sched_getaffinity(0)))))' 2>/dev/null || echo 2)
+# Two for each core: a test waits for its server about as long as it works.
+JOBS := $(shell python3 -c 'import os; print(min(6, 2 * len(os.sched_getaffinity(0))))' 2>/dev/null || echo 4)
+# They start hundreds of others, none of which should compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench compare chaos soak docs screenshot audit record pins setup develop clean
