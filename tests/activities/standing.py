@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,8 @@ from activities.checkpoints import Files, Root, open_checkpoints
 from activities.ending.facts import facts_activity
 from activities.job.conversation import call_id
 from activities.job.snapshot import Snapshot
-from activities.tools import REGISTRY
-from config.loader import load_agent
+from activities.tools import REGISTRY, Tool
+from config.loader import ENVIRONMENT, load_agent
 from config.schema import AgentConfig
 from protocol.endings import Facts, FactsRequest, GateFacts
 from protocol.requests import ToolReply, ToolRequest
@@ -44,6 +46,12 @@ def environment(
     return env
 
 
+@lru_cache(maxsize=100)
+def _loaded(agent: str, settings: str, _environment: tuple[str | None, ...]) -> AgentConfig:
+    """Hundreds of tests begin with the same few."""
+    return load_agent(agent, json.loads(settings))
+
+
 @dataclass
 class Standing:
     """A job that stands at a checkpoint; each call goes on from there."""
@@ -64,7 +72,10 @@ class Standing:
             phase=Phase(number=2, kind=standing.kind, purpose=purpose, name="Look", todos=todos)
         )
         store = open_checkpoints(standing.root, JOB, create=True)
-        snapshot = Snapshot.start(store, load_agent(standing.agent, standing.set), state)
+        config = _loaded(
+            standing.agent, json.dumps(standing.set), tuple(map(os.getenv, ENVIRONMENT))
+        )
+        snapshot = Snapshot.start(store, config.model_copy(deep=True), state)
         for folder in ("archive", "output", "documents"):
             snapshot.files = snapshot.files.make_folder(folder)
         snapshot.files = snapshot.files.write("instructions.md", b"Write about tea.\n")
@@ -146,4 +157,11 @@ class Standing:
 
 def activities(root: Root) -> dict[str, Callable[[ToolRequest], ToolReply]]:
     """The tool activities by name."""
-    return dict(zip([*REGISTRY, "deny_call"], tool_activities(root), strict=True))
+    return _made(root, tuple(REGISTRY.values()))
+
+
+@lru_cache(maxsize=10)
+def _made(root: Root, tools: tuple[Tool, ...]) -> dict[str, Callable[[ToolRequest], ToolReply]]:
+    """Made once for the many calls of a test."""
+    names = [*(entry.name for entry in tools), "deny_call"]
+    return dict(zip(names, tool_activities(root), strict=True))

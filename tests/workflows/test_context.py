@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from temporalio.client import Client
@@ -29,8 +30,16 @@ DECISION = "Decision: the tea is white."
 
 def tokens(request: Request) -> int:
     """Counted apart from the job's own figures, from what was sent."""
-    messages = sum(of_message(json.dumps(m).encode(), "o200k_base") for m in request["messages"])
-    return messages + count(json.dumps(request["tools"], ensure_ascii=False))
+    messages = sum(_of_message(json.dumps(message)) for message in request["messages"])
+    return messages + _count(json.dumps(request["tools"], ensure_ascii=False))
+
+
+@lru_cache(maxsize=2 * CALLS)
+def _of_message(text: str) -> int:
+    return of_message(text.encode(), "o200k_base")
+
+
+_count = lru_cache(maxsize=10)(count)
 
 
 @dataclass
