@@ -26,7 +26,8 @@ BUSY_SECONDS = 20
 """Longest wait for another process. Writes take moments: who holds one so long is frozen."""
 BATCH_FILES, BATCH_CHARACTERS = 200, 1_000_000
 """What is written at a time: what a killed process has done stays done."""
-TRIES = 3
+TRIES = 10
+"""To search one tree while others search others: more than as many can be at it at once."""
 OURS_TO_BEAR = frozenset(
     {
         *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
@@ -237,7 +238,8 @@ def with_index(folder: Path, use: Callable[[Index], T]) -> T:
         return _used(folder, number, use)
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-        if code & 0xFF in OURS_TO_BEAR:
+        # Moved: another process has put a new one in its place.
+        if code & 0xFF in OURS_TO_BEAR and code != sqlite3.SQLITE_READONLY_DBMOVED:
             raise
     result = _used(folder, number + 1, use)
     for old in _numbers(folder):

@@ -13,10 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from activities.checkpoints import Files
 from activities.search import search
+from activities.search.index import Index, with_index
 from config.sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
@@ -121,3 +123,21 @@ def test_many_files_are_searched_soon(tmp_path: Path, endpoint: Endpoint) -> Non
     # The best of three: what else the machine does is not measured.
     assert min(seconds("storing bills") for _ in range(3)) < MOST_SECONDS
     assert min(seconds("ZX-4711") for _ in range(3)) < MOST_SECONDS
+
+
+def test_an_index_that_another_process_replaced_meanwhile_is_left_for_the_new_one(
+    tmp_path: Path,
+) -> None:
+    tried = 0
+
+    def use(index: Index) -> list[tuple[bytes, str]]:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            (tmp_path / "1.sqlite").unlink()
+        index.keep_vectors("m", [b"mark"], np.ones((1, 2), dtype=np.float32))
+        return index.without_vector("m", (b"", b"\xff"), 1)
+
+    assert with_index(tmp_path, use) == []
+    assert tried == 2
+    assert [path.name for path in tmp_path.glob("*.sqlite")] == ["2.sqlite"]
