@@ -28,9 +28,17 @@ Real = Callable[[str], bytes]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Crash tests first: they begin together, so one process should have them all, and they are
-    the longest, so none should be begun last."""
-    items.sort(key=lambda item: "crash" not in item.path.parts)
+    """What one process should have, first and together: the crash tests, which begin together and
+    are the longest, and those that share a database whose start takes long."""
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> tuple[bool, ...]:
+    wanted = {
+        *getattr(item, "fixturenames", ()),
+        *item.name.rstrip("]").partition("[")[2].split("-"),
+    }
+    return "crash" not in item.path.parts, "graph_server" not in wanted, "postgres" not in wanted
 
 
 @pytest.fixture(autouse=True)
