@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.checkpoints.locks import sync
+from activities.checkpoints.memory import Memory
 from activities.checkpoints.records import HEAD, Record, read_records, unpacked
 
 FULL_BYTES = 16 << 20
@@ -30,8 +31,8 @@ FULL_OBJECTS = 10_000
 """Of either so many wait for a pack at most: disk and memory stay bounded in a long phase."""
 JOURNALS_PER_PROCESS = 1024
 """As many as a worker has jobs under way: one that is not held is read anew at each step."""
-RECENT_BYTES = 128 << 10
-"""Of its own objects that a process keeps in memory, for each journal: the next step reads them."""
+_appended: Memory[tuple[str | None, bytes], bytes] = Memory(32 << 20, len)
+"""What this process appended last, by file and id: the next step of the same job reads it."""
 
 _GONE = (errno.ENOENT, errno.ESTALE, errno.EIO)
 
@@ -42,20 +43,12 @@ class _File:
 
     end: int = 0
     places: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    recent: dict[bytes, bytes] = field(default_factory=dict)
-    """Contents that this process appended last."""
-    recent_bytes: int = 0
 
     def add(self, record: Record) -> None:
         """What was just appended."""
         size = len(record.data)
         self.places[record.id] = (self.end, size)
         self.end += HEAD.size + size
-        self.recent_bytes += size
-        if self.recent_bytes > RECENT_BYTES:
-            self.recent.clear()
-            self.recent_bytes = size
-        self.recent[record.id] = record.data
 
 
 class Journal:
@@ -91,10 +84,8 @@ class Journal:
 
     def recent(self, oid: bytes) -> bytes | None:
         """The content of an object that this process appended lately, from memory, or None."""
-        for file in list(self._files.values()):
-            if (data := file.recent.get(oid)) is not None:
-                return data
-        return None
+        # Not of one that has gone: what was damaged when it was packed is lost.
+        return _appended.get((self._mine, oid)) if self._mine in self._files else None
 
     def append(self, records: Iterable[Record]) -> None:
         """Stores what is not here yet, in one write. Raises OSError, and then nothing is."""
@@ -113,6 +104,7 @@ class Journal:
                     raise
                 for record in new:
                     file.add(record)
+                    _appended.keep((self._mine, record.id), record.data)
 
     def refresh(self) -> None:
         """Learns what other processes appended."""
