@@ -63,3 +63,9 @@ async def test_a_cancelled_job_leaves_open_what_is_and_names_it(job: Standing) -
     assert [todo.done for todo in snapshot.state.phase.todos] == [True, False, False]
     assert closed.result.summary == "no longer needed"
     assert closed.result.unresolved == ["S2 (open): water"]
+
+
+async def test_the_result_is_written_whatever_is_in_its_way(job: Standing) -> None:
+    job.put(lambda files: files.make_folder("output/completion.json"))
+    await close(job, "cancelled", reason="no longer needed")
+    assert json.loads(job.text("output/completion.json"))["status"] == "cancelled"
