@@ -84,8 +84,12 @@ def paused(before: Seen, after: Seen) -> bool:
 
 
 def resumed(before: Seen, after: Seen) -> bool:
-    # One that was not waiting refuses, and says so.
-    return after.live and bool(before.waiting) and not after.waiting
+    # One that was not waiting refuses, and says so; another's rewind may have set it going.
+    refused = any(
+        text.startswith(f"{REFUSED}signal resume: ") for text in fresh_notices(before, after)
+    )
+    going = after.live and bool(before.waiting) and not after.waiting
+    return going and not refused and not rewound(before, after)
 
 
 def cancelled(before: Seen, after: Seen) -> bool:

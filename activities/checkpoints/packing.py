@@ -56,16 +56,17 @@ def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> N
         _place(_built(repository, draft, staging.ids), objects)
     # Also for a pack that a killed packer placed and we now rely on.
     sync(objects / "pack")
+    damaged = repository / "damaged"
     for file, is_whole in taken.items():
         if is_whole:
             file.unlink()
         else:
-            damaged = repository / "damaged"
             damaged.mkdir(exist_ok=True)
             file.rename(damaged / file.name)
-    packs = sorted((objects / "pack").glob("pack-*.pack"))
+    found = sorted((objects / "pack").glob("pack-*.pack"))
+    packs = [pack for pack in found if not (damaged / pack.name).exists()]
     if len(packs) > max_packs:
-        _merge(_smaller(packs), draft / "merged", objects)
+        _merge(_smaller(packs), draft / "merged", objects, damaged)
 
 
 def _take(path: Path, staging: Staging, objects: Path) -> bool:
@@ -112,28 +113,14 @@ def _place(made: Path, objects: Path) -> None:
     index.rename(objects / "pack" / index.name)
 
 
-def _merge(packs: list[Path], draft: Path, objects: Path) -> None:
+def _merge(packs: list[Path], draft: Path, objects: Path, damaged: Path) -> None:
     """Makes one of these packs; one that holds a damaged object is left as it is.
 
-    What was compressed once is copied: to look for deltas again would cost each object the same
-    as the first time, however often it is moved.
+    An empty file of its name among what is damaged says so, or it would be read in vain each time.
     """
     while len(packs) > 1:
-        staging = Staging(draft)
-        source: dict[bytes, Path] = {}
-        damaged = set()
-        # Of what several hold the first gives its own: so no delta is, over others, against itself.
-        for pack in packs:
-            try:
-                for oid, entry in entries(pack):
-                    source.setdefault(oid, pack)
-                    staging.copy(oid, entry)
-            except ValueError:
-                damaged.add(pack)
-        staging.finish()
-        reader = _pack_reader(draft)
-        damaged |= {pack for oid, pack in source.items() if not _reads(reader, oid)}
-        if not damaged:
+        staging, suspects = _copied(packs, draft)
+        if not suspects:
             _place(staging.pack, objects)
             sync(objects / "pack")
             for old in packs:
@@ -142,7 +129,37 @@ def _merge(packs: list[Path], draft: Path, objects: Path) -> None:
                 old.unlink()
             return
         staging.drop()
-        packs = [pack for pack in packs if pack not in damaged]
+        for pack in suspects:
+            # What is sound may have failed for what another held of the same.
+            alone, is_damaged = _copied([pack], draft)
+            alone.drop()
+            if is_damaged:
+                damaged.mkdir(exist_ok=True)
+                (damaged / pack.name).touch()
+        packs = [pack for pack in packs if pack not in suspects]
+
+
+def _copied(packs: list[Path], draft: Path) -> tuple[Staging, set[Path]]:
+    """What these packs hold, staged as one, and those of them of which not all can be read there.
+
+    What was compressed once is copied: to look for deltas again would cost each object the same
+    as the first time, however often it is moved.
+    """
+    staging = Staging(draft)
+    source: dict[bytes, Path] = {}
+    unread = set()
+    # Of what several hold the first gives its own: so no delta is, over others, against itself.
+    for pack in packs:
+        try:
+            for oid, entry in entries(pack):
+                source.setdefault(oid, pack)
+                staging.copy(oid, entry)
+        except ValueError:
+            unread.add(pack)
+    staging.finish()
+    reader = _pack_reader(draft)
+    unread |= {pack for oid, pack in source.items() if not _reads(reader, oid)}
+    return staging, unread
 
 
 def _smaller(packs: list[Path]) -> list[Path]:

@@ -7,12 +7,13 @@ nor a hostile document makes it slow.
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Annotated, Literal
 
 import re2
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
+
+from config.files import read_model
+from config.loader import SHIPPED
 
 LanguageCode = Literal["en", "de"]
 Modality = Literal["obligation", "prohibition", "permission", "recommendation"]
@@ -118,9 +119,8 @@ class Phrases:
 
 @cache
 def shipped() -> Phrases:
-    """The phrases of the shipped file. Raises `pydantic.ValidationError` if it is malformed."""
-    source = files("config") / "requirements" / "indicators.yaml"
-    return Phrases(Indicators.model_validate(yaml.safe_load(source.read_text("utf-8"))))
+    """The phrases of the shipped file. Raises Problem if it is malformed."""
+    return Phrases(read_model(SHIPPED / "requirements" / "indicators.yaml", Indicators))
 
 
 def _phrases(data: Indicators) -> list[_Phrase]:

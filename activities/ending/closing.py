@@ -54,7 +54,7 @@ class Closing:
         snapshot.files = with_summary(snapshot)
         # What differs between two runs of the same steps, such as ids, is not in the file.
         told = result.model_dump_json(indent=2, exclude={"checkpoint", "tree"}) + "\n"
-        snapshot.files = snapshot.files.write("output/completion.json", told.encode())
+        snapshot.place("output/completion.json", told.encode())
         snapshot.note_changes(before)
         at = scheduled_at()
         result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", at)

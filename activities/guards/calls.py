@@ -113,7 +113,8 @@ class Guards:
             metrics.refusal(self.snapshot.config.name, outcome.guard)
         if outcome and outcome.asks:
             told.asks = redact(outcome.asks)[:1000]
-        if self.bypassed:
+        # Refused by another after all, the call is to be made again: the bypass is for that one.
+        if self.bypassed and not (outcome and outcome.guard):
             told.bypassed = self.bypassed
         if self.trials:
             told.trials = self.trials

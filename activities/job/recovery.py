@@ -19,7 +19,7 @@ from activities.job.snapshot import Snapshot
 from activities.model.called import pending
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
-from activities.tools.ownership import is_system
+from activities.tools.ownership import READ, in_the_way, system_part
 from protocol.requests import At, Done, ErrorNote, Imported, Recovered, RecoverRequest
 from protocol.scope import follow_boxes
 
@@ -59,16 +59,31 @@ class Recovery:
             beat = now_and_then()
             for change in diff(before, taken):
                 beat()
-                if is_system(change.path):
-                    # The archive and the like stay the system's, whoever edits.
-                    kept = before.raw(tuple(change.path.split("/")))
-                    taken = with_entry(taken, change.path, kept)
+                if top := system_part(change.path):
+                    # The archive and the like stay the system's, whoever edits. As a whole: of a
+                    # folder in place of a file, an empty one would stay.
+                    taken = with_entry(taken, top, before.raw(tuple(top.split("/"))))
                     notes.append(
                         f"{plain(change.path)} is kept by the system; the edit was left out"
                     )
+                elif (
+                    change.new and change.new.kind != "folder" and (why := in_the_way(change.path))
+                ):
+                    kept = before.raw(tuple(change.path.split("/")))
+                    taken = with_entry(taken, change.path, kept)
+                    notes.append(f"{why} It was left out")
+            snapshot.files = taken
+            for path in READ:
+                entry = taken.raw((path,))
+                if entry and entry != before.raw((path,)) and snapshot.bytes(path) is None:
+                    taken = with_entry(taken, path, before.raw((path,)))
+                    notes.append(
+                        f"{path} is a folder, or a link that leads to no file of the workspace; it "
+                        "was left out. Put a file there"
+                    )
+            snapshot.files = taken
             if taken == before:
                 return Imported(commit=request.commit, at=scheduled_at(), notes=notes[:20])
-            snapshot.files = taken
             changed = snapshot.note_changes(before)
             ledger = snapshot.state.model_copy(deep=True)
             follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))

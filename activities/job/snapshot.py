@@ -21,12 +21,14 @@ Opening and saving cost what changed, not what is there: parts nobody touched ke
 
 from __future__ import annotations
 
+import builtins
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from activities.checkpoints import Checkpoints, Files, diff
+from activities.checkpoints import Checkpoints, Files, FilesError, PathRefused, diff
 from activities.checkpoints.entries import with_entry
 from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
 from activities.checkpoints.objects import EMPTY_TREE, Store
@@ -228,12 +230,19 @@ class Snapshot:
 
     def bytes(self, path: str) -> bytes | None:
         """Content of a workspace file, None if there is none."""
-        entry = self.files.entry(path)
-        return None if entry is None or entry.kind == "folder" else self.files.read(path)
+        # A person or a command may have left a folder there, or a link that leads nowhere.
+        with suppress(FilesError, PathRefused):
+            return self.files.read(path)
+        return None
 
     def text(self, path: str) -> str:
         """A workspace file as text, empty if there is none."""
         return (self.bytes(path) or b"").decode(errors="replace")
+
+    def place(self, path: str, data: builtins.bytes) -> None:
+        """Write a workspace file of the system's, whatever is in the way."""
+        raw = Raw(FILE, self.checkpoints.store.write_blob(data))
+        self.files = with_entry(self.files, path, raw)
 
     def note_changes(self, before: Files) -> list[str]:
         """Record which paths differ from `before` as changed in this step; returns them."""

@@ -97,7 +97,7 @@ class Reflecting:
             f"- Failed: {issue}\n- Assumption: {assumption}\n- Next time: {prevention}\n"
         )
         present = snapshot.text(PATH) or "# Experiences\n"
-        snapshot.files = snapshot.files.write(PATH, f"{present.rstrip()}\n\n{entry}".encode())
+        snapshot.place(PATH, f"{present.rstrip()}\n\n{entry}".encode())
         snapshot.note_changes(before)
         if len(snapshot.conversation) <= 2:
             # The next attempt has begun and has asked nothing yet: it is to know from the start.

@@ -210,7 +210,7 @@ def _restore(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
         lessons = snapshot.bytes("experiences.md")
         snapshot.files = with_undone_pages(base.files, snapshot.files, since)
         if lessons is not None:
-            snapshot.files = snapshot.files.write("experiences.md", lessons)
+            snapshot.place("experiences.md", lessons)
     else:
         # The plan stays: no later change of it would tell of a box that is ticked already.
         follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))

@@ -6,6 +6,7 @@ what it records is done here, on the checkpoint.
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import yaml
@@ -21,6 +22,20 @@ from protocol.state import DoneWhen
 
 def _usable(condition: DoneWhen | None) -> DoneWhen | None:
     return condition and checked(condition)
+
+
+MOST_UNRESOLVED_BYTES = 500_000
+"""As JSON: the result of a job must fit into one payload."""
+
+
+def _fitting(entries: list[str] | None) -> list[str] | None:
+    size = len(json.dumps(entries, ensure_ascii=False).encode(errors="replace"))
+    if size > MOST_UNRESOLVED_BYTES:
+        raise ValueError(
+            f"its entries have {size:,} bytes together, {MOST_UNRESOLVED_BYTES:,} are the most; "
+            "say less in each and name a file that says the rest"
+        )
+    return entries
 
 
 class NewTodo(BaseModel):
@@ -134,6 +149,7 @@ def job_complete(
             description="What is left open: an entry for each open scope item (by id) and each "
             'open phase ("Phase 2"), with the reason.',
         ),
+        AfterValidator(_fitting),
     ] = None,
 ) -> str:
     """End the job with its result.

@@ -1,8 +1,12 @@
 """Signals carry the payloads of the contract, and commands report what they did."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
+
+from cli import steering
+from cli.jobs import Seen
 
 
 def test_pause_and_resume_report_the_effect(engine, starter):
@@ -22,6 +26,26 @@ def test_resuming_a_job_that_does_not_wait_is_refused(engine, starter):
     assert starter("resume", "busy").error == (
         "job busy refused: signal resume: the job is not waiting"
     )
+
+
+def seen(**status):
+    started = datetime(2026, 1, 1, tzinfo=UTC)
+    return Seen("j", status, live=True, closed=False, started=started, run_id="r")
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ({}, True),
+        ({"rewinds": 1}, False),
+        ({"notices": ["refused: signal resume: the job is not waiting"]}, False),
+        ({"notices": ["refused: signal limit: the price is not known"]}, True),
+        ({"waiting": {"reason": "paused"}}, False),
+    ],
+)
+def test_what_another_set_going_in_between_was_not_resumed(after, expected):
+    before = seen(waiting={"reason": "paused"}, rewinds=0)
+    assert steering.resumed(before, seen(**after)) is expected
 
 
 def test_limits_of_a_project_are_its_own(engine, starter):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
+from activities.commands import sandbox
 from activities.rehearsal import Reply, Request, rehearse
 from protocol.limits import Budget
 from protocol.record import Judgement
@@ -18,6 +20,7 @@ from tests.workflows.short import DONE, Short, job
 from tests.workflows.tea import SHORT
 from workflows import budget
 
+WHY = sandbox.lacking(sandbox.find_bwrap())
 JUDGED: dict[str, Any] = {"judge": {"attempts": 2}}
 NO = Reply("FAIL\nTodo 1: output/tea.md says nothing of the water.")
 
@@ -80,6 +83,25 @@ async def test_after_some_noes_a_person_is_asked_and_may_let_one_through(
         await handle.signal("resume", {})
         result = await jobs.result(handle, 40)
         assert result["status"] == "completed"
+
+
+@pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+async def test_a_bypass_holds_until_the_judge_too_lets_the_phase_end(
+    temporal: Client, root: Root
+) -> None:
+    verifier = {"name": "tests", "command": "false", "phases": ["tactical"]}
+    answers = in_turn(NO, Reply("PASS"))
+    async with serving(temporal, root, Short(judge=answers)) as jobs:
+        handle = await jobs.start(job(set={**JUDGED, "verifiers": [verifier]}))
+        await jobs.until(handle, guards=lambda told: "tests" in told["refused"])
+        await handle.signal("bypass", {"guard": "tests", "reason": "It is tea."})
+        status = await jobs.until(handle, guards=lambda told: "judge" in told["refused"])
+        before = status["guards"]["refused"]["tests"]
+        number = status["phase"]["number"]
+        status = await jobs.until(handle, phase=lambda told: told["number"] > number)
+        refused = [line for line in status["notices"] if "tests refused todo_complete" in line]
+        assert (status["rewinds"], len(refused)) == (0, before)
+        await handle.signal("cancel", {})
 
 
 async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, root: Root) -> None:

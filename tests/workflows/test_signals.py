@@ -23,6 +23,7 @@ from tests.workflows.holding import Held, gate_held
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
 from tests.workflows.tea import TEA, tea
+from workflows.inbox import MAX_CHARACTERS
 
 SIGNALS = soak(80, 200)
 """More than a run of a job that continues as new has steps."""
@@ -120,6 +121,19 @@ async def test_many_signals_while_continuing_as_new_are_each_applied_once(
     async for run in jobs.client.list_workflows(f'WorkflowId="{handle.id}"'):
         chained = jobs.client.get_workflow_handle(handle.id, run_id=run.run_id)
         assert await _failed_tasks(chained) == 0
+
+
+async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: Root) -> None:
+    queue, most = "long-letters", 20_000
+    handle = await temporal.start_workflow("Job", TEA, id=f"{queue}-1", task_queue=queue)
+    for _ in range(10):
+        await handle.signal("cancel", {"reason": "\N{TEACUP WITHOUT HANDLE}" * most})
+    async with serving(temporal, root, rehearse, queue=queue):
+        with pytest.raises(WorkflowFailureError):
+            await asyncio.wait_for(handle.result(), 40)
+        status = await handle.query("status")
+    refused = [line for line in status["notices"] if "too many signals are waiting" in line]
+    assert len(refused) == 10 - MAX_CHARACTERS // (4 * most)
 
 
 async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None:

@@ -44,6 +44,15 @@ def packs(checkpoints: Checkpoints) -> list[Path]:
     return list((checkpoints.path / "objects" / "pack").glob("pack-*.pack"))
 
 
+def damage(victim: Path, place: int) -> bytes:
+    """Turns one byte of a file over; gives what it holds then."""
+    stored = bytearray(victim.read_bytes())
+    stored[place] ^= 0xFF
+    victim.chmod(0o644)
+    victim.write_bytes(stored)
+    return bytes(stored)
+
+
 def content(path: Path, tree: str) -> dict[str, bytes]:
     """Everything in a tree, read through a fresh handle."""
     files = Checkpoints(path).files(tree)
@@ -247,10 +256,7 @@ def test_a_damaged_pack_is_left_as_it_is_by_those_that_become_one(
         trees.append(written(checkpoints, range(10 * number, 10 * number + 10)).id)
         pack(checkpoints.path, max_packs=99)
     victims = sorted(packs(checkpoints))[:2]
-    stored = bytearray(victims[0].read_bytes())
-    stored[60] ^= 0xFF
-    victims[0].chmod(0o644)
-    victims[0].write_bytes(stored)
+    stored = damage(victims[0], 60)
     index = victims[1].with_suffix(".idx")
     index.chmod(0o644)
     index.write_bytes(b"no index")
@@ -258,6 +264,46 @@ def test_a_damaged_pack_is_left_as_it_is_by_those_that_become_one(
     assert set(victims) < set(packs(checkpoints))
     assert victims[0].read_bytes() == stored
     assert len(packs(checkpoints)) == 3
+
+
+def test_a_damaged_pack_is_read_no_second_time(checkpoints: Checkpoints) -> None:
+    for number in range(3):
+        written(checkpoints, range(10 * number, 10 * number + 10))
+        pack(checkpoints.path, max_packs=99)
+    victim = packs(checkpoints)[0]
+    damage(victim, 60)
+    pack(checkpoints.path, max_packs=1)
+    assert [path.name for path in (checkpoints.path / "damaged").iterdir()] == [victim.name]
+    victim.unlink()
+    victim.mkdir()  # whoever reads it now fails
+    written(checkpoints, range(90, 99))
+    pack(checkpoints.path, max_packs=1)
+    assert len(packs(checkpoints)) == 2
+
+
+def test_a_sound_pack_is_made_one_with_others_though_a_damaged_one_holds_the_same(
+    checkpoints: Checkpoints,
+) -> None:
+    large, small = random.Random(7).randbytes(2000), random.Random(7).randbytes(1900)
+    files = Files.empty(checkpoints.store).write("large", large)
+    checkpoints.store.flush()
+    pack(checkpoints.path, max_packs=99)
+    [victim] = packs(checkpoints)
+    damage(victim, 500)
+    # Made again, and with it what is stored as a delta against it.
+    again = Checkpoints(checkpoints.path)
+    files = Files.empty(again.store).write("large", large).write("small", small)
+    files = files.write("more", random.Random(8).randbytes(2000))
+    again.store.flush()
+    pack(checkpoints.path, max_packs=99)
+    for number in range(2):
+        written(checkpoints, range(number * 200, number * 200 + 200))
+        pack(checkpoints.path, max_packs=99)
+    for _ in range(2):
+        pack(checkpoints.path, max_packs=1)
+    assert [path.name for path in (checkpoints.path / "damaged").iterdir()] == [victim.name]
+    assert len(packs(checkpoints)) == 2
+    assert content(checkpoints.path, files.id)["small"] == small
 
 
 def test_nothing_is_lost_at_whatever_line_a_packer_is_killed(

@@ -17,6 +17,7 @@ from activities.tools import REGISTRY
 from config.loader import load_agent
 from protocol.endings import Ending, EndingRequest, FactsRequest, GateFacts, Point
 from protocol.state import Todo
+from tests.activities.guards.scripts import hook
 from tests.activities.standing import AT, Standing, environment
 
 WHY = sandbox.lacking(sandbox.find_bwrap())
@@ -104,6 +105,16 @@ def test_a_verifier_keeps_a_phase_from_ending_until_it_passes(tmp_path: Path) ->
     job.write("tea.md", "tea")
     assert ending(job, "todo_complete", "phase_end").refusal == ""
     assert "left" not in job.paths()
+
+
+def test_a_bypass_is_not_used_up_by_a_call_that_another_refuses(tmp_path: Path) -> None:
+    hooks = {"PreToolUse": [hook(tmp_path / "h0.py", "sys.exit(2)")]}
+    job = standing(tmp_path, hooks=hooks, verifiers=[{"name": "tests", "command": "cat tea.md"}])
+    refused = ending(job, "todo_complete", "phase_end", bypass=["h0"])
+    assert (refused.guard, refused.bypassed) == ("tests", "")
+    job.write("tea.md", "tea")
+    passed_over = ending(job, "todo_complete", "phase_end", bypass=["h0"])
+    assert (passed_over.refusal, passed_over.bypassed) == ("", "h0")
 
 
 def test_a_verifier_runs_at_the_end_of_its_phases_and_of_the_job(tmp_path: Path) -> None:

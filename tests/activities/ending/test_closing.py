@@ -57,9 +57,31 @@ async def test_a_completion_closes_what_is_left_of_the_list(job: Standing) -> No
     assert (told["status"], told["phases"], told["rewinds"]) == ("completed", 2, 1)
 
 
+@pytest.mark.parametrize("character", ["x", "\N{TEACUP WITHOUT HANDLE}", "\x01"])
+async def test_a_result_in_any_script_fits_into_a_payload(job: Standing, character: str) -> None:
+    snapshot = job.open()
+    snapshot.state.scope = given_items([character * 500] * 200)
+    for item in snapshot.state.scope:
+        snapshot.state.drop_item(item.id, character * 500)
+    job.commit = snapshot.save("scope", AT)
+    claim = {**CLAIM, "summary": character * 20_000, "notes": character * 20_000}
+    claim["unresolved"] = [character * 2000] * 200
+    while why := job.completion(**claim).arguments_error:
+        assert "unresolved: " in why
+        claim["unresolved"] = claim["unresolved"][::2]
+    closed = await close(job, "completed", call=0)
+    assert len(closed.model_dump_json().encode()) < 2_000_000
+
+
 async def test_a_cancelled_job_leaves_open_what_is_and_names_it(job: Standing) -> None:
     closed = await close(job, "cancelled", reason="no longer needed")
     snapshot = job.open()
     assert [todo.done for todo in snapshot.state.phase.todos] == [True, False, False]
     assert closed.result.summary == "no longer needed"
     assert closed.result.unresolved == ["S2 (open): water"]
+
+
+async def test_the_result_is_written_whatever_is_in_its_way(job: Standing) -> None:
+    job.put(lambda files: files.make_folder("output/completion.json"))
+    await close(job, "cancelled", reason="no longer needed")
+    assert json.loads(job.text("output/completion.json"))["status"] == "cancelled"

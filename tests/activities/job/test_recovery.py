@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from activities.checkpoints import open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
 from activities.job.recovery import Recovery
-from protocol.requests import At, RecoverRequest
+from protocol.requests import At, Imported, RecoverRequest
 from tests.activities.standing import JOB, Standing, environment
 
 LOST = "0" * 40
@@ -49,3 +51,83 @@ def test_what_a_person_put_there_is_packed_before_the_job_goes_on(tmp_path: Path
     assert list(journal.iterdir()) == []
     job.commit = taken.commit
     assert job.open().files.read("large.md") == b"x" * FULL_BYTES
+
+
+def take(job: Standing) -> Imported:
+    request = At(root=job.root.id, commit=job.commit, at=0, step=1)
+    taken: Imported = environment(local=False).run(Recovery(job.root).take_folder, request)
+    job.commit = taken.commit
+    return taken
+
+
+def shown(job: Standing) -> Path:
+    request = At(root=job.root.id, commit=job.commit, at=0, step=1)
+    environment(local=False).run(Recovery(job.root).show_folder, request)
+    return job.root.workspace(JOB)
+
+
+@pytest.mark.parametrize("path", ["plan.md", "workspace.md", "todos.yaml", "experiences.md"])
+def test_a_link_out_of_the_workspace_in_place_of_a_file_the_system_reads_is_left_out(
+    tmp_path: Path, path: str
+) -> None:
+    job = Standing.begin(tmp_path)
+    job.write(path, "before")
+    folder = shown(job)
+    (folder / path).unlink()
+    (folder / path).symlink_to("/etc/hostname")
+    (folder / "notes.md").write_text("also")
+    assert [note.split(" is a")[0] for note in take(job).notes] == [path]
+    assert (job.text(path), job.text("notes.md")) == ("before", "also")
+
+
+def test_a_link_to_a_file_of_the_workspace_is_read_as_that_file(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    folder = shown(job)
+    (folder / "mine.md").write_text("a plan")
+    (folder / "plan.md").symlink_to("mine.md")
+    assert take(job).notes == []
+    assert job.open().text("plan.md") == "a plan"
+
+
+@pytest.mark.parametrize("target", ["/etc/hostname", "nothing.md", "plan.md", "output"])
+def test_a_link_that_a_command_left_is_no_file(tmp_path: Path, target: str) -> None:
+    job = Standing.begin(tmp_path)
+    job.put(lambda files: files.link("plan.md", target))
+    shown(job)
+    assert job.open().bytes("plan.md") is None
+    assert take(job).notes == []
+
+
+@pytest.mark.parametrize(
+    "path", ["output/completion.json", "archive/phase_001.md", "workspace_summary.md"]
+)
+@pytest.mark.parametrize("before", [None, "before"])
+def test_a_folder_in_place_of_a_file_the_system_writes_is_left_out(
+    tmp_path: Path, path: str, before: str | None
+) -> None:
+    job = Standing.begin(tmp_path)
+    if before:
+        job.write(path, before)
+    folder, files = shown(job), job.open().files
+    (folder / path).unlink(missing_ok=True)
+    (folder / path).mkdir()
+    (folder / path / "mine.md").write_text("mine")
+    assert f"{path}/mine.md is kept by the system; the edit was left out" in take(job).notes
+    assert job.open().files == files
+    assert shown(job)
+    assert [found.read_text() for found in job.root.lost_found(JOB).rglob("mine.md")] == ["mine"]
+
+
+@pytest.mark.parametrize("put", [Path.touch, lambda path: path.symlink_to("/tmp")])
+def test_no_file_comes_in_place_of_a_folder_the_system_writes_to(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    job = Standing.begin(tmp_path)
+    job.write("output/tea.md", "tea")
+    folder = shown(job)
+    shutil.rmtree(folder / "output")
+    put(folder / "output")
+    assert [note.split(".")[0] for note in take(job).notes] == [
+        "output is a folder that the system writes to"
+    ]
+    assert job.text("output/tea.md") == "tea"
