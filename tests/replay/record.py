@@ -25,7 +25,7 @@ from engine.development import server
 from tests.workflows import team
 from tests.workflows.holding import gate_held
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import Call
+from tests.workflows.short import Call, Short, in_turn, job
 
 HISTORIES = Path(__file__).parent / "histories"
 RECORDED = "recorded"
@@ -101,6 +101,18 @@ async def given_up(jobs: Jobs) -> Handle:
     return handle
 
 
+async def bypassed(jobs: Jobs) -> Handle:
+    """A guard is let pass for the end of a phase, to which the judge then says no."""
+    verifier = {"name": "tests", "command": "false", "phases": ["tactical"]}
+    handle = await jobs.start(job(set={"judge": {"attempts": 2}, "verifiers": [verifier]}))
+    await jobs.until(handle, guards=lambda told: "tests" in told["refused"])
+    await handle.signal("bypass", {"guard": "tests", "reason": "It is tea."})
+    await jobs.until(handle, phase=lambda phase: phase["number"] > 2)
+    await handle.signal("cancel", {})
+    await jobs.until(handle, status="cancelled")
+    return handle
+
+
 async def cancelled(jobs: Jobs) -> Handle:
     handle = await jobs.start(TEA)
     await jobs.until(handle, step=lambda step: step > 12)
@@ -155,6 +167,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "steered": (steered, Awkward),
     "edited": (edited, lambda: rehearse),
     "given_up": (given_up, lambda: rehearse),
+    "bypassed": (bypassed, lambda: Short(judge=in_turn(Reply("FAIL\nNo tea."), Reply("PASS")))),
     "cancelled": (cancelled, lambda: rehearse),
     "project": (project, colliding),
     "project_job": (project_job, colliding),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,19 +15,13 @@ from protocol.record import Judgement
 from protocol.starting import JobLimits
 from tests.workflows.records import record
 from tests.workflows.serving import serving
-from tests.workflows.short import DONE, Short, job
+from tests.workflows.short import DONE, Short, in_turn, job
 from tests.workflows.tea import SHORT
 from workflows import budget
 
 WHY = sandbox.lacking(sandbox.find_bwrap())
 JUDGED: dict[str, Any] = {"judge": {"attempts": 2}}
 NO = Reply("FAIL\nTodo 1: output/tea.md says nothing of the water.")
-
-
-def in_turn(*replies: Reply) -> Callable[[Request], Reply]:
-    """A judge that gives these answers, the last one for ever."""
-    left = list(replies)
-    return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
 async def test_a_phase_ends_when_the_judge_says_yes(temporal: Client, root: Root) -> None:
