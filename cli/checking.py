@@ -107,11 +107,24 @@ def settled(name: str, folder: Path = SHIPPED) -> Settled:
         if config.reviewer:
             _reviews(config.reviewer, own)
         tools, reviews = _tools(config)
-        # Servers are not asked for what they have, so that their tools have no names yet.
-        config.approve = [tool for tool in config.approve if not _of_server(tool, config)]
-        return Settled(config, tools, routes_of(config, tools), reviews)
+        return Settled(config, tools, _routes(config, tools), reviews)
     except Problem as problem:
         raise Problem(str(problem).replace(f"agent {name}: ", f"{own}: ", 1)) from None
+
+
+def check_start(config: AgentConfig) -> None:
+    """Refuse what every worker refuses, whatever its environment, machine and servers have.
+
+    A price may be that of a model which the worker's environment names, and is left to it.
+
+    Raises:
+        Problem: with what is wrong.
+    """
+    check_servers(config)
+    _folders(config)
+    if config.reviewer:
+        reviewer_tools(config.reviewer)
+    _routes(config, tools_named(config))
 
 
 def _folders(config: AgentConfig) -> None:
@@ -149,6 +162,12 @@ def _tools(config: AgentConfig) -> tuple[list[Tool], bool]:
         if {"verdict", *VERDICTS}.isdisjoint(config.tools):
             raise
         return reviewer_tools(config), True
+
+
+def _routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
+    # Servers are not asked for what they have, so that their tools have no names yet.
+    config.approve = [tool for tool in config.approve if not _of_server(tool, config)]
+    return routes_of(config, tools)
 
 
 def _of_server(tool: str, config: AgentConfig) -> bool:

@@ -35,14 +35,17 @@ def job_input(
     """The start input of jobs, checked as far as it can be without a worker.
 
     Raises:
-        Mistake: unknown agent, a setting that does not exist, a missing document, nothing to do,
-            more than a start takes.
+        Mistake: unknown agent, a setting that does not exist or cannot be used, a missing document,
+            nothing to do, more than a start takes.
     """
+    from cli.checking import check_start  # noqa: PLC0415 - loads the activities
+
     text = read_text(instructions)
     check_size({"instructions": text, "items": items, "documents": documents, "set": settings})
     overrides = parse_settings(settings)
     try:
         config = load_agent(agent, overrides)
+        check_start(config)
         whole = render(config.instructions_template, instructions=text).strip()
     except Problem as problem:
         raise Mistake(str(problem)) from None
