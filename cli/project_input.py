@@ -7,6 +7,7 @@ from typing import Any
 
 from cli import staging
 from cli.output import Mistake
+from cli.starting import check_size
 from config.files import parse_yaml
 from config.loader import load_agent
 from config.schema import Problem
@@ -22,7 +23,7 @@ def project_input(file: Path) -> dict[str, Any]:
 
     Raises:
         Mistake: no such file, not valid YAML, a wrong key or value, an unknown agent, a missing
-            document.
+            document, more than a start takes.
     """
     try:
         data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
@@ -38,6 +39,7 @@ def project_input(file: Path) -> dict[str, Any]:
     except (Refused, Problem) as wrong:
         text = str(wrong)
         raise Mistake(text if text.startswith(str(file)) else f"{file}: {text}") from None
+    check_size(data)
     # Jobs may differ: what one of them takes is handed in.
     sets = [start.set, *(stage.set for stage in start.stages)]
     given = [each.get("limits.file_bytes") for each in sets]

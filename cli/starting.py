@@ -73,11 +73,11 @@ def check_size(data: dict[str, Any]) -> None:
         )
     if (found := len(data.get("items", []))) > MAX_ITEMS:
         raise Mistake(f"--item: {found:,} items; a job takes {MAX_ITEMS:,}: start several jobs")
-    sent = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")
+    sent = json.dumps(data, ensure_ascii=False, default=str).encode("utf-8", "replace")
     if (found := len(sent)) > MOST_BYTES:
         raise Mistake(
             f"instructions, items and the like have {found:,} bytes as JSON; at most "
-            f"{MOST_BYTES:,} fit into a start; give the rest as --document"
+            f"{MOST_BYTES:,} fit into a start; give the rest as documents"
         )
 
 
