@@ -35,6 +35,12 @@ def test_an_example_can_be_started(name, workspaces):
         ("form: features\ninstructions: x\nagents: {coder: nobody}", "'nobody' is not known"),
         ("form: features\ninstructions: x\nagents: {cook: coder}", "cook is no role"),
         ("form: features\ninstructions: x\ndocuments: [no.md]", "there is no such file"),
+        ("form: features\ninstructions: x\nset: {limits.nothing: 1}", "limits.nothing"),
+        ("form: features\ninstructions: x\nset: {tools: [nix]}", "'nix' is neither a tool"),
+        (
+            "form: pipeline\nstages: [{agent: coder, task: x, set: {approve: [nix]}}]",
+            "approve: 'nix' is neither a tool",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(offline, tmp_path, text, why):
