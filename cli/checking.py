@@ -18,6 +18,7 @@ from activities.tools import REGISTRY, Tool
 from activities.tools.equipment import check_servers
 from config.files import read_model
 from config.guard_files import read_guards
+from config.guard_schema import Guard
 from config.learned import LearnedGuards
 from config.loader import SHIPPED, agent_names, extended_by, load_agent
 from config.schema import AgentConfig, Problem
@@ -136,7 +137,7 @@ def _folders(config: AgentConfig) -> None:
 
 
 def _guarded(config: AgentConfig) -> None:
-    """A guard on a tool that there is none of would never speak, and nobody would know."""
+    """A guard on a tool or argument that there is none of never speaks, and nobody would know."""
     for guard in config.rules:
         for pattern in [*guard.match.tool, *guard.match.not_ran]:
             # Others are of servers, or may be.
@@ -145,6 +146,21 @@ def _guarded(config: AgentConfig) -> None:
                     f"agent {config.name}: guards: {guard.name}: no tool is called {pattern!r}; "
                     "`starter.py tools` lists them"
                 )
+        if all(map(_PLAIN.fullmatch, guard.match.tool)):
+            _taken(config, guard)
+
+
+def _taken(config: AgentConfig, guard: Guard) -> None:
+    """Of several tools one may take what the others do not."""
+    tools = guard.match.tool
+    taken = {each.name for tool in tools for each in REGISTRY[tool].arguments.listed}
+    named = [*guard.match.arguments, *guard.match.ignoring, *guard.rewrite]
+    if tools and (unknown := [name for name in named if name not in taken]):
+        raise Problem(
+            f"agent {config.name}: guards: {guard.name}: {' and '.join(tools)} "
+            f"take{'s' if len(tools) == 1 else ''} no argument {unknown[0]!r}; expected "
+            f"{' or '.join(sorted(taken)) or 'none'}"
+        )
 
 
 def _reviews(reviewer: AgentConfig, of: Path) -> None:
