@@ -71,9 +71,13 @@ class Store:
     def shown(self) -> str:
         """Its address, without a password."""
         try:
-            return _parsed(self._given).render_as_string(hide_password=True)
+            url = _parsed(self._given)
         except StoreAway:
             return VARIABLE
+        if url.drivername == "sqlite":
+            # As people write a path; in part percent-encoded it could not be copied.
+            return f"sqlite:///{url.database or ''}"
+        return url.render_as_string(hide_password=True)
 
     def run(self, work: Callable[[Connection], T], *, seconds: float = SECONDS) -> T:
         """Do the work in one transaction: all of it happens or nothing.
