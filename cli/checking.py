@@ -18,6 +18,7 @@ from activities.tools import REGISTRY, Tool
 from activities.tools.equipment import check_servers
 from config.files import read_model
 from config.guard_files import read_guards
+from config.guard_schema import Guard
 from config.learned import LearnedGuards
 from config.loader import SHIPPED, agent_names, extended_by, load_agent
 from config.schema import AgentConfig, Problem
@@ -107,11 +108,24 @@ def settled(name: str, folder: Path = SHIPPED) -> Settled:
         if config.reviewer:
             _reviews(config.reviewer, own)
         tools, reviews = _tools(config)
-        # Servers are not asked for what they have, so that their tools have no names yet.
-        config.approve = [tool for tool in config.approve if not _of_server(tool, config)]
-        return Settled(config, tools, routes_of(config, tools), reviews)
+        return Settled(config, tools, _routes(config, tools), reviews)
     except Problem as problem:
         raise Problem(str(problem).replace(f"agent {name}: ", f"{own}: ", 1)) from None
+
+
+def check_start(config: AgentConfig) -> None:
+    """Refuse what every worker refuses, whatever its environment, machine and servers have.
+
+    A price may be that of a model which the worker's environment names, and is left to it.
+
+    Raises:
+        Problem: with what is wrong.
+    """
+    check_servers(config)
+    _folders(config)
+    if config.reviewer:
+        reviewer_tools(config.reviewer)
+    _routes(config, tools_named(config))
 
 
 def _folders(config: AgentConfig) -> None:
@@ -123,7 +137,7 @@ def _folders(config: AgentConfig) -> None:
 
 
 def _guarded(config: AgentConfig) -> None:
-    """A guard on a tool that there is none of would never speak, and nobody would know."""
+    """A guard on a tool or argument that there is none of never speaks, and nobody would know."""
     for guard in config.rules:
         for pattern in [*guard.match.tool, *guard.match.not_ran]:
             # Others are of servers, or may be.
@@ -132,6 +146,21 @@ def _guarded(config: AgentConfig) -> None:
                     f"agent {config.name}: guards: {guard.name}: no tool is called {pattern!r}; "
                     "`starter.py tools` lists them"
                 )
+        if all(map(_PLAIN.fullmatch, guard.match.tool)):
+            _taken(config, guard)
+
+
+def _taken(config: AgentConfig, guard: Guard) -> None:
+    """Of several tools one may take what the others do not."""
+    tools = guard.match.tool
+    taken = {each.name for tool in tools for each in REGISTRY[tool].arguments.listed}
+    named = [*guard.match.arguments, *guard.match.ignoring, *guard.rewrite]
+    if tools and (unknown := [name for name in named if name not in taken]):
+        raise Problem(
+            f"agent {config.name}: guards: {guard.name}: {' and '.join(tools)} "
+            f"take{'s' if len(tools) == 1 else ''} no argument {unknown[0]!r}; expected "
+            f"{' or '.join(sorted(taken)) or 'none'}"
+        )
 
 
 def _reviews(reviewer: AgentConfig, of: Path) -> None:
@@ -149,6 +178,12 @@ def _tools(config: AgentConfig) -> tuple[list[Tool], bool]:
         if {"verdict", *VERDICTS}.isdisjoint(config.tools):
             raise
         return reviewer_tools(config), True
+
+
+def _routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
+    # Servers are not asked for what they have, so that their tools have no names yet.
+    config.approve = [tool for tool in config.approve if not _of_server(tool, config)]
+    return routes_of(config, tools)
 
 
 def _of_server(tool: str, config: AgentConfig) -> bool:

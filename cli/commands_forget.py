@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 from cli.jobs import explain
 from cli.options import Json
 from cli.output import OK, Mistake, dump, note, run, say
-from cli.scheduling import every, interval
+from cli.scheduling import every
 from engine.connection import connect, task_queue
 
 SCHEDULE = "longhaul-forgetting"
@@ -36,7 +36,7 @@ def forget(
         str,
         typer.Option(
             help="Have workers forget, as often as this (such as 1d), jobs that have been closed "
-            "for longer than their keep_days."
+            "for longer than their keep_days; `off`: no more."
         ),
     ] = "",
     json: Json = False,
@@ -49,8 +49,7 @@ def forget(
     if bool(job) == bool(schedule):
         raise Mistake("name the job to forget, or --schedule 1d to forget those that are due")
     if schedule:
-        run(every(SCHEDULE, "Forget", interval(schedule)))
-        say(f"{SCHEDULE}: every {schedule}")
+        say(run(every(SCHEDULE, "Forget", schedule)))
         return OK
     asked = {"job": job, "traces": traces, "requirements": requirements}
     done = run(_forget(job, {key: value for key, value in asked.items() if value}))

@@ -10,7 +10,7 @@ import typer
 
 from cli.options import Json
 from cli.output import OK, Mistake, dump, note, run, say
-from cli.scheduling import every, interval
+from cli.scheduling import every
 from config.schema import Problem
 from engine.connection import workspaces_root
 from protocol.traces import TraceType
@@ -82,7 +82,9 @@ def guards(
     name: Annotated[str, typer.Argument(help="Which guard, for show, promote, retire.")] = "",
     schedule: Annotated[
         str,
-        typer.Option(help="Have workers propose by themselves as often as this, such as 6h."),
+        typer.Option(
+            help="Have workers propose by themselves as often as this, such as 6h; `off`: no more."
+        ),
     ] = "",
     json: Json = False,
 ) -> int:
@@ -95,8 +97,7 @@ def guards(
     from activities.learning.passing import Lessons  # noqa: PLC0415 - loads the activities
 
     if schedule:
-        run(every(SCHEDULE, "Learning", interval(schedule)))
-        say(f"{SCHEDULE}: every {schedule}")
+        say(run(every(SCHEDULE, "Learning", schedule)))
         return OK
     if action in ("show", "promote", "retire") and not name:
         raise Mistake(f"guards {action}: name the guard; `starter.py guards` lists them")

@@ -280,7 +280,7 @@ async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
             "job_id": found.id,
             "agent": memo.get("agent"),
             "status": outcome or memo.get("status") or "running",
-            "phase": memo.get("phase") or memo.get("state"),
+            "phase": memo.get("phase") or memo.get("state") or None,
             "title": memo.get("title"),
             "started": f"{started.astimezone():%Y-%m-%d %H:%M:%S}",
         }

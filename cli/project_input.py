@@ -7,6 +7,7 @@ from typing import Any
 
 from cli import staging
 from cli.output import Mistake
+from cli.starting import check_settings, check_size
 from config.files import parse_yaml
 from config.loader import load_agent
 from config.schema import Problem
@@ -16,13 +17,13 @@ from protocol.project import ROLES, ProjectStart
 
 
 def project_input(file: Path) -> dict[str, Any]:
-    """The start input of a project, from its file.
+    """The start input of a project, from its file, checked as far as it can be without a worker.
 
     Documents are named as seen from the file.
 
     Raises:
-        Mistake: no such file, not valid YAML, a wrong key or value, an unknown agent, a missing
-            document.
+        Mistake: no such file, not valid YAML, a wrong key or value, an agent that is unknown or
+            cannot work with what is set for it, a missing document, more than a start takes.
     """
     try:
         data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
@@ -34,23 +35,29 @@ def project_input(file: Path) -> dict[str, Any]:
         raise Mistake(str(problem)) from None
     try:
         start = read(ProjectStart, data, str(file))
-        limits = [load_agent(agent).limits.file_bytes for agent in agents_of(start)]
+        agents = []
+        for agent, settings in _wanted(start):
+            agents.append(load_agent(agent, settings))
+            if settings:
+                check_settings(agents[-1])
     except (Refused, Problem) as wrong:
         text = str(wrong)
         raise Mistake(text if text.startswith(str(file)) else f"{file}: {text}") from None
+    check_size(data)
     # Jobs may differ: what one of them takes is handed in.
-    sets = [start.set, *(stage.set for stage in start.stages)]
-    given = [each.get("limits.file_bytes") for each in sets]
-    limit = max(number for number in (*limits, *given) if isinstance(number, int))
+    limit = max(config.limits.file_bytes for config in agents)
     data["documents"] = _staged(start.documents, file, limit)
     for made, stage in zip(data.get("stages") or [], start.stages, strict=True):
         made["documents"] = _staged(stage.documents, file, limit)
     return {key: value for key, value in data.items() if value not in (None, [], {})}
 
 
-def agents_of(start: ProjectStart) -> list[str]:
-    """Every agent that the project will need."""
-    return [*map(start.agent, ROLES[start.form]), *(stage.agent for stage in start.stages)]
+def _wanted(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:
+    """Every agent that the project will need, with what is set for it."""
+    return [
+        *((start.agent(role), start.set) for role in ROLES[start.form]),
+        *((stage.agent, {**start.set, **stage.set}) for stage in start.stages),
+    ]
 
 
 def _staged(documents: list[str], file: Path, limit: int) -> list[str]:

@@ -13,23 +13,42 @@ from temporalio.client import (
     ScheduleSpec,
     ScheduleUpdate,
 )
+from temporalio.service import RPCError, RPCStatusCode
 
 from cli.output import Mistake
 from engine.connection import connect, task_queue
 
+OFF = "off"
 UNITS = {"m": 60, "h": 3600, "d": 86_400}
 
 
 def interval(text: str) -> timedelta:
     """How often, as a person says it. Raises Mistake."""
     if not (text[:-1].isdecimal() and text[-1] in UNITS and int(text[:-1]) > 0):
-        raise Mistake(f"--schedule: found {text!r}, expected such as 30m, 6h or 1d")
+        raise Mistake(f"--schedule: found {text!r}, expected such as 30m, 6h or 1d, or {OFF}")
     return timedelta(seconds=int(text[:-1]) * UNITS[text[-1]])
 
 
-async def every(name: str, workflow: str, often: timedelta) -> None:
-    """Have the workflow started so often, on the task queue of this environment."""
-    await schedule(await connect(), name, workflow, often, task_queue())
+async def every(name: str, workflow: str, text: str) -> str:
+    """Have the workflow started so often, on the task queue of this environment, or no more.
+
+    Returns:
+        How it is then, in a line.
+
+    Raises:
+        Mistake: neither an interval nor `off`.
+    """
+    often = None if text == OFF else interval(text)
+    client = await connect()
+    if often:
+        await schedule(client, name, workflow, often, task_queue())
+        return f"{name}: every {text}"
+    try:
+        await client.get_schedule_handle(name).delete()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+    return f"{name}: {OFF}"
 
 
 async def schedule(client: Client, name: str, workflow: str, often: timedelta, queue: str) -> None:

@@ -17,7 +17,7 @@ from cli.jobs import JOB, look
 from cli.output import Mistake
 from cli.staging import stage
 from config.loader import load_agent
-from config.schema import Problem
+from config.schema import AgentConfig, Problem
 from config.templates import render
 from engine.connection import task_queue, workspaces_root
 from engine.otel import switch
@@ -35,14 +35,16 @@ def job_input(
     """The start input of jobs, checked as far as it can be without a worker.
 
     Raises:
-        Mistake: unknown agent, a setting that does not exist, a missing document, nothing to do,
-            more than a start takes.
+        Mistake: unknown agent, a setting that does not exist or cannot be used, a missing document,
+            nothing to do, more than a start takes.
     """
     text = read_text(instructions)
     check_size({"instructions": text, "items": items, "documents": documents, "set": settings})
     overrides = parse_settings(settings)
     try:
         config = load_agent(agent, overrides)
+        if overrides:
+            check_settings(config)
         whole = render(config.instructions_template, instructions=text).strip()
     except Problem as problem:
         raise Mistake(str(problem)) from None
@@ -60,6 +62,17 @@ def job_input(
     return {key: value for key, value in made.items() if value or key == "agent"}
 
 
+def check_settings(config: AgentConfig) -> None:
+    """Refuse what no worker takes of settings that are given with a start.
+
+    Raises:
+        Problem: with what is wrong.
+    """
+    from cli.checking import check_start  # noqa: PLC0415 - loads the activities, over a second
+
+    check_start(config)
+
+
 def check_size(data: dict[str, Any]) -> None:
     """Refuse what the worker would refuse, or the server, whose message names nothing."""
     found = len(data.get("instructions", ""))
@@ -70,11 +83,11 @@ def check_size(data: dict[str, Any]) -> None:
         )
     if (found := len(data.get("items", []))) > MAX_ITEMS:
         raise Mistake(f"--item: {found:,} items; a job takes {MAX_ITEMS:,}: start several jobs")
-    sent = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")
+    sent = json.dumps(data, ensure_ascii=False, default=str).encode("utf-8", "replace")
     if (found := len(sent)) > MOST_BYTES:
         raise Mistake(
             f"instructions, items and the like have {found:,} bytes as JSON; at most "
-            f"{MOST_BYTES:,} fit into a start; give the rest as --document"
+            f"{MOST_BYTES:,} fit into a start; give the rest as documents"
         )
 
 

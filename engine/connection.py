@@ -51,6 +51,11 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
     if address is not None:
         options["target_host"] = address
     where = options["target_host"]
+    if "://" in where:  # the SDK connects to some such, and warns
+        raise Unreachable(
+            f"Temporal's address is {without_credentials(where)}, expected host:port such as "
+            f"{DEFAULT_ADDRESS}; correct TEMPORAL_ADDRESS, or the profile that gives it"
+        )
     connecting = Client.connect(**options, runtime=runtime or plain_runtime())
     try:
         return await asyncio.wait_for(connecting, CONNECT_SECONDS)
@@ -78,6 +83,12 @@ def client_options() -> dict[str, Any]:
     Raises:
         Unreachable: the configuration cannot be read.
     """
+    # The SDK takes one that is not there for one that says nothing.
+    if (file := os.environ.get("TEMPORAL_CONFIG_FILE")) and not Path(file).exists():
+        raise Unreachable(
+            f"Temporal's client configuration: TEMPORAL_CONFIG_FILE names {file}, and there is no "
+            "such file"
+        )
     try:
         found: Mapping[str, Any] = ClientConfig.load_client_connect_config(
             os.environ.get("TEMPORAL_PROFILE")

@@ -83,13 +83,36 @@ async def serve() -> None:
             used.
         RootUnusable: the workspaces root cannot be written.
         BadDeployment: the version it is to have cannot be used.
-        Problem: a tool that cannot be registered.
+        Problem: the address of a store or graph that is none, a tool that cannot be registered.
     """
     version = deployment()
     _allow_files()
     check_writable(workspaces_root())
+    _check_addresses()
     async with telemetry.runtime() as runtime:
         await _serve(await connect(runtime=runtime), version)
+
+
+def _check_addresses() -> None:
+    """What is wrong with an address itself no waiting mends, while a server that is away may come.
+
+    Raises:
+        Problem: that of the store or of the graph, or its driver is not installed.
+    """
+    if os.environ.get("LONGHAUL_STORE_URL"):
+        from activities.stores import away, engine  # noqa: PLC0415 - loads the database library
+
+        try:
+            engine.check_address()
+        except away.StoreAway as error:
+            raise Problem(str(error)) from None
+    if os.environ.get("LONGHAUL_GRAPH_URL"):
+        from activities import graph  # noqa: PLC0415 - loads what only activities need
+
+        try:
+            graph.check_address()
+        except graph.GraphAway as error:
+            raise Problem(str(error)) from None
 
 
 async def _check_namespace(client: Client) -> None:

@@ -1,6 +1,7 @@
 """Real documents, from the source archives named in sources.txt, and real databases."""
 
 import itertools
+import logging
 import os
 import tarfile
 from collections.abc import Callable, Iterator
@@ -51,6 +52,16 @@ def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
 def own_credentials() -> None:
     """What a test finds hidden is told by its own environment."""
     known.look_again()
+
+
+@pytest.fixture(autouse=True)
+def own_logs() -> Iterator[None]:
+    """A command that sets up logging does so for its test."""
+    root = logging.getLogger()
+    before = root.level, root.handlers[:]
+    yield
+    root.setLevel(before[0])
+    root.handlers[:] = before[1]
 
 
 @pytest.fixture

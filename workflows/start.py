@@ -41,6 +41,10 @@ class Start:
                 made = await self._steps.prepare(request)
             except StepFailed as failed:
                 if failed.kind not in ("Dependency", "WrongRoot"):
+                    if workflow.patched("a failed start tells its agent"):
+                        # Without the reason: it is in the failure, and a list shows all of it.
+                        memo = status.preparing_memo(request.agent, "failed", "")
+                        workflow.upsert_memo(memo)
                     raise
                 self.waiting = parking.not_there(failed)
                 self._show(request)

@@ -9,7 +9,7 @@ from activities.graph.model import (
     Rows,
     Table,
 )
-from activities.graph.opening import graph_folder, graph_url, open_graph
+from activities.graph.opening import check_address, graph_folder, graph_url, open_graph
 
 __all__ = [
     "Graph",
@@ -19,6 +19,7 @@ __all__ = [
     "Query",
     "Rows",
     "Table",
+    "check_address",
     "graph_folder",
     "graph_url",
     "open_graph",

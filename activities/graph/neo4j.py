@@ -51,11 +51,13 @@ class Address:
             port = f":{parts.port}" if parts.port else ""
         except ValueError:
             raise GraphAway(f"LONGHAUL_GRAPH_URL is no address; it has the form {_FORM}.") from None
-        if parts.scheme not in _SCHEMES or not parts.hostname:
+        if parts.scheme not in _SCHEMES:
             raise GraphAway(
                 f"LONGHAUL_GRAPH_URL begins with {parts.scheme or 'nothing'!r}; it has the form "
                 f"{_FORM}, and {', '.join(_SCHEMES)} are taken."
             )
+        if not parts.hostname:
+            raise GraphAway(f"LONGHAUL_GRAPH_URL names no host; it has the form {_FORM}.")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         return cls(
             uri=f"{parts.scheme}://{host}{port}",
@@ -63,6 +65,18 @@ class Address:
             password=unquote(parts.password) if parts.password else None,
             database=parts.path.strip("/") or None,
         )
+
+
+def driver() -> Any:
+    """The driver's module. Raises GraphAway: it is not installed."""
+    try:
+        return importlib.import_module("neo4j")
+    except ImportError:
+        raise GraphAway(
+            "LONGHAUL_GRAPH_URL names a Neo4j server, but its driver is not installed on this "
+            "worker: run .venv/bin/python -m pip install '.[neo4j]' in the checkout, or unset "
+            "the variable."
+        ) from None
 
 
 class Neo4j:
@@ -84,14 +98,7 @@ class Neo4j:
         self._schema = schema
         self._limits = limits or Limits()
         self._heartbeat = heartbeat
-        try:
-            self._neo4j = importlib.import_module("neo4j")
-        except ImportError:
-            raise GraphAway(
-                "LONGHAUL_GRAPH_URL names a Neo4j server, but its driver is not installed on this "
-                "worker: run .venv/bin/python -m pip install '.[neo4j]' in the checkout, or unset "
-                "the variable."
-            ) from None
+        self._neo4j = driver()
         self._loop = asyncio.Runner()
         self._driver: Any = None
         self._constrained = False

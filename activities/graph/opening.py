@@ -10,7 +10,7 @@ from pathlib import Path
 from activities.checkpoints import Root
 from activities.graph.embedded import Embedded
 from activities.graph.model import Graph, Limits
-from activities.graph.neo4j import Neo4j
+from activities.graph.neo4j import Address, Neo4j, driver
 from config.graph_schema import GraphSchema
 
 
@@ -22,6 +22,17 @@ def graph_url() -> str | None:
 def graph_folder(root: Path) -> Path:
     """Where the embedded graph of a workspaces root lies."""
     return root / ".longhaul" / "graph"
+
+
+def check_address() -> None:
+    """Look at the address that the environment gives, if it does, and ask nobody.
+
+    Raises:
+        GraphAway: it is none, or its driver is not installed.
+    """
+    if url := graph_url():
+        Address.parse(url)
+        driver()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pygit2
 
@@ -30,6 +31,8 @@ PATIENCE = 20.0
 FOLLOW_SECONDS = 1.0
 """A folder lags at most so long behind its job while the model is asked."""
 MAX_REMEMBERED = 10_000
+_packing: set[Path] = set()
+"""Repositories that this process packs beside the steps of their jobs."""
 
 
 def project_folder(
@@ -138,6 +141,7 @@ class Follower:
 
 def pack_if_full(checkpoints: Checkpoints, job: str) -> None:
     """Pack what waits in the journal if it is time; what hinders it is logged."""
+    _packing.add(checkpoints.path)
     try:
         # Somebody else may be at it.
         with suppress(TimeoutError):
@@ -145,6 +149,8 @@ def pack_if_full(checkpoints: Checkpoints, job: str) -> None:
                 checkpoints.pack(wait=0)
     except (CheckpointMissing, OSError, pygit2.GitError) as error:
         log.warning("not packed: %s", error, extra={"job": job})
+    finally:
+        _packing.discard(checkpoints.path)
 
 
 def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False) -> list[str]:
@@ -158,10 +164,12 @@ def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = F
     checkpoints = snapshot.checkpoints
     moved: list[str] = []
     wait = PATIENCE if last else 1
+    ours = checkpoints.path in _packing
     try:
         checkpoints.pack(wait=wait)
     except TimeoutError as error:
-        log.warning("not packed: %s", error, extra={"job": job_id()})
+        level = logging.INFO if ours and not last else logging.WARNING
+        log.log(level, "not packed: %s", error, extra={"job": job_id()})
     # Packed first: git, which knows nothing of the journal, can follow every tag.
     checkpoints.tag(tag, snapshot.commit)
     push = PushedMeanwhile(root, snapshot.config.workspace.remote or "", snapshot.commit)

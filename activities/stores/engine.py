@@ -62,7 +62,7 @@ class Store:
     def is_begun(self) -> bool:
         """Whether it may hold anything: a file that is not there yet holds nothing."""
         try:
-            url = self._url()
+            url = _parsed(self._given)
         except StoreAway:
             return True
         return url.drivername != "sqlite" or Path(url.database or "").exists()
@@ -71,9 +71,13 @@ class Store:
     def shown(self) -> str:
         """Its address, without a password."""
         try:
-            return self._url().render_as_string(hide_password=True)
+            url = _parsed(self._given)
         except StoreAway:
             return VARIABLE
+        if url.drivername == "sqlite":
+            # As people write a path; in part percent-encoded it could not be copied.
+            return f"sqlite:///{url.database or ''}"
+        return url.render_as_string(hide_password=True)
 
     def run(self, work: Callable[[Connection], T], *, seconds: float = SECONDS) -> T:
         """Do the work in one transaction: all of it happens or nothing.
@@ -117,29 +121,12 @@ class Store:
             with connection.begin():
                 return work(connection)
 
-    def _url(self) -> URL:
-        try:
-            url = make_url(self._given)
-        except ArgumentError:
-            raise StoreAway(
-                f"{VARIABLE} is no address of a store; expected such as "
-                "postgresql://user:password@host/database."
-            ) from None
-        if url.drivername in ("postgres", "postgresql"):
-            return url.set(drivername="postgresql+psycopg")
-        if url.drivername not in ("sqlite", "postgresql+psycopg"):
-            raise StoreAway(
-                f"{VARIABLE} names {url.drivername}; the store is SQLite or PostgreSQL, such as "
-                "postgresql://user:password@host/database."
-            )
-        return url
-
     def _engine(self) -> Engine:
         from activities.stores.migrating import migrate  # noqa: PLC0415 - loads Alembic, a second
 
         with _opening:
             if self._given not in _engines:
-                engine = _make(self._url())
+                engine = _make(_parsed(self._given))
                 try:
                     migrate(engine, self._root.path / ".longhaul" / "store.lock")
                 except StoreNewer as error:
@@ -156,6 +143,34 @@ class Store:
         engine = _engines.pop(self._given, None)
         if engine:
             engine.dispose()
+
+
+def check_address() -> None:
+    """Look at the address that the environment gives, if it does, and ask nobody.
+
+    Raises:
+        StoreAway: it is none, or its driver is not installed.
+    """
+    if given := os.environ.get(VARIABLE, "").strip():
+        _make(_parsed(given)).dispose()
+
+
+def _parsed(given: str) -> URL:
+    try:
+        url = make_url(given)
+    except (ArgumentError, ValueError):  # the latter for a port that is no number
+        raise StoreAway(
+            f"{VARIABLE} is no address of a store; expected such as "
+            "postgresql://user:password@host/database."
+        ) from None
+    if url.drivername in ("postgres", "postgresql"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise StoreAway(
+            f"{VARIABLE} names {url.drivername}; the store is SQLite or PostgreSQL, such as "
+            "postgresql://user:password@host/database."
+        )
+    return url
 
 
 def _make(url: URL) -> Engine:

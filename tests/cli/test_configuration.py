@@ -111,6 +111,26 @@ def test_a_guard_on_a_tool_that_there_is_none_of_is_told(folder):
     assert "guards: kept: no tool is called 'delete_files'" in problems(folder, "mine")["mine"]
 
 
+def test_a_guard_on_an_argument_that_its_tools_do_not_take_is_told(folder):
+    agent(folder, "guards: [kept]")
+
+    def told(tools: str, match: str, rest: str = "decision: deny, message: No.") -> str:
+        guard = f"- {{name: kept, point: before_tool, match: {{tool: [{tools}], {match}}}, {rest}}}"
+        (folder / "guards" / "kept.yaml").write_text(guard)
+        return problems(folder, "mine").get("mine", "")
+
+    assert told("write_file, move_file", "arguments: {path: x, old: x}") == ""
+    # A server's tool may take anything.
+    assert told("'*_file'", "arguments: {file: x}") == ""
+    assert told("write_file", "arguments: {file: x}").endswith(
+        "guards: kept: write_file takes no argument 'file'; expected content or path"
+    )
+    both = told("write_file, append_file", "ignoring: [old]")
+    assert "write_file and append_file take no argument 'old'" in both
+    rewritten = told("write_file", "path: [x]", "decision: rewrite, rewrite: {file: y}")
+    assert "takes no argument 'file'" in rewritten
+
+
 def test_the_tools_of_a_server_need_not_be_known(folder):
     agent(folder, "mcp: {web2: {command: [server]}}\napprove: [web2, web2__fetch]")
     [found] = findings(["mine"], folder=folder)

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 import pytest
+from temporalio.service import RPCError
 
 from activities.checkpoints import Checkpoints, Root
 from activities.forgetting.activity import Forgetting
@@ -85,7 +86,13 @@ def test_one_is_forgotten_or_a_schedule_made(engine: Any, starter: Any) -> None:
     for name in ("longhaul-forgetting", "longhaul-learning"):
         made = engine.do(engine.client.get_schedule_handle(name).describe())
         assert made.schedule.action.workflow in ("Forget", "Learning")
-        engine.do(engine.client.get_schedule_handle(name).delete())
+    # Once more it is off all the same.
+    for _ in range(2):
+        assert starter("forget", "--schedule", "off").out == "longhaul-forgetting: off\n"
+        assert starter("guards", "--schedule", "off").out == "longhaul-learning: off\n"
+    for name in ("longhaul-forgetting", "longhaul-learning"):
+        with pytest.raises(RPCError, match="not found"):
+            engine.do(engine.client.get_schedule_handle(name).describe())
 
 
 def test_without_a_worker_it_says_what_it_waits_for_and_that_nothing_is_done(

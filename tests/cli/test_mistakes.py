@@ -23,6 +23,12 @@ from engine.logs import Json
         ("start generalist --instructions x --set limits.rewinds", "key=value"),
         ("start generalist --instructions x --set limits.nothing=1", "limits.nothing"),
         ("start generalist --instructions x --set limits.rewinds=many", "limits.rewinds"),
+        ("start generalist --instructions x --set tools=[nix]", "tools: 'nix' is neither a tool"),
+        ("start generalist --instructions x --set tools=[files]", "without todo_complete"),
+        ("start generalist --instructions x --set approve=[nix]", "approve: 'nix' is neither"),
+        ("start generalist --instructions x --set folders=[../x]", "folders: The path '../x'"),
+        ("start generalist --instructions x --set mcp.files.command=[a]", "mcp: files is the name"),
+        ("start generalist --instructions x --set review.agent=creator", "a reviewer only reads"),
         ("start generalist --instructions x --set a=[", "YAML"),
         ("start generalist --instructions x --set a=2024-13-01", "YAML"),
         ("start creator --document /no/such/file", "/no/such/file"),
@@ -66,6 +72,14 @@ from engine.logs import Json
 )
 def test_a_mistake_is_one_line(offline, arguments, told):
     assert told in offline(*arguments.split()).error
+
+
+def test_what_another_machine_may_have_is_left_to_the_worker(offline):
+    start = ["start", "generalist", "--instructions", "x", "--set"]
+    # It names another model, whose price is known; has a sandbox; asks the server for its tools.
+    served = ["mcp.web2.command=[a]", "--set", "approve=[web2__fetch]"]
+    for left in (["limits.job.cost=2"], ["tools=[files, todos, job, shell]"], served):
+        assert "no Temporal server" in offline(*start, *left).error
 
 
 def test_a_document_over_the_limit_is_not_handed_in(offline, tmp_path, workspaces):

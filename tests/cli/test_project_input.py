@@ -1,5 +1,6 @@
 """`project`: what is wrong with a file is said before anything starts; the examples are right."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,12 @@ def test_an_example_can_be_started(name, workspaces):
         ("form: features\ninstructions: x\nagents: {coder: nobody}", "'nobody' is not known"),
         ("form: features\ninstructions: x\nagents: {cook: coder}", "cook is no role"),
         ("form: features\ninstructions: x\ndocuments: [no.md]", "there is no such file"),
+        ("form: features\ninstructions: x\nset: {limits.nothing: 1}", "limits.nothing"),
+        ("form: features\ninstructions: x\nset: {tools: [nix]}", "'nix' is neither a tool"),
+        (
+            "form: pipeline\nstages: [{agent: coder, task: x, set: {approve: [nix]}}]",
+            "approve: 'nix' is neither a tool",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(offline, tmp_path, text, why):
@@ -50,6 +57,18 @@ def test_a_document_that_no_job_would_take_is_refused(offline, tmp_path, workspa
     assert "50,000,001 bytes, larger than 50,000,000" in offline("project", str(file)).error
     file.write_text(file.read_text() + "\nset: {limits.file_bytes: 60000000}")
     assert project_input(file)["documents"][0].startswith("staged:")
+
+
+def test_more_than_fits_into_a_start_is_refused(offline, tmp_path, workspaces):
+    (tmp_path / "law.md").write_text("# Law")
+    stage = {"agent": "creator", "task": "x", "documents": ["law.md"], "items": ["x" * 400] * 1000}
+    file = tmp_path / "tea.yaml"
+    file.write_text(json.dumps({"form": "pipeline", "stages": [stage] * 4}))
+    told = offline("project", str(file)).error
+    assert "bytes as JSON; at most 1,500,000 fit into a start; give the rest as documents" in told
+    assert not (workspaces / ".longhaul" / "staged").exists()
+    file.write_text(json.dumps({"form": "pipeline", "stages": [stage] * 3}))
+    assert "no Temporal server" in offline("project", str(file)).error
 
 
 def test_a_missing_file_is_said(offline, tmp_path):

@@ -28,6 +28,15 @@ async def test_no_server_is_one_line_that_names_it(address):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("scheme", ["http", "https", "tcp"])
+async def test_an_address_with_a_scheme_is_refused_in_one_line(monkeypatch, recwarn, scheme):
+    monkeypatch.setenv("TEMPORAL_ADDRESS", f"{scheme}://me:secret@localhost:1")
+    with pytest.raises(Unreachable, match=f"{scheme}://localhost:1, expected host:port") as raised:
+        await connect()
+    assert "secret" not in str(raised.value)
+    assert not recwarn.list
+
+
 async def test_a_server_that_never_answers_is_given_up():
     async def silent(reader, writer):
         await reader.read()
@@ -52,6 +61,14 @@ def test_temporals_own_configuration_is_used(monkeypatch, tmp_path):
     monkeypatch.setenv("TEMPORAL_PROFILE", "absent")
     with pytest.raises(Unreachable, match="configuration"):
         connection.client_options()
+
+
+def test_a_configuration_file_that_is_not_there_is_told(monkeypatch, tmp_path):
+    monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(tmp_path / "none.toml"))
+    with pytest.raises(Unreachable, match=r"TEMPORAL_CONFIG_FILE names .*none\.toml, and there is"):
+        connection.client_options()
+    monkeypatch.setenv("TEMPORAL_CONFIG_FILE", "")
+    assert connection.client_options()["target_host"] == "localhost:7233"
 
 
 def test_defaults():

@@ -55,6 +55,10 @@ async def test_with_a_namespace_that_is_not_there_one_line_and_code_2(running, t
     [
         ({"LONGHAUL_BUILD_ID": "7"}, "LONGHAUL_BUILD_ID is set and LONGHAUL_DEPLOYMENT is not"),
         ({"LONGHAUL_DEPLOYMENT": "a.b", "LONGHAUL_BUILD_ID": "7"}, "found 'a.b', expected letters"),
+        ({"LONGHAUL_STORE_URL": "mysql://host/db"}, "LONGHAUL_STORE_URL names mysql"),
+        ({"LONGHAUL_STORE_URL": "postgresql://me:secret@host:x/db"}, "LONGHAUL_STORE_URL is no"),
+        ({"LONGHAUL_GRAPH_URL": "http://me:secret@host"}, "LONGHAUL_GRAPH_URL begins with 'http'"),
+        ({"LONGHAUL_GRAPH_URL": "bolt://"}, "LONGHAUL_GRAPH_URL names no host"),
         ({"LONGHAUL_LOG": "loud"}, "LONGHAUL_LOG: found 'loud', expected one of DEBUG, INFO"),
     ],
 )
@@ -62,7 +66,19 @@ def test_with_a_variable_that_cannot_be_used_one_line_and_code_2(tmp_path, given
     ended = run("localhost:1", tmp_path, **given)
     assert ended.returncode == 2
     assert told in ended.stderr
+    assert "secret" not in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+def test_a_store_and_a_graph_that_are_away_do_not_keep_it_from_beginning(tmp_path):
+    away = {"LONGHAUL_STORE_URL": "postgresql://127.0.0.1:1/db", "LONGHAUL_GRAPH_URL": "bolt://h:1"}
+    assert "no Temporal server" in run("localhost:1", tmp_path, **away).stderr
+
+
+def test_interrupted_while_it_loads_it_leaves_without_a_word(tmp_path):
+    (tmp_path / "temporalio.py").write_text("import os\nos.kill(os.getpid(), 2)\n")
+    ended = run("localhost:1", tmp_path / "root", PYTHONPATH=str(tmp_path))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root, diff
 from activities.job.snapshot import Snapshot
 from activities.rehearsal import rehearse
-from cli.jobs import look
+from cli.jobs import listed, look
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.tea import WHOLE
 
@@ -180,3 +180,11 @@ async def test_workflow_task_that_continues_as_new_or_completes_runs_no_local_ac
         assert "marker_recorded_event_attributes" not in kinds[last_task:]
         runs += 1
     assert runs > 3
+
+
+async def test_a_start_that_failed_is_listed_with_its_agent(ended: Ended) -> None:
+    handle = await ended.jobs.start({"agent": "nobody", "instructions": "x"})
+    with pytest.raises(WorkflowFailureError):
+        await ended.jobs.result(handle)
+    [told] = [one for one in await listed(ended.jobs.client, 50) if one["job_id"] == handle.id]
+    assert (told["agent"], told["status"], told["phase"]) == ("nobody", "failed", None)

@@ -13,7 +13,7 @@ import pytest
 from activities.checkpoints import Checkpoints, open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
 from activities.checkpoints.locks import locked
-from activities.job.folder import Follower, settle
+from activities.job.folder import Follower, pack_if_full, settle
 from tests.activities.standing import JOB, Standing, environment
 
 PATIENCE = 10
@@ -110,3 +110,34 @@ async def test_the_end_of_a_job_waits_for_a_pack_and_that_of_a_phase_does_not(
             await environment(local=False).run(asyncio.to_thread, lambda last=last: end(last=last))
         assert bool(list(journal.iterdir())) is not last
     assert caplog.text.count("not packed") == 1
+
+
+async def test_a_pack_of_its_own_that_the_end_of_a_phase_meets_is_no_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = Standing.begin(tmp_path)
+    job.write("large.md", b"x" * FULL_BYTES)
+    repository = open_checkpoints(job.root, JOB)
+    begun, go_on = threading.Event(), threading.Event()
+    pack = Checkpoints.pack
+
+    def slowly(self: Checkpoints, *, wait: float) -> None:
+        if wait:
+            pack(self, wait=wait)
+        else:
+            with locked(repository.path / "longhaul-pack.lock", seconds=1):
+                begun.set()
+                assert go_on.wait(PATIENCE)
+
+    monkeypatch.setattr(Checkpoints, "pack", slowly)
+    beside = threading.Thread(target=pack_if_full, args=(repository, JOB))
+    beside.start()
+    assert begun.wait(PATIENCE)
+    with caplog.at_level("INFO", "longhaul.folder"):
+        await environment(local=False).run(
+            asyncio.to_thread, lambda: settle(job.root, job.open(), "end", "key")
+        )
+    go_on.set()
+    beside.join()
+    [told] = [one for one in caplog.records if "not packed" in one.message]
+    assert told.levelname == "INFO"

@@ -46,6 +46,11 @@ def test_a_store_of_a_later_version_is_left_alone(store: Store) -> None:
         store.run(lambda c: None)
 
 
+def test_the_path_of_a_file_is_told_as_people_write_it(tmp_path: Path) -> None:
+    root = Root.open(tmp_path / "thé vert", create=True)
+    assert Store(root).shown == f"sqlite:///{root.path}/.longhaul/store.sqlite3"
+
+
 def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(root: Root) -> None:
     tried: list[object] = []
     store = Store(root, "postgresql://me:secret@127.0.0.1:1/db")
@@ -65,7 +70,9 @@ def test_a_server_that_never_answers_is_away_in_good_time(root: Root) -> None:
         assert time.monotonic() - began < 5
 
 
-@pytest.mark.parametrize("url", ["mysql://host/db", "no address", "sqlite3:///x"])
+@pytest.mark.parametrize(
+    "url", ["mysql://host/db", "no address", "sqlite3:///x", "postgresql://h:x/db"]
+)
 def test_an_address_of_something_else_is_refused_with_an_example(root: Root, url: str) -> None:
     with pytest.raises(StoreAway, match="postgresql://user:password@host/database"):
         Store(root, url).run(lambda c: None)
