@@ -30,7 +30,7 @@ WAIT_SECONDS = 2
 
 
 def pack(repository: Path, *, max_packs: int = MAX_PACKS, wait: float = WAIT_SECONDS) -> None:
-    """Moves the journal into one pack; the smaller packs too, when there are over `max_packs`.
+    """Moves the journal into one pack; of over `max_packs` the smaller ones become one.
 
     When it returns everything stored before is on the disk (fsync). Objects that turn out damaged
     are set aside. Raises TimeoutError while another packer, alive or frozen, is at it for `wait`
