@@ -51,7 +51,7 @@ def index(places: Iterable[tuple[bytes, int, int]], digest: bytes) -> bytes:
 def places(path: Path) -> list[tuple[int, bytes]]:
     """Where a pack has its objects, in that order, from its index.
 
-    Raises ValueError for an index of another form or of a pack beyond 2 GB, OSError.
+    Raises ValueError for an index of another form, OSError.
     """
     data = path.with_suffix(".idx").read_bytes()
     count = int.from_bytes(data[_FIRST_ID - 4 : _FIRST_ID], "big")
@@ -60,9 +60,16 @@ def places(path: Path) -> list[tuple[int, bytes]]:
         raise ValueError(f"{path.with_suffix('.idx')} is no index that is known here.")
     ids = (data[at : at + _DIGEST] for at in range(_FIRST_ID, ids_end, _DIGEST))
     offsets = struct.unpack_from(f">{count}I", data, ids_end + 4 * count)
-    if any(offset >> 31 for offset in offsets):
-        raise ValueError(f"{path} is too large.")
-    return sorted(zip(offsets, ids, strict=True))
+    return sorted(
+        (_far(offset, data, ids_end + 8 * count), oid)
+        for offset, oid in zip(offsets, ids, strict=True)
+    )
+
+
+def _far(offset: int, index: bytes, table: int) -> int:
+    """A place; one of 2 GB or more is in a table of its own, and given by its number there."""
+    at = table + 8 * (offset & 0x7FFFFFFF)
+    return int.from_bytes(index[at : at + 8], "big") if offset >> 31 else offset
 
 
 def entries(path: Path) -> Iterator[tuple[bytes, bytes]]:

@@ -21,6 +21,7 @@ from pygit2.packbuilder import PackBuilder
 
 from activities.checkpoints.journal import closed
 from activities.checkpoints.locks import locked, sync
+from activities.checkpoints.objects import sound
 from activities.checkpoints.packfile import entries, places
 from activities.checkpoints.records import HEAD, read_records
 from activities.checkpoints.staging import MOST_BYTES, Staging
@@ -96,7 +97,7 @@ def _built(repository: Path, draft: Path, wanted: set[bytes]) -> Path:
     reader = _pack_reader(draft)
     # In their order: what a delta is against was read a moment before.
     for _, oid in places(made):
-        reader.read(pygit2.Oid(raw=oid))  # checks the hash; raises if it is not there
+        sound(reader, oid)
         wanted.discard(oid)
     if wanted:
         raise OSError(f"{made} lacks {len(wanted)} objects.")
@@ -182,7 +183,7 @@ def _smaller(packs: list[Path]) -> list[Path]:
 
 def _reads(reader: pygit2.Odb, oid: bytes) -> bool:
     with suppress(KeyError, pygit2.GitError):
-        reader.read(pygit2.Oid(raw=oid))  # checks the hash
+        sound(reader, oid)
         return True
     return False
 

@@ -248,6 +248,18 @@ def test_a_pack_that_git_made_is_taken_with_the_others(checkpoints: Checkpoints)
     assert all(content(checkpoints.path, tree) for tree in trees)
 
 
+def test_places_are_read_from_an_index_of_a_large_pack(checkpoints: Checkpoints) -> None:
+    written(checkpoints, range(20))
+    pack(checkpoints.path)
+    [made] = packs(checkpoints)
+    before = places(made)
+    made.with_suffix(".idx").unlink()
+    # As if everything behind the first 256 bytes lay beyond 2 GB.
+    subprocess.run(["git", "index-pack", "--index-version=2,0x100", str(made)], check=True)
+    assert len(made.with_suffix(".idx").read_bytes()) > 1072 + 28 * len(before)
+    assert places(made) == before
+
+
 def test_a_damaged_pack_is_left_as_it_is_by_those_that_become_one(
     checkpoints: Checkpoints,
 ) -> None:
