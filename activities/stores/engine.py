@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -51,7 +52,9 @@ class Store:
     def __init__(self, root: Root, url: str | None = None) -> None:
         self._root = root
         given = url or os.environ.get(VARIABLE, "").strip()
-        self._given = given or f"sqlite:///{root.path / '.longhaul' / 'store.sqlite3'}"
+        # Quoted: a folder's name may hold what ends the path of an address.
+        own = quote(str(root.path / ".longhaul" / "store.sqlite3"))
+        self._given = given or f"sqlite:///{own}"
 
     @property
     def address(self) -> str:

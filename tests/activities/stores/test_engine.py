@@ -128,3 +128,13 @@ def test_who_only_reads_waits_for_no_writer(root: Root, tmp_path: Path) -> None:
         return seen
 
     assert store.run(writing) == [["maker"], ["maker"]]
+
+
+def test_the_store_of_a_root_lies_in_it_whatever_the_root_is_called(tmp_path: Path) -> None:
+    root = Root.open(tmp_path / "100%25 tea?x=#é", create=True)
+    store = Store(root)
+    assert not store.is_begun
+    store.run(lambda connection: connection.execute(text("SELECT 1")))
+    assert (root.path / ".longhaul" / "store.sqlite3").exists()
+    assert store.is_begun
+    assert store.shown == f"sqlite:///{root.path}/.longhaul/store.sqlite3"
