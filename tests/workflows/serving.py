@@ -67,7 +67,7 @@ class Jobs:
                     status = await handle.query("status")
                     if all(_holds(status, name, value) for name, value in wanted.items()):
                         return status
-                    await asyncio.sleep(0.1)
+                    await asyncio.sleep(0.05)
         except TimeoutError:
             pytest.fail(f"{wanted} did not come in {SECONDS} s; the last status: {status}")
 

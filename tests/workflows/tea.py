@@ -1,4 +1,4 @@
-"""Jobs that write a guide on tea, in eight phases: one document and what goes with it."""
+"""Jobs that write a guide on tea, in eight phases: two documents and what goes with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHORT = {
     "todos.fork": ['Note what "Amended" changes', "Revise plan.md", "Call todo_write"],
 }
 """As few todos as there can be, for any agent: half the steps of the shipped configuration."""
-WHOLE = {"agent": "generalist", "instructions": "Write a guide on tea."}
+WHOLE = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
 """With the todos of the shipped configuration."""
 TEA = {**WHOLE, "set": SHORT}
 
