@@ -20,7 +20,7 @@ async def test_a_step_costs_few_events_and_bytes_whatever_the_length(tmp_path: P
         longer = await job(temporal.client, root, 160)
         growth = _growth(longer)
         for _ in range(2):
-            # Whatever else runs on this machine counts too, but hardly three times in the same place.
+            # Whatever else runs here counts too, but hardly three times in the same place.
             if growth >= MOST_GROWTH:
                 growth = _growth(await job(temporal.client, root, 160))
     # The unit: twelve events for two activities that do nothing.
