@@ -38,6 +38,8 @@ class Server:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         self.process.send_signal(signal.SIGSTOP)
+        # On a busy machine its threads go on for a while, and answer, before they all stand.
+        os.waitpid(self.process.pid, os.WUNTRACED)
         try:
             yield
         finally:
