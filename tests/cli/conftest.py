@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +12,20 @@ import pytest
 from temporalio.client import Client
 
 from cli.app import main
+from cli.jobs import Seen, look
 from engine.development import server
 from engine.service import build_worker
 from tests.cli.stand_in import Other, StandIn
 
 T = TypeVar("T")
+
+
+def tries(seconds: float = 60) -> Iterator[None]:
+    """One after another, for what follows a little later: on a busy machine much later."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        yield
+        time.sleep(0.05)
 
 
 @dataclass
@@ -66,10 +76,28 @@ def engine() -> Iterator[Engine]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(120)
     yield found[0]
     found[0].loop.call_soon_threadsafe(stop.set)
     thread.join(30)
+
+
+@pytest.fixture
+def between_looks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has a job signalled by whoever follows it: after its first look, and after each further one
+    by the next of the names. So each state is seen before the next comes."""
+
+    def signalled(*names: str) -> None:
+        left = iter(["", *names])
+
+        async def signal_and_look(client: Client, job_id: str) -> Seen:
+            if name := next(left, ""):
+                await client.get_workflow_handle(job_id).signal(name)
+            return await look(client, job_id)
+
+        monkeypatch.setattr("cli.watch.look", signal_and_look)
+
+    return signalled
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """`doctor`: one line a check, with what to do."""
 
 import json
-import time
+
+from tests.cli.conftest import tries
 
 
 def checks(ran):
@@ -22,11 +23,10 @@ def test_with_server_and_worker_all_is_well_but_for_jobs_with_a_bug(engine, star
         assert found[name]["ok"], found[name]
     engine.job("buggy", "bug")
     try:
-        for _ in range(50):
+        for _ in tries():
             stuck = checks(starter("doctor", "--json"))["workflow tasks"]
             if not stuck["ok"]:
                 break
-            time.sleep(0.2)
         assert "buggy" in stuck["found"]
         assert "a programming error" in stuck["found"]
         shown = starter("show", "buggy").err

@@ -1,7 +1,6 @@
 """`list`, `show`, `watch`, `files` and `log`."""
 
 import json
-import threading
 from io import StringIO
 
 import pytest
@@ -15,12 +14,13 @@ from cli.app import main
 from cli.watch import follow_on
 from config.loader import load_agent
 from protocol.state import JobState, Phase, Todo
+from tests.cli.conftest import tries
 
 
 def test_list_shows_each_job_and_needs_no_worker(engine, starter):
     engine.job("listed-here", "Read this")
     engine.status("listed-here")  # its memo is written
-    for _ in range(50):  # visibility follows a little later
+    for _ in tries():  # visibility follows a little later
         found = {job["job_id"]: job for job in json.loads(starter("list", "--json").out)}
         if "listed-here" in found and found["listed-here"]["title"]:
             break
@@ -85,17 +85,16 @@ def test_show_knows_how_temporal_ended_a_job(engine, starter):
     for how in ("cancel", "terminate"):
         handle = engine.client.get_workflow_handle(engine.job(f"ended-by-{how}"))
         engine.do(getattr(handle, how)())
-        for _ in range(50):
+        for _ in tries():
             told = json.loads(starter("show", handle.id, "--json").out)
             if told["status"] != "running":
                 break
         assert told["status"] == {"cancel": "cancelled", "terminate": "terminated"}[how]
 
 
-def test_watch_prints_a_line_per_change_and_the_result(engine, starter):
+def test_watch_prints_a_line_per_change_and_the_result(engine, starter, between_looks):
     engine.job("watched")
-    threading.Timer(0.7, engine.signal, ("watched", "pause")).start()
-    threading.Timer(1.5, engine.signal, ("watched", "finish")).start()
+    between_looks("pause", "finish")
     ran = starter("watch", "watched")
     assert ran.code == 0
     lines = ran.out.splitlines()
@@ -105,9 +104,9 @@ def test_watch_prints_a_line_per_change_and_the_result(engine, starter):
     assert "All is done." in lines
 
 
-def test_watch_as_json_is_an_object_per_change(engine, starter):
+def test_watch_as_json_is_an_object_per_change(engine, starter, between_looks):
     engine.job("watched-json")
-    threading.Timer(0.7, engine.signal, ("watched-json", "cancel")).start()
+    between_looks("cancel")
     ran = starter("watch", "watched-json", "--json")
     assert ran.code == 1
     states = [json.loads(line)["status"] for line in ran.out.splitlines()]
@@ -115,9 +114,9 @@ def test_watch_as_json_is_an_object_per_change(engine, starter):
     assert states[-1] == "cancelled"
 
 
-def test_on_a_terminal_watch_paints_steps_and_todos(engine, workspaces):
+def test_on_a_terminal_watch_paints_steps_and_todos(engine, workspaces, between_looks):
     engine.job("painted")
-    threading.Timer(1.2, engine.signal, ("painted", "finish")).start()
+    between_looks("finish")
     out = StringIO()
     console = Console(file=out, force_terminal=True, width=100, color_system=None)
     seen = engine.do(follow_on(console, engine.client, "painted"))

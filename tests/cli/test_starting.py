@@ -1,7 +1,6 @@
 """`start`: what reaches the job, and what happens to ids that are taken."""
 
 import json
-import threading
 
 
 def test_the_job_gets_the_plain_object_of_the_contract(engine, starter, tmp_path, workspaces):
@@ -56,10 +55,9 @@ def test_the_id_of_a_closed_job_stays_taken(engine, starter):
     assert "completed" in error
 
 
-def test_wait_prints_the_result_and_ends_by_it(engine, starter):
+def test_wait_prints_the_result_and_ends_by_it(engine, starter, between_looks):
     for signal, code in (("finish", 0), ("cancel", 1)):
-        timer = threading.Timer(1.0, engine.signal, (f"waited-{signal}", signal))
-        timer.start()
+        between_looks(signal)
         ran = starter(
             "start", "generalist", "--instructions", "x", "--id", f"waited-{signal}", "--wait"
         )
