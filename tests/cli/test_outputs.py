@@ -13,13 +13,25 @@ import pytest
 
 from cli.output import dump, show_anything
 from protocol.payloads import MAX_INSTRUCTIONS
+from tests.cli.conftest import tries
 
 REPOSITORY = Path(__file__).parents[2]
+HELD = """
+import importlib, pathlib, sys, time
+here = pathlib.Path(__file__).parent
+(here / "loading").touch()
+while not (here / "go-on").exists():
+    time.sleep(0.02)
+sys.path.remove(str(here))
+del sys.modules[__name__]
+importlib.import_module(__name__)
+"""
+"""A module in place of the real one, which it loads once it may."""
 
 
 def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "starter.py", *arguments], cwd=REPOSITORY, timeout=20, check=False,
+        [sys.executable, "starter.py", *arguments], cwd=REPOSITORY, timeout=90, check=False,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
     )  # fmt: skip
 
@@ -84,19 +96,31 @@ def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
 
 
 @pytest.mark.parametrize("whole_group", [True, False])
-def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(workspaces, whole_group):
+def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(
+    workspaces, tmp_path, whole_group
+):
+    held = tmp_path / "held"
+    held.mkdir()
+    # The worker needs it, and nothing before.
+    (held / "docx.py").write_text(HELD)
     demo = subprocess.Popen(
         [sys.executable, "starter.py", "demo"], cwd=REPOSITORY, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, "PYTHONPATH": str(held)},
     )  # fmt: skip
     try:
         assert demo.stdout
         # The server is there, and the worker that it is for loads.
         while not demo.stdout.readline().startswith("server "):
             assert demo.poll() is None
+        for _ in tries():
+            if (held / "loading").exists():
+                break
+        assert (held / "loading").exists()
         # As a terminal does it: to the server, too.
         (os.killpg if whole_group else os.kill)(demo.pid, signal.SIGINT)
-        rest, _ = demo.communicate(timeout=15)
+        (held / "go-on").touch()
+        rest, _ = demo.communicate(timeout=90)
     finally:
         demo.kill()
     assert demo.returncode == 130
