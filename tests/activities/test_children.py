@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,12 +32,23 @@ def test_what_it_says_and_how_it_ended_comes_back(tmp_path: Path) -> None:
     assert ran(tmp_path, "os.kill(os.getpid(), signal.SIGALRM)").was_too_slow
 
 
-def test_one_that_takes_too_long_is_killed(tmp_path: Path) -> None:
-    child = ran(tmp_path, "print(os.getpid(), flush=True); time.sleep(60)", seconds=2)
+def test_one_that_takes_too_long_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+
+    class Noted(subprocess.Popen[bytes]):
+        """Its id is not asked of itself: it may be killed before it can say anything."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            begun.append(self.pid)
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    child = ran(tmp_path, "time.sleep(60)", seconds=1)
     assert child.was_too_slow
     assert not child.was_too_big
+    [pid] = begun
     with pytest.raises(ProcessLookupError):
-        os.kill(int(child.stdout), 0)
+        os.kill(pid, 0)
 
 
 def test_a_heartbeat_that_raises_ends_it(tmp_path: Path) -> None:

@@ -16,18 +16,23 @@ from activities.failures import typed
 from activities.heartbeats import now_and_then, still_wanted
 
 
-def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second() -> None:
+def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Mock(monotonic=Mock(return_value=100.0))
+    monkeypatch.setattr("activities.heartbeats.time", clock)
     sent: list[object] = []
     environment = ActivityEnvironment()
     environment.on_heartbeat = lambda *details: sent.append(details)
 
     def loop() -> None:
         beat = now_and_then()
-        for _ in range(1000):
+        for turn in range(3000):
+            clock.monotonic.return_value = 100.0 + turn / 1000
             beat()
 
     environment.run(loop)
-    assert len(sent) == 1
+    assert len(sent) == 3
 
 
 def late(heartbeat: AsyncMock) -> ActivityEnvironment:
