@@ -105,7 +105,7 @@ def kill(word: str) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def until(condition: Any, seconds: float = 20) -> None:
+def until(condition: Any, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

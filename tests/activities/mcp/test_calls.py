@@ -31,7 +31,7 @@ def ledger(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def job(tmp_path: Path, ledger: Path) -> Standing:
-    return standing(tmp_path / "job", agent(odd=odd(ledger, call_seconds=2)))
+    return standing(tmp_path / "job", agent(odd=odd(ledger)))
 
 
 def test_a_call_is_answered_whatever_the_server_prints_beside_it(
@@ -103,10 +103,11 @@ def test_a_server_killed_within_a_call(job: Standing, ledger: Path) -> None:
     killer.join()
     assert "may have happened" in answer(job)
     assert ledger.read_text().count("slow") == 1
-    assert not processes(str(ledger))
+    until(lambda: not processes(str(ledger)))
 
 
-def test_a_call_that_takes_too_long_is_given_up(job: Standing) -> None:
+def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path, ledger: Path) -> None:
+    job = standing(tmp_path / "job", agent(odd=odd(ledger, call_seconds=2)))
     assert not call(job, "odd__slow").ok
     assert "odd has not answered within 2 s" in answer(job)
     assert call(job, "odd__look").ok
