@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Literal
@@ -26,7 +26,6 @@ USER, PASSWORD = "tea", "0010ng-4711-brewed"
 HELPER = f"!f() {{ echo username={USER}; echo password=$TEST_REMOTE_SECRET; }}; f"
 Trouble = Literal["", "500", "slow", "cut", "unanswered"]
 WIRES = ("file", "https", "ssh")
-SLOW_SECONDS = 1.0
 
 
 @dataclass
@@ -37,6 +36,8 @@ class Web:
     trouble: Trouble = ""
     """What becomes of a push: an error, a late answer, a line that is cut while it comes, or when
     it is done and before that is told."""
+    goes_on: threading.Event = field(default_factory=threading.Event)
+    """What a late answer waits for."""
 
 
 def authorization(password: str = PASSWORD) -> str:
@@ -100,7 +101,7 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
                 self._send("500 Out of tea", {}, b"")
                 return
             if trouble == "slow":
-                time.sleep(SLOW_SECONDS)
+                served.goes_on.wait(60)
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
             told = self._run(body)
