@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from tests.workflows.team import Team, project, write
 PLANTED = "sk-planted-4f1b77c0a9d2"
 TOLD = "marzipan 7731"
 WRITES = 20
+HELD_AT = 20
+"""Of the replies to the todo, when most is written."""
 
 
 class Failing:
@@ -36,6 +39,22 @@ class Failing:
             self._failed = True
             return Failure(500, f"Broken: {PLANTED}")
         return self._model(request)
+
+
+class Holding:
+    """Stands before a late reply, until it may go on: the job is between its first run and its end
+    for as long as is wanted."""
+
+    def __init__(self) -> None:
+        self._goes_on = threading.Event()
+
+    def work(self, view: View) -> list[Call]:
+        if view.replies == HELD_AT:
+            assert self._goes_on.wait(300)
+        return _work(view)
+
+    def go_on(self) -> None:
+        self._goes_on.set()
 
 
 def _work(view: View) -> list[Call]:
@@ -54,15 +73,16 @@ def _work(view: View) -> list[Call]:
 async def test_a_job_is_one_trace_over_runs_retries_and_workers(
     running: Server, tmp_path: Path
 ) -> None:
-    async with watched(running, tmp_path, Failing(Short({"Work": _work}))) as site:
+    holding = Holding()
+    async with watched(running, tmp_path, Failing(Short({"Work": holding.work}))) as site:
         first = await site.worker()
         start = job(instructions=f"Make tea {PLANTED}.", set={"limits.history_events": 100})
         handle = await site.client.start_workflow("Job", start, id="tea", task_queue=site.queue)
         await _until_continued(site, handle.first_execution_run_id or "")
         first.kill()
         await first.wait()
-        # What it had not sent yet is lost with it; what is sent now comes from the second.
-        await asyncio.sleep(0.5)
+        holding.go_on()
+        # What is sent now comes from the second.
         before = {span.id for span in site.receiver.spans()}
         await site.worker()
         result = await site.result("tea")
@@ -106,13 +126,13 @@ async def test_a_job_is_one_trace_over_runs_retries_and_workers(
 
 
 async def _until_continued(site: Watched, first_run: str) -> None:
-    """Until a later run is under way, and so is the sending of its spans."""
+    """Until the job stands, in a later run, and all spans of before are sent."""
+    # The plan was written before; two of the replies read, and one write is refused.
+    writes = 1 + HELD_AT - 3
     async with asyncio.timeout(120):
-        while (await site.client.get_workflow_handle("tea").describe()).run_id == first_run:  # noqa: ASYNC110 - the same
+        while len(named(site.receiver.spans(), "execute_tool write_file")) < writes:  # noqa: ASYNC110 - it offers nothing else
             await asyncio.sleep(0.02)
-        sent = len(site.receiver.spans())
-        while len(site.receiver.spans()) < sent + 5:  # noqa: ASYNC110 - it offers nothing else
-            await asyncio.sleep(0.02)
+    assert (await site.client.get_workflow_handle("tea").describe()).run_id != first_run
 
 
 def _check_model_calls(spans: list[Span], steps: list[Span], before: set[str]) -> None:
