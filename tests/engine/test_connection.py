@@ -46,7 +46,7 @@ async def test_a_server_that_never_answers_is_given_up():
     began = time.monotonic()
     with pytest.raises(Unreachable, match="no answer"):
         await connect(f"127.0.0.1:{port}")
-    assert time.monotonic() - began < connection.CONNECT_SECONDS + 1
+    assert time.monotonic() - began < 4 * connection.CONNECT_SECONDS
     server.close()
 
 

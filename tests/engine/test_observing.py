@@ -39,13 +39,13 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
         )  # fmt: skip
     assert worker.stdout
     try:
-        await asyncio.wait_for(worker.stdout.readline(), 30)
+        await asyncio.wait_for(worker.stdout.readline(), 120)
         async with httpx2.AsyncClient(trust_env=False, timeout=10) as http:
             for path, status in (("healthz", 200), ("readyz", 200), ("other", 404)):
                 assert (await http.get(f"http://{health}/{path}")).status_code == status
             await _run_job(running.client)
             # The engine counts a closed workflow a moment after its result is known.
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 shown = ""
                 while "temporal_workflow_completed" not in shown:
                     await asyncio.sleep(0.1)
@@ -58,7 +58,7 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
             assert (await http.get(f"http://{health}/healthz")).status_code == 200
     finally:
         worker.terminate()
-        await asyncio.wait_for(worker.communicate(), 30)
+        await asyncio.wait_for(worker.communicate(), 60)
     [counted] = [
         line
         for line in shown.splitlines()
@@ -77,4 +77,4 @@ async def _run_job(client: Client) -> None:
     handle: WorkflowHandle[Any, dict[str, Any]] = await client.start_workflow(
         "Job", start, id=QUEUE, task_queue=QUEUE, result_type=dict
     )
-    assert (await asyncio.wait_for(handle.result(), 90))["status"] == "completed"
+    assert (await asyncio.wait_for(handle.result(), 180))["status"] == "completed"

@@ -93,7 +93,7 @@ async def working(address: str, root: Root, base_url: str, log: Path) -> AsyncIt
             yield
         finally:
             worker.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(worker.wait(), 30)
+            await asyncio.wait_for(worker.wait(), 90)
 
 
 def stored(root: Root, job_id: str) -> dict[str, str]:
