@@ -22,7 +22,9 @@ from tests.activities.web import sites
 from tests.activities.web.sites import PAGE, Answer, Site, serving
 
 LIMIT = 1_000_000
-WEB = Web(allow_private=["127.0.0.1"], page_bytes=LIMIT, page_seconds=2, read_seconds=1)
+WEB = Web(allow_private=["127.0.0.1"], page_bytes=LIMIT)
+HURRIED = WEB.model_copy(update={"page_seconds": 2})
+IMPATIENT = WEB.model_copy(update={"read_seconds": 1})
 ANSWERS: dict[str, Answer] = {
     "/endless": sites.endless,
     "/drip": sites.drip,
@@ -57,7 +59,7 @@ def refused(address: str, web: Web = WEB, resolver: Resolve | None = None) -> st
     started = time.monotonic()
     with pytest.raises(Refused) as told:
         fetch(address, web, resolver=resolver) if resolver else fetch(address, web)
-    assert time.monotonic() - started < 6
+    assert time.monotonic() - started < 25
     text = str(told.value)
     assert "\n" not in text
     return text
@@ -90,9 +92,9 @@ def test_redirects_are_followed_and_each_is_checked(site: str) -> None:
 def test_size_and_time_are_bounded(site: str) -> None:
     for path in ("endless", "bomb", "huge"):
         assert f"larger than {LIMIT:,} bytes" in refused(f"{site}/{path}")
-    slow = ("drip", "headers", "silent")
+    slow = (("drip", HURRIED), ("headers", HURRIED), ("silent", IMPATIENT))
     with ThreadPoolExecutor() as side_by_side:
-        told = list(side_by_side.map(refused, (f"{site}/{path}" for path in slow)))
+        told = list(side_by_side.map(lambda one: refused(f"{site}/{one[0]}", one[1]), slow))
     assert "took more than 2 s" in told[0]
     assert "took more than 2 s" in told[1]
     assert "silent for more than 1 s" in told[2]
@@ -140,7 +142,7 @@ def test_a_second_address_is_tried_and_a_resolver_that_hangs_is_left(site: str) 
         time.sleep(30)
         return []
 
-    assert "took more than 2 s" in refused("http://a.invalid/", web, hanging)
+    assert "took more than 2 s" in refused("http://a.invalid/", HURRIED, hanging)
 
 
 def test_proxies_of_the_environment_are_not_used(
