@@ -5,6 +5,7 @@ The demo, the tests and the benchmarks use it. A deployment brings its own serve
 
 from __future__ import annotations
 
+import random
 import shutil
 import socket
 import sys
@@ -36,6 +37,9 @@ DATABASE_FLAGS = (
     *("--sqlite-pragma", "journal_mode=WAL"),
     *("--sqlite-pragma", "synchronous=NORMAL"),
 )
+_PORTS = range(20_000, 32_000)
+"""Below those that systems hand out to connections and to whoever takes any: one of these could be
+gone before the server is up and binds it."""
 _STARTUP = timedelta(seconds=30)
 """It takes well under a second, but not on a machine that is busy with tests."""
 
@@ -93,8 +97,8 @@ async def server(
         converter, plugins = data_converter(), switch.plugins()
     except (BadKeys, switch.NotExportable) as error:
         raise Unreachable(str(error)) from None
-    port = _free_port(port)
-    ui_port = _free_port(ui_port, avoid=port) if ui else None
+    port = free_port(port)
+    ui_port = free_port(ui_port, avoid=port) if ui else None
     if database is not None:
         database.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -128,14 +132,13 @@ async def server(
         )
 
 
-def _free_port(wanted: int | None, *, avoid: int | None = None) -> int:
+def free_port(wanted: int | None = None, *, avoid: int | None = None) -> int:
+    """The wanted port, else any that nobody listens on and nobody is given meanwhile."""
     if wanted is not None and wanted != avoid and _is_free(wanted):
         return wanted
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port != avoid:
+        port = random.SystemRandom().choice(_PORTS)
+        if port != avoid and _is_free(port):
             return port
 
 

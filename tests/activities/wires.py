@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from engine.development import free_port
+
 USER, PASSWORD = "tea", "0010ng-4711-brewed"
 HELPER = f"!f() {{ echo username={USER}; echo password=$TEST_REMOTE_SECRET; }}; f"
 Trouble = Literal["", "500", "slow", "cut", "unanswered"]
@@ -195,9 +197,7 @@ def shell(folder: Path) -> Iterator[Shell]:
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True
         )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     for file, key in (("known", "host"), ("changed", "stranger")):
         public = (folder / f"{key}.pub").read_text()
         (folder / file).write_text(f"[127.0.0.1]:{port} {public}")

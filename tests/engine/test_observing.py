@@ -11,9 +11,8 @@ from typing import Any
 import httpx2
 from temporalio.client import Client, WorkflowHandle
 
-from engine.development import Server
+from engine.development import Server, free_port
 from tests.brief import BRIEF
-from tests.crash.processes import free_port
 from tests.engine.test_process import REPOSITORY, environment
 
 QUEUE = "observed"

@@ -17,7 +17,7 @@ import pytest
 from activities.graph import GraphAway, Query
 from activities.graph.neo4j import Neo4j
 from config.graph_schema import GraphSchema
-from tests.crash.processes import free_port
+from engine.development import free_port
 
 FETCHED = Path(__file__).parents[2] / ".fetched/graph/arcadedb_embedded"
 PASSWORD = "a p@ssword: 4711"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from engine.development import free_port
 from tests.activities.mcp.serving import ODD, agent, answer, call, standing, until
-from tests.crash.processes import free_port
 
 
 @contextmanager
