@@ -10,6 +10,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,7 @@ import httpx2
 import pytest
 from openai import AsyncOpenAI
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
@@ -30,6 +32,7 @@ from engine.service import build_worker
 from tests.activities.standing import Standing
 from tests.docs.reading import blocks, commands, page
 from tests.workflows.serving import Jobs
+from tests.workflows.tea import in_phase
 
 
 def test_the_agent_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +151,7 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
     lines = [line for line in commands(page("signals.md")) if line.startswith("temporal workflow ")]
     tea = jobs.client.get_workflow_handle("tea")
     effects: dict[str, dict[str, Any]] = {
-        "start": {"phase": lambda phase: phase and phase["number"] == 2},
+        "start": {"phase": in_phase(2)},
         "fork": {},
         "query": {},
         "list": {},
@@ -176,9 +179,11 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
         await jobs.until(tea, **effects[seen[-1]])
     assert seen == list(effects)
     fork = jobs.client.get_workflow_handle("tea-short")
-    assert (await fork.query("status"))["phase"]["number"] >= 3
-    await fork.terminate()
-    await tea.terminate()
+    await jobs.until(fork, phase=in_phase(3))
+    for job in (fork, tea):
+        # Where all of this takes long the fork may have ended meanwhile.
+        with suppress(RPCError):
+            await job.terminate()
 
 
 async def _run(client: Client, words: list[str]) -> str:
