@@ -21,7 +21,7 @@ from engine.development import free_port
 
 FETCHED = Path(__file__).parents[2] / ".fetched/graph/arcadedb_embedded"
 PASSWORD = "a p@ssword: 4711"
-STARTS_SECONDS = 60
+STARTS_SECONDS = 240
 
 
 @dataclass

@@ -61,11 +61,21 @@ def graph(graph_server: Server) -> Iterator[Neo4j]:
 
 
 @pytest.fixture
-def hasty(graph: Neo4j, monkeypatch: pytest.MonkeyPatch) -> Limits:
-    """A second for the statements, and little more until they are given up."""
-    monkeypatch.setattr(neo4j, "_CONNECT_SECONDS", 1)
-    monkeypatch.setattr(neo4j, "_GRACE_SECONDS", 0)
-    return Limits(seconds=1)
+def connected(graph: Neo4j, graph_server: Server) -> Iterator[Neo4j]:
+    """Has a second for its statements, and a connection, which takes long to make where the server
+    has little of the machine."""
+    with closing(Neo4j(graph_server.url, SCHEMA, Limits(seconds=1))) as made:
+        made.read(COUNT)
+        yield made
+
+
+@pytest.fixture
+def hurried() -> Iterator[pytest.MonkeyPatch]:
+    """Statements are given up soon after their time, until this is undone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neo4j, "_CONNECT_SECONDS", 1)
+        patch.setattr(neo4j, "_GRACE_SECONDS", 0)
+        yield patch
 
 
 def test_values_come_as_they_were_put(graph: Neo4j) -> None:
@@ -151,22 +161,32 @@ def test_who_is_not_let_in_waits(graph_server: Server, old: str, new: str) -> No
     assert "471" not in str(told.value)
 
 
-def test_a_query_that_takes_too_long_is_refused(graph_server: Server, hasty: Limits) -> None:
-    with closing(Neo4j(graph_server.url, SCHEMA, hasty)) as graph:
-        with pytest.raises(GraphRefused, match="more than 1 s"):
-            graph.read(Query(LONG))
-        assert graph.read(Query("RETURN 1"))[0].rows == [[1]]
+def test_a_query_that_takes_too_long_is_refused(
+    connected: Neo4j, hurried: pytest.MonkeyPatch
+) -> None:
+    answers = connected._answers
+
+    def patiently() -> bool:
+        """The query goes on in the server, which may be long in answering another one."""
+        hurried.undo()
+        return answers()
+
+    hurried.setattr(connected, "_answers", patiently)
+    with pytest.raises(GraphRefused, match="more than 1 s"):
+        connected.read(Query(LONG))
+    assert connected.read(Query("RETURN 1"))[0].rows == [[1]]
 
 
-def test_a_server_that_stands_still_is_away(graph_server: Server, hasty: Limits) -> None:
-    with closing(Neo4j(graph_server.url, SCHEMA, hasty)) as graph:
-        graph.read(COUNT)
-        with graph_server.frozen():
-            for act in (graph.read, graph.write):
-                with pytest.raises(GraphAway, match="does not answer"):
-                    act(Query("MERGE (:Message {id: 'a'})"))
-        graph.write(Query("MERGE (:Message {id: 'a'})"))
-        assert graph.read(COUNT)[0].rows == [[1]]
+def test_a_server_that_stands_still_is_away(
+    graph_server: Server, connected: Neo4j, hurried: pytest.MonkeyPatch
+) -> None:
+    with graph_server.frozen():
+        for act in (connected.read, connected.write):
+            with pytest.raises(GraphAway, match="does not answer"):
+                act(Query("MERGE (:Message {id: 'a'})"))
+    hurried.undo()
+    connected.write(Query("MERGE (:Message {id: 'a'})"))
+    assert connected.read(COUNT)[0].rows == [[1]]
 
 
 def test_who_is_no_longer_wanted_stops_waiting(graph_server: Server) -> None:
