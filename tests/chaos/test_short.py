@@ -22,7 +22,8 @@ async def test_a_job_ends_as_an_undisturbed_one_whatever_is_done_to_it(tmp_path:
         Blow("kill worker", dice.randint(1, 2), aims[1], seconds=0),
         Blow("refuse temporal", dice.randint(1, 2), aims[2], seconds=1.0),
     ]
-    work = generalist(phases=1)
+    # With one, the last blow could come when the work had ended: each may wait for a phase's end.
+    work = generalist(phases=2)
     with nursery(tmp_path) as workers:
         ground = Ground(tmp_path, workers)
         quiet, shaken = await asyncio.gather(
