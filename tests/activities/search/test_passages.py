@@ -34,9 +34,10 @@ def test_what_is_no_text_has_none() -> None:
 def test_a_large_file_takes_linear_time() -> None:
     def seconds(size: int) -> float:
         data = b"some words of a line\n" * size
-        start = time.perf_counter()
+        start = time.process_time()
         sum(1 for _ in passages(data))
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(1000)
-    assert seconds(200_000) < 30 * max(seconds(20_000), 0.005)
+    short = min(seconds(20_000) for _ in range(3))
+    assert min(seconds(200_000) for _ in range(3)) < 30 * max(short, 0.005)
