@@ -67,7 +67,7 @@ def test_a_server_that_never_answers_is_away_in_good_time(root: Root) -> None:
         began = time.monotonic()
         with pytest.raises(StoreAway, match="no answer in 1 s"):
             store.run(lambda c: None, seconds=1)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 12
 
 
 @pytest.mark.parametrize(
