@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 from temporalio.api.common.v1 import Payload
@@ -83,6 +83,7 @@ def test_unset_fields_are_not_sent():
     assert CONVERTER.to_payload(Request(step=1, note="")).data == b'{"step":1,"note":""}'
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([b"json/plain", b"binary/plain", b"", b"x"]))
 def test_no_bytes_raise_and_all_values_can_be_sent_on(data, encoding):
     [value] = read(payload(data, encoding))

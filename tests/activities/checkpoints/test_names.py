@@ -3,7 +3,7 @@ import subprocess
 
 import pygit2
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.checkpoints import Files, escape, unescape
@@ -18,6 +18,7 @@ LOOK_ALIKES = [
 ]  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=60).filter(lambda raw: not {0, 47} & set(raw)))
 def test_any_file_name_comes_back(raw: bytes) -> None:
     name = raw.decode("utf-8", "surrogateescape")
@@ -29,6 +30,7 @@ def test_any_file_name_comes_back(raw: bytes) -> None:
     assert re.fullmatch(r"(?:[^%]|%[0-9A-F]{2})*", entry, re.DOTALL)
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(min_size=1, max_size=4), unique=True, max_size=30))
 def test_different_names_have_different_entries(raws: list[bytes]) -> None:
     names = {raw.decode("utf-8", "surrogateescape") for raw in raws}

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.checkpoints import Root, RootError, folder_name
@@ -56,6 +56,7 @@ def test_a_root_that_is_not_there_or_not_usable_says_so(tmp_path: Path) -> None:
         Root.open(tmp_path / "w", create=True)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_folder_names_are_safe_and_distinct(one: str, other: str) -> None:
     name = folder_name(one)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.context.planning import ENOUGH, KEPT_RESULTS, SUMMARY_TOKENS, Piece, Plan, plan
@@ -80,6 +80,7 @@ def test_a_phase_that_has_only_begun_has_nothing_to_give() -> None:
     assert planned(list(OPENING), 1000, hard=True).folded in (0, 2)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(10, 6000), st.integers(1, 6), st.integers(10, 6000)), max_size=40

@@ -1,7 +1,7 @@
 """The text kept beside a document gives its pages back; quotes are found where they stand."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.documents import (
@@ -22,6 +22,7 @@ awkward = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.builds(Page, st.integers(min_value=0), awkward)))
 def test_parse_undoes_render(pages):
     assert parse(render(pages)) == pages
@@ -86,6 +87,7 @@ def test_words_do(page, quote):
     assert not contains_quote(page, quote)
 
 
+@settings(deadline=None)
 @given(st.text(min_size=12))
 def test_page_contains_itself(text):
     assert contains_quote(text, text) or not text.strip()
