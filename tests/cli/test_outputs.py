@@ -20,7 +20,8 @@ HELD = """
 import importlib, pathlib, sys, time
 here = pathlib.Path(__file__).parent
 (here / "loading").touch()
-while not (here / "go-on").exists():
+until = time.monotonic() + 120
+while not (here / "go-on").exists() and time.monotonic() < until:
     time.sleep(0.02)
 sys.path.remove(str(here))
 del sys.modules[__name__]
