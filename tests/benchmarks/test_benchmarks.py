@@ -44,3 +44,6 @@ def test_common_prefix() -> None:
     assert common_prefix(b"abcdef", b"abcxyz") == 3
     assert common_prefix(b"", b"abc") == 0
     assert common_prefix(b"abc", b"abc") == 3
+    long = bytes(10_000)
+    assert common_prefix(long + b"a", long + b"b") == len(long)
+    assert common_prefix(long[:99] + b"a" + long, long) == 99
