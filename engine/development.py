@@ -131,12 +131,28 @@ async def server(
 def _free_port(wanted: int | None, *, avoid: int | None = None) -> int:
     if wanted is not None and wanted != avoid and _is_free(wanted):
         return wanted
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port != avoid:
-            return port
+    while (port := unused_port()) == avoid:
+        pass
+    return port
+
+
+def unused_port() -> int:
+    """A port that a server may take, and that the system gives to nobody else for a minute.
+
+    A connection that the port's own side has closed is remembered for so long. Who asks for any
+    port is not given one like that, and a server that names it may have it.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        # After the port was chosen: it is none that another was given in this way.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.listen(1)
+        address: tuple[str, int] = probe.getsockname()
+        with socket.create_connection(address) as there:
+            here, _ = probe.accept()
+            here.close()
+            there.recv(1)
+        return address[1]
 
 
 def _is_free(port: int) -> bool:

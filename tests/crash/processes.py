@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 from temporalio.client import Client
 
 from engine.connection import Unreachable, connect
-from engine.development import DATABASE_FLAGS, FLAGS, find_binary
+from engine.development import DATABASE_FLAGS, FLAGS, find_binary, unused_port
 from protocol.search_attributes import NAMES
 
 REPOSITORY = Path(__file__).parents[2]
@@ -30,10 +29,7 @@ CLEAN = {
 """Our environment without what would send a worker elsewhere."""
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+free_port = unused_port
 
 
 @dataclass
