@@ -13,7 +13,7 @@ from activities.rehearsal import Hang, call, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import in_phase, tea
+from tests.workflows.tea import in_phase, start_of, tea
 
 SETTINGS = {"limits.min_todos": 5}
 TEA = tea(items=["green tea"], set=SETTINGS)
@@ -40,7 +40,7 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
         handle, paused = await paused_with_the_item_covered(jobs)
         await handle.signal("rewind", {"issue": "Too dry.", "phase": 2})
         status = await jobs.until(handle, rewinds=1)
-        start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+        start = jobs.snapshot(handle, start_of(status, 3))
         base = jobs.snapshot(handle, paused["checkpoints"][1]["id"])
         assert [item.status for item in start.state.scope] == ["open"]
         assert start.files.entry("notes/step_01.md") is None
@@ -63,7 +63,7 @@ async def test_scope_goes_back_also_where_files_stay(temporal: Client, root: Roo
         handle, paused = await paused_with_the_item_covered(jobs)
         await handle.signal("rewind", {"issue": "Again.", "phase": 2, "restore_files": False})
         status = await jobs.until(handle, rewinds=1)
-        start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+        start = jobs.snapshot(handle, start_of(status, 3))
         before = jobs.snapshot(handle, paused["checkpoint"])
         assert [item.status for item in before.state.scope] == ["completed"]
         assert [item.status for item in start.state.scope] == ["open"]
@@ -94,7 +94,7 @@ async def test_the_step_in_flight_is_given_up_and_leaves_nothing(
         async with asyncio.timeout(30):
             await jobs.until(handle, phase=in_phase(3))
         after = await handle.query("status")
-        turned = jobs.snapshot(handle, after["checkpoints"][-1]["id"])
+        turned = jobs.snapshot(handle, start_of(after, 3))
         [_, before] = turned.checkpoints.log(turned.commit, 2)
         assert before.id == status["checkpoints"][1]["id"]
         assert outside.read_text() == "not the job's"
@@ -156,7 +156,7 @@ async def test_a_rewind_of_a_paused_job_takes_in_what_was_edited(
         handle = await edited_while_paused(jobs)
         await handle.signal("rewind", {"issue": "See what I added to plan.md."})
         status = await jobs.until(handle, rewinds=1)
-        start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+        start = jobs.snapshot(handle, start_of(status, 3))
         assert start.bytes("notes/mine.md") == b"by a person"
         assert "A person adds this." in str(start.conversation.messages()[1]["content"])
         await handle.signal("cancel", {})
