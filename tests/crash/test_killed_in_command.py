@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +20,13 @@ from tests.workflows.short import DONE, Short, job
 
 WHY = sandbox.lacking(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
-COMMAND = "echo once >> notes/tally.md; touch begun; sleep 2; rm begun; echo done"
+BEGUN = "*/*/workspace/begun"
+"""In the private folder of each job whose command runs."""
+COMMAND = (
+    "echo once >> notes/tally.md; touch begun; until [ -e let_go ]; do sleep 0.1; done; "
+    "rm begun; echo done"
+)
+"""It does not end by itself: however late the other job comes, both are at it together."""
 TOOLS = ["files", "todos", "job", "shell"]
 
 
@@ -54,11 +63,17 @@ async def trial(place: Place) -> None:
             )
             for name in names
         }
-        begun = "*/*/workspace/begun"
-        await asyncio.to_thread(until, lambda: len(list(private.glob(begun))) == 2, 60)
+        await asyncio.to_thread(until, lambda: len(list(private.glob(BEGUN))) == 2, 60)
         worker.kill()
-        place.workers.worker(*where)
-        results = {n: await asyncio.wait_for(h.result(), 120) for n, h in handles.items()}
+        await asyncio.to_thread(worker.until_gone)
+        over = threading.Event()
+        letting_go = asyncio.create_task(asyncio.to_thread(let_go, private, over))
+        try:
+            place.workers.worker(*where)
+            results = {n: await asyncio.wait_for(h.result(), 120) for n, h in handles.items()}
+        finally:
+            over.set()
+            await letting_go
     assert {result["status"] for result in results.values()} == {"completed"}
     alone, networked = (root.workspace(f"command-{name}") for name in names)
     # Nothing of the first attempt is there: what it appended is appended once.
@@ -71,3 +86,12 @@ async def trial(place: Place) -> None:
     assert any("may have happened" in text for text in told)
     assert not (networked / "notes" / "tally.md").exists()
     assert not (networked / "commands").exists()
+
+
+def let_go(private: Path, over: threading.Event) -> None:
+    """Let every command end that runs from now on."""
+    while not over.wait(0.05):
+        # What a killed attempt left goes away under this.
+        with suppress(OSError):
+            for begun in private.glob(BEGUN):
+                begun.with_name("let_go").touch()

@@ -26,6 +26,7 @@ from tests.workflows import team
 from tests.workflows.holding import gate_held
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Call, Short, in_turn, job
+from tests.workflows.tea import in_phase
 
 HISTORIES = Path(__file__).parent / "histories"
 RECORDED = "recorded"
@@ -71,7 +72,7 @@ async def steered(jobs: Jobs) -> Handle:
     handle = await jobs.start(TEA)
     await jobs.until(handle, waiting_for="credentials")
     await handle.signal("resume", {})
-    await jobs.until(handle, phase=lambda phase: phase["number"] == 2)
+    await jobs.until(handle, phase=in_phase(2))
     await handle.signal("pause", {})
     await jobs.until(handle, waiting_for="paused")
     await handle.signal("rewind", {"issue": "again", "phase": 1})
@@ -81,7 +82,7 @@ async def steered(jobs: Jobs) -> Handle:
 
 async def edited(jobs: Jobs) -> Handle:
     handle = await jobs.start(TEA)
-    await jobs.until(handle, phase=lambda phase: phase and phase["number"] == 2)
+    await jobs.until(handle, phase=in_phase(2))
     await handle.signal("pause", {})
     await jobs.until(handle, waiting_for="paused")
     (jobs.folder(handle) / "notes" / "mine.md").write_text("by a person")

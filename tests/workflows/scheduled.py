@@ -14,7 +14,7 @@ from tests.workflows.serving import Jobs
 async def fired(
     jobs: Jobs, workflow: str, wanted: Callable[[dict[str, Any]], bool]
 ) -> tuple[datetime, dict[str, Any]]:
-    """When the first run with such a result began, and the result."""
+    """When the first run with such a result ended, and the result."""
     name = f"{workflow}-{jobs.queue}"
     # Made and then changed, as by a person who changes his mind.
     await schedule(jobs.client, name, workflow, timedelta(days=1), jobs.queue)
@@ -29,7 +29,9 @@ async def fired(
                         begun.workflow_id, run_id=begun.first_execution_run_id, result_type=dict
                     )
                     if wanted(result := await run.result()):
-                        return action.started_at, result
+                        ended = (await run.describe()).close_time
+                        assert ended
+                        return ended, result
                 await asyncio.sleep(0.2)
     finally:
         await handle.delete()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 import pytest
@@ -188,9 +189,10 @@ async def test_kinds_of_phase_may_have_models_of_their_own(temporal: Client, roo
 async def test_a_revoked_key_parks_the_job_and_a_new_one_finishes_it(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    valid = {"key": "sk-old"}
+    requests = itertools.count(1)
     model = ZeroCost(steps=40)
-    with ModelServer(model, key=lambda: valid["key"]) as server:
+    # From one request to the next, in the middle of the job.
+    with ModelServer(model, key=lambda: "sk-old" if next(requests) < 8 else "sk-new") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-old")
         activities = all_activities(root, connect=connect)
@@ -198,8 +200,6 @@ async def test_a_revoked_key_parks_the_job_and_a_new_one_finishes_it(
         async with build_worker(temporal, root=root, task_queue=queue, activities=activities):
             jobs = Jobs(temporal, root, queue)
             handle = await jobs.start(START)
-            await jobs.until(handle, step=lambda step: step > 6)
-            valid["key"] = "sk-new"
             status = await jobs.until(handle, waiting_for="credentials")
             assert "OPENAI_API_KEY" in status["waiting"]["message"]
             assert "sk-" not in str(status)

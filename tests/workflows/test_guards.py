@@ -19,7 +19,7 @@ WRITE = Reply(None, [("write_file", {"path": "notes/key.md", "content": SECRET})
 
 
 class Sometimes:
-    """Rehearses, but answers the listed calls otherwise."""
+    """Rehearses, but answers the listed calls otherwise; summaries are not counted."""
 
     def __init__(self, others: dict[int, Answer]) -> None:
         self.others = others
@@ -27,6 +27,8 @@ class Sometimes:
         self.seen: list[str] = []
 
     def __call__(self, request: Request) -> Answer:
+        if not request.get("tools"):
+            return rehearse(request)
         self.calls += 1
         self.seen.append(str(request["messages"][-1]["content"]))
         return self.others.get(self.calls) or rehearse(request)

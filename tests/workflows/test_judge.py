@@ -10,12 +10,13 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.rehearsal import Reply, Request, rehearse
+from activities.rehearsal.seen import View
 from protocol.limits import Budget
 from protocol.record import Judgement
 from protocol.starting import JobLimits
 from tests.workflows.records import record
 from tests.workflows.serving import serving
-from tests.workflows.short import DONE, Short, in_turn, job
+from tests.workflows.short import DONE, Call, Short, in_turn, job
 from tests.workflows.tea import SHORT
 from workflows import budget
 
@@ -84,10 +85,20 @@ async def test_a_bypass_holds_until_the_judge_too_lets_the_phase_end(
 ) -> None:
     verifier = {"name": "tests", "command": "false", "phases": ["tactical"]}
     answers = in_turn(NO, Reply("PASS"))
-    async with serving(temporal, root, Short(judge=answers)) as jobs:
+    # Refused by the verifier it asks, and so stands where it can be let through.
+    ask = ("request_clarification", {"question": "What is wrong?", "default": "Nothing."})
+
+    def work(view: View) -> list[Call]:
+        if "tests" in view.refusal and not view.made:
+            return [ask]
+        return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
+
+    async with serving(temporal, root, Short({"Work": work}, judge=answers)) as jobs:
         handle = await jobs.start(job(set={**JUDGED, "verifiers": [verifier]}))
-        await jobs.until(handle, guards=lambda told: "tests" in told["refused"])
+        status = await jobs.until(handle, waiting_for="clarification")
+        assert status["guards"]["refused"] == {"tests": 1}
         await handle.signal("bypass", {"guard": "tests", "reason": "It is tea."})
+        await handle.signal("answer", {"text": "Nothing."})
         status = await jobs.until(handle, guards=lambda told: "judge" in told["refused"])
         before = status["guards"]["refused"]["tests"]
         number = status["phase"]["number"]

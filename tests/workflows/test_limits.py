@@ -13,7 +13,7 @@ from activities.checkpoints import Root
 from activities.rehearsal import Failure, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import SHORT
+from tests.workflows.tea import SHORT, in_phase
 
 TEA = {"agent": "generalist", "instructions": "Write a guide on tea."}
 PRICES = {"rehearsal": {"prompt": 100, "cached": 10, "completion": 400}}
@@ -118,7 +118,7 @@ async def test_tool_calls_and_a_resume_that_changes_nothing(jobs: Jobs) -> None:
 async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(jobs: Jobs) -> None:
     # Its second phase takes more calls than the first.
     first = await jobs.start(tea(limits__min_todos=8))
-    usual = await jobs.until(first, phase=lambda phase: phase and phase["number"] == 2)
+    usual = await jobs.until(first, phase=in_phase(2))
     await first.terminate()
     begun = usual["checkpoints"][1]["id"]
     calls = jobs.snapshot(first, begun).state.step

@@ -37,7 +37,8 @@ async def told(jobs: Jobs, job: str, **wanted: Any) -> dict[str, Any]:
 
 
 async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, drafting(ASK)) as jobs:
+    # Answered, it is at work until it is cancelled.
+    async with serving(temporal, root, drafting(ASK, ("wait", {"seconds": 3600}))) as jobs:
         handle = await jobs.start(one_stage(), kind="Project")
         child = f"{handle.id}.stage-1-generalist-1"
         status = await jobs.until(handle, waiting_for="clarification")

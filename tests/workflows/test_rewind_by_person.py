@@ -11,10 +11,10 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.rehearsal import Hang, call, rehearse
 from activities.rehearsal.wire import Answer, Request
+from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import in_phase, tea
+from tests.workflows.tea import in_phase, start_of, tea
 
-# Of so many todos that a phase is not over before it can be paused.
 SETTINGS = {"limits.min_todos": 5}
 TEA = tea(items=["green tea"], set=SETTINGS)
 
@@ -23,8 +23,12 @@ def is_tactical(request: Request) -> bool:
     return "tactical phase" in str(request["messages"][0]["content"])[:100]
 
 
+BETWEEN = at_todo(phase=2, number=3)
+"""Rests in the first tactical phase, once the todo that covers the item is done."""
+
+
 async def paused_with_the_item_covered(jobs: Jobs) -> tuple[Any, dict[str, Any]]:
-    """A job in its first tactical phase, the todo done that covers the item."""
+    """A job of that model, paused there."""
     handle = await jobs.start(TEA)
     await jobs.until(handle, scope=lambda scope: scope["completed"] == 1)
     await handle.signal("pause", {})
@@ -32,11 +36,11 @@ async def paused_with_the_item_covered(jobs: Jobs) -> tuple[Any, dict[str, Any]]
 
 
 async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, rehearse) as jobs:
+    async with serving(temporal, root, BETWEEN) as jobs:
         handle, paused = await paused_with_the_item_covered(jobs)
         await handle.signal("rewind", {"issue": "Too dry.", "phase": 2})
         status = await jobs.until(handle, rewinds=1)
-        start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+        start = jobs.snapshot(handle, start_of(status, 3))
         base = jobs.snapshot(handle, paused["checkpoints"][1]["id"])
         assert [item.status for item in start.state.scope] == ["open"]
         assert start.files.entry("notes/step_01.md") is None
@@ -55,11 +59,11 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
 
 
 async def test_scope_goes_back_also_where_files_stay(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, rehearse) as jobs:
+    async with serving(temporal, root, BETWEEN) as jobs:
         handle, paused = await paused_with_the_item_covered(jobs)
         await handle.signal("rewind", {"issue": "Again.", "phase": 2, "restore_files": False})
         status = await jobs.until(handle, rewinds=1)
-        start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+        start = jobs.snapshot(handle, start_of(status, 3))
         before = jobs.snapshot(handle, paused["checkpoint"])
         assert [item.status for item in before.state.scope] == ["completed"]
         assert [item.status for item in start.state.scope] == ["open"]
@@ -90,7 +94,7 @@ async def test_the_step_in_flight_is_given_up_and_leaves_nothing(
         async with asyncio.timeout(30):
             await jobs.until(handle, phase=in_phase(3))
         after = await handle.query("status")
-        turned = jobs.snapshot(handle, after["checkpoints"][-1]["id"])
+        turned = jobs.snapshot(handle, start_of(after, 3))
         [_, before] = turned.checkpoints.log(turned.commit, 2)
         assert before.id == status["checkpoints"][1]["id"]
         assert outside.read_text() == "not the job's"
@@ -130,7 +134,7 @@ async def edited_while_paused(jobs: Jobs) -> Any:
 async def test_a_second_pause_leaves_what_was_edited_since_the_first(
     temporal: Client, root: Root
 ) -> None:
-    async with serving(temporal, root, rehearse) as jobs:
+    async with serving(temporal, root, BETWEEN) as jobs:
         handle = await edited_while_paused(jobs)
         before = (await handle.query("status"))["refusals"]
         await handle.signal("pause", {})
@@ -148,11 +152,11 @@ async def test_a_second_pause_leaves_what_was_edited_since_the_first(
 async def test_a_rewind_of_a_paused_job_takes_in_what_was_edited(
     temporal: Client, root: Root
 ) -> None:
-    async with serving(temporal, root, rehearse) as jobs:
+    async with serving(temporal, root, BETWEEN) as jobs:
         handle = await edited_while_paused(jobs)
         await handle.signal("rewind", {"issue": "See what I added to plan.md."})
         status = await jobs.until(handle, rewinds=1)
-        start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
+        start = jobs.snapshot(handle, start_of(status, 3))
         assert start.bytes("notes/mine.md") == b"by a person"
         assert "A person adds this." in str(start.conversation.messages()[1]["content"])
         await handle.signal("cancel", {})

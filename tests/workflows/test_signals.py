@@ -22,7 +22,7 @@ from tests.soak import soak
 from tests.workflows.holding import Held, gate_held
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
-from tests.workflows.tea import TEA, tea
+from tests.workflows.tea import TEA, in_phase, tea
 from workflows.inbox import MAX_CHARACTERS
 
 SIGNALS = soak(80, 200)
@@ -138,7 +138,7 @@ async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: 
 
 async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None:
     handle = await jobs.start(TEA)
-    await jobs.until(handle, phase=lambda p: p and p["number"] == 2)
+    await jobs.until(handle, phase=in_phase(2))
     await handle.signal("pause", {})
     status = await jobs.until(handle, waiting_for="paused")
     step = status["step"]
@@ -149,7 +149,6 @@ async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None
     await asyncio.sleep(0.5)
     assert (await handle.query("status"))["step"] == step
     await handle.signal("resume", {})
-    await jobs.until(handle, status="running")
     result = await jobs.result(handle)
     files = jobs.snapshot(handle, result["checkpoint"]).files
     assert files.read("notes/from_a_person.md") == b"# Mind the oolong\n"

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.query.v1 import WorkflowQuery
 from temporalio.api.workflowservice.v1 import QueryWorkflowRequest
-from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 
+from activities.checkpoints import Root
 from activities.rehearsal import call
+from activities.rehearsal.seen import View
 from engine.development import find_binary
 from tests.workflows.deviating import Deviating
+from tests.workflows.resting import Resting
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.tea import tea
 
 
-async def temporal(jobs: Jobs, *words: str) -> str:
+async def command(jobs: Jobs, *words: str) -> str:
     """Run the `temporal` command against the test's server."""
     process = await asyncio.create_subprocess_exec(
         str(find_binary()),
@@ -35,17 +39,28 @@ async def temporal(jobs: Jobs, *words: str) -> str:
     return out.decode()
 
 
-async def test_start_steer_and_query_with_plain_json(jobs: Jobs) -> None:
-    job = f"{jobs.queue}-plain"
+@pytest.fixture
+async def resting(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
+    """Served by a model that rests in the middle of each tactical phase: a command takes time."""
+
+    def is_there(view: View) -> bool:
+        return view.kind == "tactical" and view.current is not None and view.current.id == 2
+
+    async with serving(temporal, root, Resting(is_there)) as found:
+        yield found
+
+
+async def test_start_steer_and_query_with_plain_json(resting: Jobs) -> None:
+    jobs, job = resting, f"{resting.queue}-plain"
     start = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
-    await temporal(
+    await command(
         jobs, "start", "--type", "Job", "--task-queue", jobs.queue, "-w", job,
         "--input", json.dumps(start),
     )  # fmt: skip
     handle = jobs.client.get_workflow_handle(job, result_type=dict)
-    await jobs.until(handle, phase=lambda phase: phase["number"] == 2)
+    await jobs.until(handle, waits_until=bool)
     limit = json.dumps({"tokens": 10_000_000, "phase": {"model_calls": 800}})
-    await temporal(jobs, "signal", "-w", job, "--name", "limit", "--input", limit)
+    await command(jobs, "signal", "-w", job, "--name", "limit", "--input", limit)
     await jobs.until(
         handle,
         limits=lambda found: (
@@ -54,24 +69,25 @@ async def test_start_steer_and_query_with_plain_json(jobs: Jobs) -> None:
         ),
     )
     rewind = json.dumps({"issue": "Too green.", "phase": 1})
-    await temporal(jobs, "signal", "-w", job, "--name", "rewind", "--input", rewind)
+    await command(jobs, "signal", "-w", job, "--name", "rewind", "--input", rewind)
     await jobs.until(handle, rewinds=1)
-    await temporal(jobs, "signal", "-w", job, "--name", "pause")
+    await command(jobs, "signal", "-w", job, "--name", "pause")
     await jobs.until(handle, waiting_for="paused")
-    told = await temporal(jobs, "query", "-w", job, "--type", "status", "-o", "json")
+    told = await command(jobs, "query", "-w", job, "--type", "status", "-o", "json")
     assert "paused" in told
-    await temporal(jobs, "signal", "-w", job, "--name", "resume", "--input", "{}")
+    await command(jobs, "signal", "-w", job, "--name", "resume", "--input", "{}")
     await jobs.until(handle, status="running")
     reason = json.dumps({"reason": "seen enough"})
-    await temporal(jobs, "signal", "-w", job, "--name", "cancel", "--input", reason)
+    await command(jobs, "signal", "-w", job, "--name", "cancel", "--input", reason)
     with pytest.raises(WorkflowFailureError):
         await asyncio.wait_for(handle.result(), 20)
     assert (await handle.describe()).status == WorkflowExecutionStatus.CANCELED
 
 
-async def test_what_a_person_sees_without_decoding_anything(jobs: Jobs) -> None:
+async def test_what_a_person_sees_without_decoding_anything(resting: Jobs) -> None:
+    jobs = resting
     handle = await jobs.start({"agent": "generalist", "instructions": "Write a guide on tea."})
-    await jobs.until(handle, phase=lambda phase: phase["number"] == 2, step=lambda n: n > 18)
+    await jobs.until(handle, waits_until=bool)
     await handle.signal("pause", {})
     await jobs.until(handle, waiting_for="paused")
     details = await _current_details(jobs, handle.id)
@@ -109,7 +125,7 @@ async def test_a_question_is_read_and_answered_with_plain_json(jobs: Jobs) -> No
             assert part in details
         assert "    default: Green." in details
         text = json.dumps({"text": "Black tea."})
-        await temporal(asking, "signal", "-w", handle.id, "--name", "answer", "--input", text)
+        await command(asking, "signal", "-w", handle.id, "--name", "answer", "--input", text)
         status = await asking.until(handle, waiting_for="approval")
         # They are set a moment after the state that a query sees.
         async with asyncio.timeout(20):
@@ -119,7 +135,7 @@ async def test_a_question_is_read_and_answered_with_plain_json(jobs: Jobs) -> No
         for part in (f"approve {handle.id}", "      new: notes/here.md"):
             assert part in details
         approval = json.dumps({"id": status["approval"]["id"]})
-        await temporal(asking, "signal", "-w", handle.id, "--name", "approve", "--input", approval)
+        await command(asking, "signal", "-w", handle.id, "--name", "approve", "--input", approval)
         await asking.until(handle, step=lambda step: step > 3)
         await handle.signal("cancel", {})
 
