@@ -1,5 +1,6 @@
 """Real documents, from the source archives named in sources.txt, and real databases."""
 
+import gc
 import itertools
 import logging
 import os
@@ -25,7 +26,16 @@ _numbers = itertools.count(1)
 os.environ.setdefault("GOMAXPROCS", "1")
 os.environ.setdefault("GOGC", "400")
 
+# Some 400,000 objects of tests and modules come with the collection and stay: they are not looked
+# through again and again, neither then nor later.
+gc.disable()
+
 Real = Callable[[str], bytes]
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
