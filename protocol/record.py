@@ -108,6 +108,8 @@ class Review(Data):
     """Tokens of the reviewer's next request, where they are known."""
     verdict: Literal["accepted", "sent back"] | None = None
     findings: str = ""
+    bypasses: dict[str, str] = Field(default_factory=dict)
+    """What let the completion through its guards: given back when the end does not come."""
 
 
 class Judgement(Data):
@@ -262,6 +264,12 @@ class JobRecord(Data):
         """A new phase has used nothing yet."""
         self.phase_usage = Usage()
         self.phase_seconds = 0.0
+
+    def drop_review(self) -> None:
+        """End the review of a completion that does not come."""
+        if self.review:
+            self.bypasses = {**self.review.bypasses, **self.bypasses}
+        self.review = None
 
     def move_to(self, commit: str) -> None:
         """Stand on a new checkpoint."""

@@ -21,7 +21,7 @@ class Completion(ToolCalls):
     """Lets a job end that may."""
 
     async def _complete(self, call: Call, route: ToolRoute) -> None:
-        job = self.job
+        job, before = self.job, self.job.bypasses
         facts = (await self.steps.facts(job)).facts
         if refusal := gates.completion_gate(job.state, facts, job.rewinds):
             job.refused_completions += 1
@@ -29,7 +29,8 @@ class Completion(ToolCalls):
         elif await self._kept_from(call, route, self._points):
             job.refused_completions += job.waiting is None
         elif job.limits.review:
-            job.review = Review()
+            used = {name: why for name, why in before.items() if name not in job.bypasses}
+            job.review = Review(bypasses=used)
         elif await self._may_close():
             await self._close()
 
@@ -52,7 +53,7 @@ class Completion(ToolCalls):
                 job.review = None
         elif route and not self._parked(budget.TOOL_CALL):
             await self._refuse(call, route, "review", SENT_BACK.format(findings=review.findings))
-            job.review = None
+            job.drop_review()
             job.refused_completions += 1
             job.sent_back += 1
             if limits and job.sent_back >= limits.attempts:
@@ -65,7 +66,7 @@ class Completion(ToolCalls):
         job.move_to(reply.commit)
         job.at = reply.at
         job.spend(reply.usage)
-        job.review = Review(calls=number, context=reply.context)
+        job.review = Review(calls=number, context=reply.context, bypasses=review.bypasses)
         if reply.verdict:
             job.review.verdict, job.review.findings = reply.verdict, reply.findings
         elif number >= limits.calls:

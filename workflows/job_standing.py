@@ -154,7 +154,7 @@ class JobStanding(Standing):
         job.at = taken.at
         job.state.take_items(taken.scope)
         # The files may be others now: the call of job_complete goes through its gate again.
-        job.review = None
+        job.drop_review()
         for note in taken.notes:
             self._inbox.notice(note)
 
@@ -201,7 +201,8 @@ class JobStanding(Standing):
         for dropped in questions.drop(job):
             self._inbox.notice(dropped)
         job.calls, job.next_call = found.calls, found.next_call
-        job.correction = job.review = job.timer = None
+        job.drop_review()
+        job.correction = job.timer = None
         job.course = Course()
         job.context = job.compacted = 0
         return True

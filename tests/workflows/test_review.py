@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.job.conversation import Conversation
 from activities.rehearsal import Reply, Request, call, rehearse
+from tests.activities.guards.scripts import hook
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import DONE, Short, close, job
+from tests.workflows.short import DONE, Short, close, in_turn, job
 from tests.workflows.tea import SHORT
 
 REVIEWED = {"reflection": False, "review": {"agent": "reviewer", "attempts": 2, "calls": 3}}
@@ -130,6 +132,26 @@ async def test_a_rewind_ends_the_review_and_edits_of_a_person_begin_it_anew(
         status = await jobs.until(handle, rewinds=2)
         assert status["phase"]["purpose"] == "rewind"
         await handle.signal("cancel", {})
+
+
+async def test_a_bypass_holds_until_the_reviewer_too_lets_the_job_end(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    stop = hook(tmp_path / "gate.py", "print('no', file=sys.stderr)\nsys.exit(2)")
+    ended = close("output/tea.md")
+    # Refused by the hook it asks, and so stands where it can be let through.
+    ask = ("request_clarification", {"question": "What is wrong?", "default": "Nothing."})
+    verdicts = in_turn(call("send_back", findings=FINDINGS), call("accept", findings="Yes."))
+    model = Short({"Close": [ended, ask, ended, ended]}, verdicts)
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set={**REVIEWED, "hooks": {"Stop": [stop]}}))
+        status = await jobs.until(handle, waiting_for="clarification")
+        assert status["guards"]["refused"] == {"gate": 1}
+        await handle.signal("bypass", {"guard": "gate", "reason": "It is tea."})
+        await handle.signal("answer", {"text": "Nothing."})
+        assert (await jobs.result(handle))["status"] == "completed"
+        status = await handle.query("status")
+        assert status["guards"] == {"refused": {"gate": 1}, "bypasses": {}}
 
 
 async def test_the_rehearsal_model_reviews_as_well(temporal: Client, root: Root) -> None:
