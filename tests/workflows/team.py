@@ -11,7 +11,12 @@ from activities.rehearsal import Answer, Reply, Request
 from activities.rehearsal.seen import View, failed, look
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
 
-FORK = {"todos.fork": ["Rethink", "Hand over"]}
+TODOS = {
+    "todos.bootstrap": ["Plan"],
+    "todos.fork": ["Rethink"],
+    "todos.rewind": ["Rethink"],
+    "todos.transition": ["Mark"],
+}
 Writes = Callable[[str], Sequence[Call]]
 """What a job does in its tactical phase, from its instructions."""
 ENDS_REPLY = ("todo_write", "todo_complete", "request_clarification")
@@ -68,15 +73,12 @@ class Team:
             asked = view.opening.partition("## Amended")[2] or view.opening
             # What others ran into is no part of it.
             asked = asked.partition("# What earlier jobs ran into")[0]
-            return [plan("[ ] Do"), write("workspace.md", asked[:8000]), DONE]
-        if verb == "Hand":
-            return [hand_over({}), DONE]
+            told = write("workspace.md", asked[:8000])
+            return [plan("[ ] Do"), told, hand_over({}), DONE]
         if verb == "Mark":
-            return [plan("[x] Do"), DONE]
-        if verb == "Close":
             if view.made and failed(view.made[-1].result):
                 return [("todo_rewind", {"issue": view.made[-1].result})]
-            return [close(summary=self.summary)]
+            return [plan("[x] Do"), close(summary=self.summary)]
         for text, writes in self.does.items():
             if text in view.workspace:
                 return [*writes(view.workspace), DONE]
@@ -86,5 +88,5 @@ class Team:
 def project(form: str, **details: Any) -> dict[str, Any]:
     """The input of a project of short jobs."""
     more = details.pop("set", {})
-    base = {"form": form, "instructions": "Make a tea room.", "set": {**SET, **FORK, **more}}
+    base = {"form": form, "instructions": "Make a tea room.", "set": {**SET, **TODOS, **more}}
     return {**base, **details}
