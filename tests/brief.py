@@ -8,3 +8,9 @@ BRIEF: dict[str, object] = {
     "todos.transition": ["Mark progress in plan.md", "Call todo_write or job_complete"],
     "todos.final": ["Write output/summary.md", "Call job_complete"],
 }
+BRIEFEST: dict[str, object] = {
+    **BRIEF,
+    "todos.bootstrap": ["Write plan.md", "Call todo_write"],
+    "todos.final": ["Call job_complete"],
+}
+"""Without what only people read."""

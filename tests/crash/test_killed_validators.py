@@ -13,7 +13,7 @@ from activities.stores.engine import Store
 from config.loader import load_agent
 from tests.activities.mcp.serving import until
 from tests.activities.stores.filling import fill, requirement, statuses
-from tests.brief import BRIEF
+from tests.brief import BRIEFEST
 from tests.crash.begun import Begun, Place
 
 TEXTS = [
@@ -44,7 +44,7 @@ async def trial(place: Place) -> None:
         handles = [
             await client.start_workflow(
                 "Job",
-                {"agent": "validator", "set": BRIEF},
+                {"agent": "validator", "set": {**BRIEFEST, "limits.max_todos": 2}},
                 id=name,
                 task_queue="judges",
                 result_type=dict,

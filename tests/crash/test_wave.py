@@ -110,7 +110,7 @@ async def test_a_wave_ends_as_an_undisturbed_one_whoever_is_killed(begun: Begun)
 
 
 async def trial(given: Given) -> None:
-    with ModelServer(team(), delay=0.05) as model:
+    with ModelServer(team(), delay=0.1) as model:
         quiet, shaken = (
             Place(f"{name}-{SEED}", given, model.base_url) for name in ("quiet", "shaken")
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -59,15 +60,17 @@ class Jobs:
         return await asyncio.wait_for(handle.result(), seconds)
 
     async def until(self, handle: WorkflowHandle[Any, Any], **wanted: Any) -> dict[str, Any]:
-        """The status, as soon as the named fields have the named values."""
+        """The status, soon after the named fields have the named values: the longer it takes, the
+        rarer it is asked for, as each query costs both the server and the worker something."""
         status: dict[str, Any] = {}
+        began = time.monotonic()
         try:
             async with asyncio.timeout(SECONDS):
                 while True:
                     status = await handle.query("status")
                     if all(_holds(status, name, value) for name, value in wanted.items()):
                         return status
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(max(0.05, (time.monotonic() - began) / 10))
         except TimeoutError:
             pytest.fail(f"{wanted} did not come in {SECONDS} s; the last status: {status}")
 

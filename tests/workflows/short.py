@@ -83,11 +83,12 @@ class Short:
         return Reply(calls=[list(does)[view.replies % len(does)]])
 
 
+TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
 DEFAULTS: dict[str, Sequence[Call] | Does] = {
-    "Plan": [plan("[ ] Boil", "[ ] Brew"), DONE],
+    "Plan": lambda view: [plan("[ ] Boil", "[ ] Brew"), DONE],
     "Hand": [hand_over({}), DONE],
-    "Work": [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE],
-    "Mark": [plan("[x] Boil", "[x] Brew"), DONE],
+    "Work": lambda view: [TEA, DONE],
+    "Mark": lambda view: [plan("[x] Boil", "[x] Brew"), DONE],
     "Rethink": [DONE],
     "Close": [close("output/tea.md")],
 }

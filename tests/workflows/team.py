@@ -11,9 +11,15 @@ from activities.rehearsal import Answer, Reply, Request
 from activities.rehearsal.seen import View, failed, look
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
 
-FORK = {"todos.fork": ["Rethink", "Hand over"]}
+TODOS = {
+    "todos.bootstrap": ["Plan"],
+    "todos.fork": ["Rethink"],
+    "todos.rewind": ["Rethink"],
+    "todos.transition": ["Mark"],
+}
 Writes = Callable[[str], Sequence[Call]]
 """What a job does in its tactical phase, from its instructions."""
+ENDS_REPLY = ("todo_write", "todo_complete", "request_clarification")
 
 
 def write(path: str, content: str) -> Call:
@@ -22,6 +28,16 @@ def write(path: str, content: str) -> Call:
 
 def answer(path: str, data: Any) -> Call:
     return write(path, json.dumps(data))
+
+
+def in_replies(calls: Sequence[Call]) -> list[list[Call]]:
+    """The fewest replies that make these calls: after some the rest of a reply is not run."""
+    replies: list[list[Call]] = [[]]
+    for call in calls:
+        replies[-1].append(call)
+        if call[0] in ENDS_REPLY:
+            replies.append([])
+    return [reply for reply in replies if reply]
 
 
 @dataclass
@@ -48,7 +64,8 @@ class Team:
         verb = view.current.text.partition(" ")[0] if view.current else ""
         if verb in ("Plan", "Rethink") and not view.made and view.replies == 0:
             self.asked.append(view.opening)
-        return Reply(calls=[self._calls(view, verb)[min(view.replies, 20)]])
+        replies = in_replies(self._calls(view, verb))
+        return Reply(calls=replies[min(view.replies, len(replies) - 1)])
 
     def _calls(self, view: View, verb: str) -> list[Call]:
         if verb in ("Plan", "Rethink"):
@@ -56,23 +73,20 @@ class Team:
             asked = view.opening.partition("## Amended")[2] or view.opening
             # What others ran into is no part of it.
             asked = asked.partition("# What earlier jobs ran into")[0]
-            return [plan("[ ] Do"), write("workspace.md", asked[:8000]), *[DONE] * 20]
-        if verb == "Hand":
-            return [hand_over({}), *[DONE] * 20]
+            told = write("workspace.md", asked[:8000])
+            return [plan("[ ] Do"), told, hand_over({}), DONE]
         if verb == "Mark":
-            return [plan("[x] Do"), *[DONE] * 20]
-        if verb == "Close":
             if view.made and failed(view.made[-1].result):
-                return [("todo_rewind", {"issue": view.made[-1].result})] * 21
-            return [close(summary=self.summary)] * 21
+                return [("todo_rewind", {"issue": view.made[-1].result})]
+            return [plan("[x] Do"), close(summary=self.summary)]
         for text, writes in self.does.items():
             if text in view.workspace:
-                return [*writes(view.workspace), *[DONE] * 20]
+                return [*writes(view.workspace), DONE]
         raise AssertionError(f"nobody does {view.workspace[:300]}")
 
 
 def project(form: str, **details: Any) -> dict[str, Any]:
     """The input of a project of short jobs."""
     more = details.pop("set", {})
-    base = {"form": form, "instructions": "Make a tea room.", "set": {**SET, **FORK, **more}}
+    base = {"form": form, "instructions": "Make a tea room.", "set": {**SET, **TODOS, **more}}
     return {**base, **details}

@@ -50,7 +50,7 @@ class Troubled:
 
     def __init__(self) -> None:
         self.waiting = list(TROUBLES.values())
-        self.model = ZeroCost(steps=40, tool="append_file")
+        self.model = ZeroCost(steps=20, tool="append_file")
         self.requests: list[Request] = []
         self.calls = 0
 
@@ -149,7 +149,7 @@ async def test_a_fallback_answers_where_the_model_fails_or_refuses(
         asked.append(request["model"])
         if request["model"] == "first" and len(asked) < 8:
             return AWAY if len(asked) < 4 else Failure(400, "I will not")
-        return ZeroCost(steps=20)(request)
+        return ZeroCost(steps=10)(request)
 
     settings = {
         "model.name": "first",
@@ -190,7 +190,7 @@ async def test_a_revoked_key_parks_the_job_and_a_new_one_finishes_it(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = itertools.count(1)
-    model = ZeroCost(steps=40)
+    model = ZeroCost(steps=10)
     # From one request to the next, in the middle of the job.
     with ModelServer(model, key=lambda: "sk-old" if next(requests) < 8 else "sk-new") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)

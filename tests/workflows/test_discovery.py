@@ -15,8 +15,9 @@ from activities.rehearsal.seen import look, text_of
 from activities.rehearsal.wire import Answer, Request
 from activities.tools import select
 from tests.activities.tools.plenty import GROUPS, plenty
+from tests.brief import BRIEFEST
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import SHORT, in_phase, tea
+from tests.workflows.tea import in_phase, tea
 
 START = tea(set={"tools": GROUPS})
 WANTED = "export_invoices"
@@ -93,7 +94,7 @@ async def test_the_rehearsal_model_finds_what_it_needs(jobs: Jobs, tmp_path: Pat
     wanted = {
         "agent": "creator",
         "documents": [str(policy)],
-        "set": {**SHORT, "limits.tools_offered": 12},
+        "set": {**BRIEFEST, "limits.tools_offered": 12},
     }
     handle = await jobs.start(wanted)
     assert (await jobs.result(handle))["status"] == "completed"

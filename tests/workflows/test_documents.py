@@ -9,8 +9,8 @@ from pathlib import Path
 from activities.documents import contains_quote, extract
 from activities.stores import requirements as rows
 from activities.stores.engine import Store
+from tests.brief import BRIEFEST
 from tests.workflows.serving import Jobs
-from tests.workflows.tea import SHORT
 
 PDF = "pypdf-7.1.0/resources/Seige_of_Vicksburg_Sample_OCR-crazyones-merged.pdf"
 DOCX = "python_docx-1.2.0/features/steps/test_files/sct-first-page-hdrftr.docx"
@@ -24,7 +24,7 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
     for path, source in zip(paths, (PDF, DOCX, MARKDOWN), strict=True):
         path.write_bytes(real(source))
     documents = [str(path) for path in paths]
-    settings = {**SHORT, "settings.confidence_threshold": 0.7}
+    settings = {**BRIEFEST, "settings.confidence_threshold": 0.7}
     handle = await jobs.start({"agent": "creator", "documents": documents, "set": settings})
     result = await jobs.result(handle)
     assert result["status"] == "completed"

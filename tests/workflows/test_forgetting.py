@@ -21,7 +21,7 @@ from tests.activities.traces.noting import store, trace
 from tests.workflows.scheduled import fired
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, job
-from tests.workflows.team import FORK, Team, project, write
+from tests.workflows.team import Team, project, write
 
 ASKS = Short({"Work": [("request_clarification", {"question": "Black?", "default": "Yes."}), DONE]})
 
@@ -48,7 +48,7 @@ async def refused(jobs: Jobs, *given: Any) -> str:
 
 async def test_a_closed_job_goes_and_its_fork_goes_on(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, Short()) as jobs:
-        first = await done(jobs, set=FORK)
+        first = await done(jobs, set={"todos.fork": ["Rethink", "Hand over"]})
         fork = await jobs.start({"fork": {"job": first.id, "phase": 2}, "instructions": "Again."})
         await jobs.until(fork, phase=lambda phase: phase and phase["number"] >= 3)
         base = (await fork.query("status"))["checkpoints"][0]["id"]

@@ -2,64 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, rehearse
+from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Answer, Request
 from tests.activities.guards.scripts import hook
-from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import TEA, tea
+from tests.workflows.serving import serving
+from tests.workflows.short import DONE, TEA, Call, Short, close, job
 
 SECRET = "aws_access_key_id = AKIA" + "IOSFODNN7EXAMPLE"
-WRITE = Reply(None, [("write_file", {"path": "notes/key.md", "content": SECRET})])
-
-
-class Sometimes:
-    """Rehearses, but answers the listed calls otherwise; summaries are not counted."""
-
-    def __init__(self, others: dict[int, Answer]) -> None:
-        self.others = others
-        self.calls = 0
-        self.seen: list[str] = []
-
-    def __call__(self, request: Request) -> Answer:
-        if not request.get("tools"):
-            return rehearse(request)
-        self.calls += 1
-        self.seen.append(str(request["messages"][-1]["content"]))
-        return self.others.get(self.calls) or rehearse(request)
-
-
-async def _paused(jobs: Jobs, handle: Any) -> dict[str, Any]:
-    await handle.signal("pause", {})
-    return await jobs.until(handle, waiting_for="paused")
+WRITE: Call = ("write_file", {"path": "notes/key.md", "content": SECRET})
+ASK: Call = ("request_clarification", {"question": "May I?", "default": "No."})
 
 
 async def test_a_refusal_shows_and_a_bypass_holds_once(temporal: Client, root: Root) -> None:
-    model = Sometimes({3: WRITE})
+    short, seen = Short({"Work": [WRITE, ASK, WRITE, WRITE, TEA, DONE]}), []
+
+    def model(request: Request) -> Answer:
+        seen.append(str(request["messages"][-1]["content"]))
+        return short(request)
+
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(job())
         await handle.signal("bypass", {"guard": "secrets"})
-        status = await jobs.until(handle, guards=lambda told: told["refused"] == {"secrets": 1})
+        status = await jobs.until(handle, waiting_for="clarification")
+        assert status["guards"]["refused"] == {"secrets": 1}
         assert status["refusals"] >= 1
         assert any("has refused nothing" in line for line in status["notices"])
         assert any("guard secrets refused write_file" in line for line in status["notices"])
         assert "AKIA" not in str(status)
-        await _paused(jobs, handle)
         await handle.signal("bypass", {"guard": "secrets", "reason": "an example"})
-        status = await jobs.until(handle, guards=lambda told: bool(told["bypasses"]))
-        model.others |= {model.calls + 1: WRITE, model.calls + 2: WRITE}
-        await handle.signal("resume", {})
-        status = await jobs.until(handle, guards=lambda told: told["refused"] == {"secrets": 2})
-        assert status["guards"]["bypasses"] == {}
-        assert any("bypass of secrets let write_file through" in s for s in status["notices"])
-        assert "lets through once what secrets refused" in "".join(model.seen)
+        await jobs.until(handle, guards=lambda told: bool(told["bypasses"]))
+        await handle.signal("answer", {"text": "Yes."})
         result = await jobs.result(handle)
         assert result["status"] == "completed"
+        status = await handle.query("status")
+        assert status["guards"]["refused"] == {"secrets": 2}
+        assert status["guards"]["bypasses"] == {}
+        assert any("bypass of secrets let write_file through" in s for s in status["notices"])
+        assert "lets through once what secrets refused" in "".join(seen)
         assert (jobs.folder(handle) / "notes/key.md").read_text() == SECRET
 
 
@@ -84,17 +69,16 @@ async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
         "Stop": [hook(tmp_path / "gate.py", gate)],
     }
 
-    def model(request: Request) -> Answer:
-        results = [m["content"] for m in request["messages"] if m["role"] == "tool"]
-        last = results[-1] if results else ""
+    def finish(view: View) -> Sequence[Call]:
+        last = view.made[-1].result if view.made else ""
         if "write output/proof.md True" in last:
-            return Reply(None, [("write_file", {"path": "output/proof.txt", "content": "done"})])
+            return [("write_file", {"path": "output/proof.txt", "content": "done"})]
         if "write output/proof.md False" in last:
-            return Reply(None, [("write_file", {"path": "forbidden.md", "content": "x"})])
-        return rehearse(request)
+            return [("write_file", {"path": "forbidden.md", "content": "x"})]
+        return [close("output/tea.md")]
 
-    async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(tea(set={"hooks": hooks}))
+    async with serving(temporal, root, Short({"Close": finish})) as jobs:
+        handle = await jobs.start(job(set={"hooks": hooks}))
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         status = await handle.query("status")

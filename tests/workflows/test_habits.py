@@ -21,9 +21,8 @@ from cli.report.gather import stored_habits
 from config.learned import LearnedGuards
 from tests.workflows.habits import done, kept_by
 from tests.workflows.serving import serving
-from tests.workflows.short import DONE, Call, Does, Short, close, hand_over
+from tests.workflows.short import DONE, TEA, Call, Does, Short, close, hand_over
 
-TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
 SHELL = {"tools": ["files", "todos", "job", "documents", "traces", "shell"]}
 
 
@@ -72,25 +71,25 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
         # Replayed: those that were refused, and not those that came after a run.
         assert (now.figures.evaluations, now.figures.wrong) == (6, 0)
 
-        model.cups, model.refused = 7, []
-        for _ in range(2):
-            tried = await done(jobs, set=SHELL)
+        model.cups, model.refused = 14, []
+        tried = await done(jobs, set=SHELL)
         assert model.refused == []
         assert {row.stage for row in traces_of(root, tried)} == {"experiment"}
         [now] = Lessons(root).standing()
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
         Lessons(root).promote(name)
 
+        model.cups = 2
         last = await done(jobs, set=SHELL)
         # Each at its first try, the last of the phase among them; with a run they pass.
-        assert len(model.refused) == 7
+        assert len(model.refused) == 2
     assert "Run the test before you say so." in model.refused[0]
 
     # In a report that is one mistake: refused, seen on trial, and refused by its guard.
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
     [habit] = stored_habits("", "generalist", last)
     assert [(one.refused, one.tried, one.here) for one in habit.jobs] == [
-        *((3, 0, False), (3, 0, False), (0, 7, False), (0, 7, False), (7, 0, True))
+        *((3, 0, False), (3, 0, False), (0, 14, False), (2, 0, True))
     ]
     assert habit.guards == [f"{name} (active)"]
 
@@ -99,21 +98,23 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
 class Reader:
     """A model that writes logs of so many lines and reads each whole."""
 
-    logs: int
-    lines: int = 600
-    refused: int = 0
+    lines: Sequence[int]
+    refused: list[int] = field(default_factory=list)
+    """Lines of those that it was not let."""
 
     def __call__(self, request: Any) -> Any:
         return Short({"Work": self.work})(request)
 
     def work(self, view: View) -> Sequence[Call]:
         if view.made:
-            self.refused = sum(failed(made.result) for made in view.made)
+            reads = [made for made in view.made if made.tool == "read_file"]
+            told = zip(self.lines, reads, strict=True)
+            self.refused = [lines for lines, made in told if failed(made.result)]
             return [TEA, DONE]
         calls: list[Call] = []
-        for n in range(self.logs):
+        for n, lines in enumerate(self.lines):
             path = f"logs/{n}.log"
-            calls.append(("write_file", {"path": path, "content": f"line {n}\n" * self.lines}))
+            calls.append(("write_file", {"path": path, "content": f"line {n}\n" * lines}))
             calls.append(("read_file", {"path": path}))
         return calls
 
@@ -122,11 +123,11 @@ async def test_a_guard_whose_limit_lets_a_habit_pass_becomes_stricter(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
     rule = kept_by(tmp_path / "rule.sh", "Read", "", "Search in logs.")
-    model = Reader(3)
+    model = Reader([600] * 3)
     async with serving(temporal, root, model) as jobs:
         for _ in range(2):
             await done(jobs, set=rule)
-            assert model.refused == 3
+            assert model.refused == [600] * 3
 
         [line] = Lessons(root).learn()
         name = "generalist.log-reading"
@@ -136,23 +137,17 @@ async def test_a_guard_whose_limit_lets_a_habit_pass_becomes_stricter(
         )
         assert Lessons(root).learn() == []
 
-        model.logs = 7
-        for _ in range(2):
-            await done(jobs)
-            assert model.refused == 0
+        model.lines = [600] * 14
+        await done(jobs)
+        assert model.refused == []
         [now] = Lessons(root).standing()
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
         Lessons(root).promote(name)
 
-        last = await done(jobs)
-        assert model.refused == 7
         # It took the place of the agent's own, whose limit says nothing more.
-        model.lines = 1200
-        await done(jobs)
-        assert model.refused == 7
-        model.lines = 400
-        await done(jobs)
-        assert model.refused == 0
+        model.lines = [600, 1200, 400]
+        last = await done(jobs)
+        assert model.refused == [600, 1200]
     assert {row.guard for row in traces_of(root, last)} == {name}
     assert [one.stage for one in LearnedGuards(root.path).revisions(name)] == [
         *("experiment", "active")

@@ -59,7 +59,14 @@ class Held:
 
 
 def start(remote: Path, **settings: object) -> dict[str, Any]:
-    return LEDGER.start(**{"workspace.remote": f"file://{remote}", **settings})
+    return LEDGER.start(
+        **{
+            "workspace.remote": f"file://{remote}",
+            "todos.bootstrap": ["Plan Ada", "Hand over Ada"],
+            "todos.transition": ["Plan Ada"],
+            **settings,
+        }
+    )
 
 
 async def another(client: Client) -> Client:

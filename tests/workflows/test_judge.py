@@ -115,12 +115,12 @@ async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, roo
         asked.append(request)
         return Reply("PASS")
 
-    # Plan, hand over, and work: 6 replies and the summary of the first phase.
-    limits = {**JUDGED, "limits.job.model_calls": 7}
+    # Plan, hand over, and work: 4 replies and the summary of the first phase.
+    limits = {**JUDGED, "limits.job.model_calls": 5}
     async with serving(temporal, root, Short(judge=judge)) as jobs:
         handle = await jobs.start(job(set=limits))
         status = await jobs.until(handle, waiting_for="budget")
-        assert (status["usage"]["model_calls"], asked) == (7, [])
+        assert (status["usage"]["model_calls"], asked) == (5, [])
         await handle.signal("limit", {"model_calls": 100})
         result = await jobs.result(handle, 40)
     assert result["status"] == "completed"

@@ -21,10 +21,9 @@ from tests.activities.traces.noting import store, trace
 from tests.workflows.habits import done, kept_by
 from tests.workflows.scheduled import fired
 from tests.workflows.serving import serving
-from tests.workflows.short import DONE, Call, Short, close, job
+from tests.workflows.short import DONE, TEA, Call, Short, close, job
 
 NAME = "generalist.write_file.scratch"
-TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
 
 
 class Habit:
@@ -74,18 +73,18 @@ async def test_a_habit_is_blocked_at_the_first_try_once_its_guard_is_promoted(
         [now] = Lessons(root).standing()
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (6, 0, False)
 
-        model.files = 7
-        for _ in range(2):
-            tried = await done(jobs)
-            assert model.refused == 0
+        model.files = 14
+        tried = await done(jobs)
+        assert model.refused == 0
         assert {row.stage for row in traces_of(root, tried)} == {"experiment"}
         [now] = Lessons(root).standing()
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
         assert Lessons(root).learn() == []
         assert "experiment -> active" in Lessons(root).promote(NAME)
 
+        model.files = 2
         await done(jobs)
-        assert model.refused == 7
+        assert model.refused == 2
     [learned] = LearnedGuards(root.path).newest()
     assert learned.guard
     assert "Write under output/." in learned.guard.message
@@ -101,9 +100,8 @@ async def test_a_guard_that_would_block_good_work_is_never_promoted(
         [line] = Lessons(root).learn()
         assert line.startswith(f"{NAME}: proposed")
         # What it would refuse is what these jobs are accepted for.
-        model.files, model.delivered = 7, [f"scratch/{n}.md" for n in range(7)]
-        for _ in range(2):
-            await done(jobs)
+        model.files, model.delivered = 14, [f"scratch/{n}.md" for n in range(14)]
+        await done(jobs)
     [now] = Lessons(root).standing()
     assert (now.figures.evaluations, now.figures.wrong) == (20, 14)
     assert Lessons(root).learn() == []

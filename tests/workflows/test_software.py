@@ -27,10 +27,9 @@ pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}
 QUICK = {
     "todos.bootstrap": ["Write plan.md.", "Hand over its phase with todo_write."],
     "todos.fork": ["Revise plan.md.", "Hand over its phase with todo_write."],
-    "todos.transition": ["Mark progress in plan.md.", "Hand over with todo_write, or complete."],
-    "todos.final": ["Write output/summary.md.", "Call job_complete."],
+    "todos.transition": ["Mark progress in plan.md.", "Call job_complete."],
 }
-"""The strategic phases of the example, shorter."""
+"""The strategic phases of the example, shorter: each plan is done after its one phase."""
 MADE = soak(["feet", "fahrenheit"], ["feet", "miles", "pounds", "fahrenheit", "gallons"])
 LEFT_OUT = soak(("- Miles", "- Pounds", "- Imperial"), ())
 TESTS = soak(4, 7)
