@@ -12,6 +12,7 @@ from typing import Any
 from activities.rehearsal import Answer, Reply, Request
 from activities.rehearsal.seen import View, look
 from activities.rehearsal.wire import Arguments
+from tests.soak import soak
 
 Call = tuple[str, Arguments]
 LEDGER = "output/ledger.md"
@@ -29,7 +30,7 @@ class Ledger:
     """
 
     name: str
-    phases: int = 2
+    phases: int = soak(1, 2)
 
     def start(self, **settings: object) -> dict[str, Any]:
         """The input of the workflow."""
@@ -43,7 +44,7 @@ class Ledger:
                 "todos.transition": begin,
                 "todos.final": [f"Close {self.name}"],
                 # Small enough for several runs of the workflow in one job.
-                "limits.history_events": 120,
+                "limits.history_events": 100,
                 **settings,
             },
         }

@@ -13,7 +13,7 @@ from tests.crash.site import Site
 from tests.crash.trial import SEED, ended_as, hits, opened, some_steps, told
 from tests.soak import soak
 
-SOON, LATER = 1, 9
+SOON, LATER = 1, 7
 """Steps of the other worker, after which the frozen one wakes: in the same phase or in another."""
 FREEZES = (
     (aims.during_a_model_call, LATER),

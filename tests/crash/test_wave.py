@@ -27,7 +27,7 @@ from tests.workflows.short import Call
 from tests.workflows.team import Team, answer, project, write
 
 GROUPS = "output/groups.json"
-NAMES = [f"g{n:02d}" for n in range(1, 1 + soak(5, 12))]
+NAMES = [f"g{n:02d}" for n in range(1, 1 + soak(4, 12))]
 COLLIDING, FAILING = ("g01", "g02"), "g03"
 """Those who collide begin together, from the same commit."""
 BOTH = "green\nblack\n"

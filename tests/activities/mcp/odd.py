@@ -8,16 +8,11 @@ What it does outside shows in the file `<ledger>`, a line for each call that cam
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-from mcp.server import Server
-from mcp.server.stdio import stdio_server
-from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
-from mcp.types import ToolAnnotations as Hints
 
 LEDGER = Path(sys.argv[1])
 TEXT = {
@@ -30,32 +25,39 @@ TEXT = {
     "additionalProperties": False,
 }
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
-READS = Hints(read_only_hint=True)
-AGAIN = Hints(read_only_hint=False, idempotent_hint=True)
+READS = {"readOnlyHint": True}
+AGAIN = {"readOnlyHint": False, "idempotentHint": True}
 
 
-def tools() -> list[Tool]:
+def tool(
+    name: str, description: str, schema: dict[str, Any], hints: dict[str, bool] | None = None
+) -> dict[str, Any]:
+    made = {"name": name, "description": description, "inputSchema": schema}
+    return {**made, "annotations": hints} if hints else made
+
+
+def tools() -> list[dict[str, Any]]:
     first = "listed" not in ledger()
     found = [
-        Tool(name="note", description="Note a text.\n\nIt is kept.", input_schema=TEXT),
-        Tool(name="look", description="See it.", input_schema=NOTHING, annotations=READS),
-        Tool(name="slow", description="Take long.", input_schema=NOTHING),
-        Tool(name="crash", description="Die.", input_schema=NOTHING),
-        Tool(name="stumble", description="Die once.", input_schema=NOTHING, annotations=READS),
-        Tool(name="fall", description="Die always.", input_schema=NOTHING, annotations=AGAIN),
-        Tool(name="huge", description="Say much.", input_schema=NOTHING, annotations=READS),
-        Tool(name="refuse", description="Say no.", input_schema=NOTHING, annotations=READS),
-        Tool(name="variables", description="Tell.", input_schema=NOTHING, annotations=READS),
-        Tool(name="context", description="Odd names.", input_schema={
+        tool("note", "Note a text.\n\nIt is kept.", TEXT),
+        tool("look", "See it.", NOTHING, READS),
+        tool("slow", "Take long.", NOTHING),
+        tool("crash", "Die.", NOTHING),
+        tool("stumble", "Die once.", NOTHING, READS),
+        tool("fall", "Die always.", NOTHING, AGAIN),
+        tool("huge", "Say much.", NOTHING, READS),
+        tool("refuse", "Say no.", NOTHING, READS),
+        tool("variables", "Tell.", NOTHING, READS),
+        tool("context", "Odd names.", {
             "type": "object", "properties": {"context": {"type": "string"}}}),
-        Tool(name="wrong", description="Wrong.", input_schema={
+        tool("wrong", "Wrong.", {
             "type": "object", "properties": {"a": {"type": "no such type"}}}),
-        Tool(name="with space/ü", description="Named oddly.", input_schema=NOTHING),
+        tool("with space/ü", "Named oddly.", NOTHING),
     ]  # fmt: skip
     if first:
         enter("listed")
         return found
-    return [tool for tool in found if tool.name != "context"]
+    return [each for each in found if each["name"] != "context"]
 
 
 def ledger() -> str:
@@ -95,32 +97,62 @@ async def call(name: str, arguments: dict[str, Any]) -> str:
     return "done"
 
 
-async def on_call(_: Any, params: CallToolRequestParams) -> CallToolResult:
+async def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     # No protocol at all, as a library that greets its users would do.
     os.write(2, b"at work\n")
-    if params.name == "refuse":
-        refusal = TextContent(type="text", text="no tea today")
-        return CallToolResult(content=[refusal], is_error=True)
-    text = await call(params.name, params.arguments or {})
-    return CallToolResult(content=[TextContent(type="text", text=text)])
+    text = "no tea today" if name == "refuse" else await call(name, arguments)
+    return {"content": [{"type": "text", "text": text}], "isError": name == "refuse"}
 
 
-async def on_list(_: Any, __: Any) -> ListToolsResult:
-    return ListToolsResult(tools=tools())
+async def over_stdio() -> None:
+    """By hand: dozens of tests start it, and the SDK takes half a second to load."""
+    loop, lines = asyncio.get_running_loop(), asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    answering: dict[int, asyncio.Task[None]] = {}
+    async for line in lines:
+        message = json.loads(line)
+        if message["method"] == "notifications/cancelled":
+            answering[message["params"]["requestId"]].cancel()
+        else:
+            answering[message["id"]] = asyncio.create_task(answer(message))
 
 
-async def main(server: Server[Any]) -> None:
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+async def answer(request: dict[str, Any]) -> None:
+    told: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+    common = {"resultType": "complete", "cacheScope": "private", "ttlMs": 0}
+    match request["method"], request["params"]:
+        case "server/discover", _:
+            supported = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+            told["result"] = {**common, **supported}
+        case "tools/list", _:
+            told["result"] = {**common, "tools": tools()}
+        case "tools/call", {"name": name, "arguments": arguments}:
+            told["result"] = {"resultType": "complete", **await called(name, arguments)}
+        case _:
+            told["error"] = {"code": -32601, "message": "Method not found"}
+    sys.stdout.write(f"{json.dumps(told)}\n")
+    sys.stdout.flush()
+
+
+def over_http(port: int) -> None:
+    """By the SDK, as servers mostly are."""
+    import uvicorn  # noqa: PLC0415
+    from mcp.server import Server  # noqa: PLC0415
+    from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult  # noqa: PLC0415
+
+    async def on_list(_: Any, __: Any) -> ListToolsResult:
+        return ListToolsResult.model_validate({"tools": tools()})
+
+    async def on_call(_: Any, params: CallToolRequestParams) -> CallToolResult:
+        return CallToolResult.model_validate(await called(params.name, params.arguments or {}))
+
+    server: Server[Any] = Server("odd", on_list_tools=on_list, on_call_tool=on_call)
+    uvicorn.run(server.streamable_http_app(), port=port, log_level="error")
 
 
 if __name__ == "__main__":
-    odd = Server("odd", on_list_tools=on_list, on_call_tool=on_call)
     if len(sys.argv) > 2:
-        # Late: it takes as long to load as all else.
-        import_module("uvicorn").run(
-            odd.streamable_http_app(), port=int(sys.argv[3]), log_level="error"
-        )
+        over_http(int(sys.argv[3]))
     else:
         os.write(1, b"Welcome to odd!\n\xff\xfe\n")
-        asyncio.run(main(odd))
+        asyncio.run(over_stdio())

@@ -10,11 +10,13 @@ from tests.chaos.checks import faults
 from tests.chaos.plan import AIMS, Blow
 from tests.chaos.trial import Ground, run
 from tests.chaos.works import generalist
-from tests.crash.processes import nursery
+from tests.crash.processes import Nursery
 from tests.crash.trial import SEED
 
 
-async def test_a_job_ends_as_an_undisturbed_one_whatever_is_done_to_it(tmp_path: Path) -> None:
+async def test_a_job_ends_as_an_undisturbed_one_whatever_is_done_to_it(
+    tmp_path: Path, workers: Nursery
+) -> None:
     dice = random.Random(SEED)
     aims = dice.choices(sorted(AIMS), k=3)
     blows = [
@@ -24,11 +26,10 @@ async def test_a_job_ends_as_an_undisturbed_one_whatever_is_done_to_it(tmp_path:
     ]
     # With one, the last blow could come when the work had ended: each may wait for a phase's end.
     work = generalist(phases=2)
-    with nursery(tmp_path) as workers:
-        ground = Ground(tmp_path, workers)
-        quiet, shaken = await asyncio.gather(
-            run(ground, work, "quiet"), run(ground, work, "shaken", blows, seed=SEED)
-        )
+    ground = Ground(tmp_path, workers)
+    quiet, shaken = await asyncio.gather(
+        run(ground, work, "quiet"), run(ground, work, "shaken", blows, seed=SEED)
+    )
     told = f"seed {SEED}: {[str(blow) for blow in blows]}"
     assert not quiet.faults + shaken.faults, told
     assert quiet.evidence
