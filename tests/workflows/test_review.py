@@ -13,7 +13,7 @@ from activities.job.conversation import Conversation
 from activities.rehearsal import Reply, Request, call, rehearse
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, close, job
-from tests.workflows.tea import SHORT
+from tests.workflows.tea import page
 
 REVIEWED = {"reflection": False, "review": {"agent": "reviewer", "attempts": 2, "calls": 3}}
 FINDINGS = "output/tea.md says nothing of the water."
@@ -134,9 +134,7 @@ async def test_a_rewind_ends_the_review_and_edits_of_a_person_begin_it_anew(
 
 async def test_the_rehearsal_model_reviews_as_well(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, rehearse) as jobs:
-        handle = await jobs.start(
-            {"agent": "generalist", "instructions": "Write on tea.", "set": SHORT | REVIEWED}
-        )
+        handle = await jobs.start(page(set=REVIEWED))
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         review = Conversation(jobs.snapshot(handle, result["checkpoint"]).review)
