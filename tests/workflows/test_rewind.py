@@ -43,7 +43,7 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
         back = jobs.snapshot(handle, start_of(status, number + 1))
         assert back.state.phase.purpose == "rewind"
         assert _own_files(back) == _own_files(jobs.snapshot(handle, starts[1]))
-        assert back.text("workspace.md") == ""
+        assert back.files.entry("output/green_tea.md") is None
         # Why, and what is undone, survives the restore.
         assert "white tea" in str(back.conversation.messages()[1]["content"])
         failed = yaml.safe_load(back.text(f"archive/phase_{number:03d}.yaml"))
