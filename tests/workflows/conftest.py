@@ -11,7 +11,7 @@ from activities.checkpoints import Root
 from activities.rehearsal import rehearse
 from engine.development import server
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import TEA
+from tests.workflows.tea import PAGE
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +25,7 @@ async def undisturbed(temporal: Client, tmp_path_factory: pytest.TempPathFactory
     """The tree in which a job ends that nobody disturbs."""
     root = Root.open(tmp_path_factory.mktemp("undisturbed") / "root", create=True)
     async with serving(temporal, root, rehearse) as jobs:
-        return str((await jobs.result(await jobs.start(TEA)))["tree"])
+        return str((await jobs.result(await jobs.start(PAGE)))["tree"])
 
 
 @pytest.fixture

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from temporalio.client import WorkflowHandle
 
 from activities.rehearsal import rehearse
-from activities.rehearsal.wire import Answer, Request
+from activities.rehearsal.wire import Answer, Hang, Request
 from tests.workflows.serving import Jobs
 
 
@@ -20,13 +21,22 @@ class Deviating:
     def __init__(self, answers: dict[int, Answer]) -> None:
         self.answers = answers
         self.requests: dict[int, Request] = {}
+        self._hanging = asyncio.Event()
 
     def __call__(self, request: Request) -> Answer:
         if not request.get("tools"):
             return rehearse(request)
         number = len(self.requests) + 1
         self.requests[number] = request
-        return self.answers.get(number) or rehearse(request)
+        answer = self.answers.get(number) or rehearse(request)
+        if isinstance(answer, Hang):
+            self._hanging.set()
+        return answer
+
+    async def hangs(self) -> None:
+        """Until an answer is a `Hang`: its job stands there."""
+        async with asyncio.timeout(60):
+            await self._hanging.wait()
 
     def told(self, number: int) -> str:
         """The last message of a request: the todo list and what may stand below it."""

@@ -1,4 +1,4 @@
-"""Jobs that write a guide on tea, in eight phases: two documents and what goes with them."""
+"""Jobs on tea: a guide of two documents in eight phases, and one page in four."""
 
 from __future__ import annotations
 
@@ -12,14 +12,32 @@ SHORT = {
     "todos.fork": ['Note what "Amended" changes', "Revise plan.md", "Call todo_write"],
 }
 """As few todos as there can be, for any agent: half the steps of the shipped configuration."""
-WHOLE = {"agent": "generalist", "instructions": "Write a guide on tea. Cover green tea."}
-"""With the todos of the shipped configuration."""
-TEA = {**WHOLE, "set": SHORT}
+TEA = {
+    "agent": "generalist",
+    "instructions": "Write a guide on tea. Cover green tea.",
+    "set": SHORT,
+}
+PAGE: dict[str, Any] = {
+    "agent": "generalist",
+    "instructions": "Work on the group tea of the project, in output/.\n\n- S1: green tea",
+    "set": {
+        **SHORT,
+        "todos.bootstrap": ["Write plan.md", "Call todo_write"],
+        "todos.rewind": ["Revise plan.md", "Call todo_write"],
+        "todos.final": ["Call job_complete"],
+    },
+}
+"""One page, which is written in phase 2: a third of the steps, for what needs no more."""
 
 
 def tea(**details: Any) -> dict[str, Any]:
     """The input of such a job with further details; `set` adds to the short lists."""
     return {**TEA, **details, "set": {**SHORT, **details.get("set", {})}}
+
+
+def page(**details: Any) -> dict[str, Any]:
+    """The input of such a job with further details; `set` adds to its lists."""
+    return {**PAGE, **details, "set": {**PAGE["set"], **details.get("set", {})}}
 
 
 def in_phase(number: int) -> Any:

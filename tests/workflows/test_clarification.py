@@ -13,7 +13,7 @@ from activities.rehearsal import Reply, call
 from activities.rehearsal.wire import Answer
 from tests.workflows.deviating import Deviating, enough
 from tests.workflows.serving import serving
-from tests.workflows.tea import TEA, tea
+from tests.workflows.tea import PAGE, page
 
 QUESTION = "Which tea is meant: green or black?"
 ASK = call("request_clarification", question=QUESTION, default="Green tea.")
@@ -27,7 +27,7 @@ async def test_an_answer_becomes_the_result_of_the_call(temporal: Client, root: 
     both = Reply("Shall I?", [*ASK.calls, ("list_files", {})])
     model = Deviating({3: both, 5: ASK})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         status = await jobs.until(handle, waiting_for="clarification")
         pending = status["clarification"]["pending"]
         assert pending["question"] == QUESTION
@@ -58,7 +58,7 @@ async def test_an_answer_becomes_the_result_of_the_call(temporal: Client, root: 
 async def test_without_an_answer_the_default_holds(temporal: Client, root: Root) -> None:
     model = asking(3)
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(tea(set={"limits.clarification_hours": 0.0003}))
+        handle = await jobs.start(page(set={"limits.clarification_hours": 0.0003}))
         status = await enough(jobs, handle, 4)
     assert model.results(4)[-1] == "Nobody answered in time. Go on with your default: Green tea."
     assert any("nobody answered in time" in told for told in status["notices"])
@@ -67,7 +67,7 @@ async def test_without_an_answer_the_default_holds(temporal: Client, root: Root)
 async def test_a_question_may_be_one_too_many_from_the_start(temporal: Client, root: Root) -> None:
     model = asking(3)
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(tea(set={"limits.clarifications": 0}))
+        handle = await jobs.start(page(set={"limits.clarifications": 0}))
         await enough(jobs, handle, 4)
     assert "best judgement" in model.results(4)[-1]
 
@@ -75,7 +75,7 @@ async def test_a_question_may_be_one_too_many_from_the_start(temporal: Client, r
 async def test_a_question_without_a_default_is_no_question(temporal: Client, root: Root) -> None:
     model = asking(4, n3=call("request_clarification", question="Which?"))
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         await jobs.until(handle, waiting_for="clarification")
         assert "default: Field required" in model.results(4)[-1]
         await handle.signal("answer", {"text": "Any."})
@@ -83,10 +83,10 @@ async def test_a_question_without_a_default_is_no_question(temporal: Client, roo
 
 
 async def test_a_question_outlives_continue_as_new_and_pause(temporal: Client, root: Root) -> None:
-    """The job is due to begin a new run whenever it may, so it does with the question open."""
-    model = asking(18)
+    """The job begins a new run with the question open."""
+    model = asking(3)
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(tea(set={"limits.history_events": 100}))
+        handle = await jobs.start(page(set={"limits.history_events": 100}))
         status = await jobs.until(handle, waiting_for="clarification")
         pending = status["clarification"]["pending"]
         run = (await jobs.client.get_workflow_handle(handle.id).describe()).run_id
@@ -105,30 +105,30 @@ async def test_a_question_outlives_continue_as_new_and_pause(temporal: Client, r
         assert (await current.query("status"))["waiting_for"] == "paused"
         await current.signal("resume", {})
         assert (await jobs.result(current))["status"] == "completed"
-    assert model.results(19)[-1] == "A person answers: Black tea."
+    assert model.results(4)[-1] == "A person answers: Black tea."
 
 
 async def test_the_time_for_an_answer_goes_on_over_continue_as_new(
     temporal: Client, root: Root
 ) -> None:
-    model = asking(18)
+    model = asking(3)
     async with serving(temporal, root, model) as jobs:
         settings = {"limits.history_events": 100, "limits.clarification_hours": 0.002}
-        handle = await jobs.start(tea(set=settings))
+        handle = await jobs.start(page(set=settings))
         await jobs.until(handle, waiting_for="clarification")
         run = (await jobs.client.get_workflow_handle(handle.id).describe()).run_id
         while (await jobs.client.get_workflow_handle(handle.id).describe()).run_id == run:
             await jobs.client.get_workflow_handle(handle.id).signal("resume", {})
             await asyncio.sleep(0.01)
-        await enough(jobs, jobs.client.get_workflow_handle(handle.id), 19)
-    assert "Go on with your default: Green tea." in model.results(19)[-1]
+        await enough(jobs, jobs.client.get_workflow_handle(handle.id), 4)
+    assert "Go on with your default: Green tea." in model.results(4)[-1]
 
 
 async def test_a_rewind_drops_the_question_visibly(temporal: Client, root: Root) -> None:
     # Where it is still at work when the answer comes.
     model = asking(3, n8=call("wait", seconds=3600))
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         await jobs.until(handle, waiting_for="clarification")
         await handle.signal("rewind", {"issue": "Both teas are meant."})
         status = await jobs.until(handle, rewinds=1)
@@ -143,7 +143,7 @@ async def test_a_job_that_waits_for_an_answer_can_be_cancelled(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, asking(3)) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         await jobs.until(handle, waiting_for="clarification")
         await handle.signal("cancel", {"reason": "no longer needed"})
         with pytest.raises(WorkflowFailureError):

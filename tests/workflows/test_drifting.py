@@ -6,26 +6,43 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
+from activities.rehearsal import drifting
 from activities.rehearsal.drifting import ITEMS, Drifting, even
+from benchmarks import drift
 from benchmarks.drift import Ended, alone, as_job, serving
 from tests.soak import soak
 
 WAITS = {"stuck", "review", "rewinds"}
 """What a job may wait for that its model drives in circles."""
 SEEDS = soak(range(1, 2), range(1, 6))
+MADE, LISTED = soak((24, 8), (ITEMS, drifting.PER_PHASE))
+"""Items, and how many of them a phase makes: three phases either way."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def items() -> Iterator[None]:
+    """Jobs have so many items."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drifting, "ITEMS", MADE)
+        patch.setattr(drifting, "PER_PHASE", LISTED)
+        patch.setattr(drift, "ITEMS", MADE)
+        yield
 
 
 @pytest.fixture(scope="module")
-async def undrifted(temporal: Client, tmp_path_factory: pytest.TempPathFactory) -> Ended:
+async def undrifted(
+    items: None, temporal: Client, tmp_path_factory: pytest.TempPathFactory
+) -> Ended:
     root, steady = Root.open(tmp_path_factory.mktemp("steady") / "root", create=True), Drifting({})
     async with serving(temporal, root, steady, "steady"):
         end = await as_job(temporal, root, "steady", steady, 0)
-    assert (end.status, end.made) == ("completed", ITEMS)
+    assert (end.status, end.made) == ("completed", MADE)
     return end
 
 
@@ -33,14 +50,14 @@ async def undrifted(temporal: Client, tmp_path_factory: pytest.TempPathFactory) 
 async def test_every_item_is_made_or_the_job_waits(
     temporal: Client, root: Root, undrifted: Ended, rate: float
 ) -> None:
-    drifting = Drifting(even(rate))
+    model = Drifting(even(rate))
     queue = f"drifting-{rate}"
-    async with serving(temporal, root, drifting, queue):
-        runs = (as_job(temporal, root, queue, drifting, seed) for seed in SEEDS)
+    async with serving(temporal, root, model, queue):
+        runs = (as_job(temporal, root, queue, model, seed) for seed in SEEDS)
         ends = await asyncio.gather(*runs)
     for end in ends:
         if end.status == "completed":
-            assert end.made == ITEMS
+            assert end.made == MADE
         else:
             assert (end.status, end.waiting in WAITS) == ("waiting", True)
     if rate <= 0.2:
@@ -50,7 +67,7 @@ async def test_every_item_is_made_or_the_job_waits(
 
 
 def test_left_alone_the_same_model_stops_early() -> None:
-    steady, drifting = Drifting({}), Drifting(even(0.2))
-    assert alone(steady, 1).made == ITEMS
-    made = [alone(drifting, seed).made for seed in range(1, 51)]
-    assert sum(made) / len(made) < ITEMS / 2
+    steady, drifts = Drifting({}), Drifting(even(0.2))
+    assert alone(steady, 1).made == MADE
+    made = [alone(drifts, seed).made for seed in range(1, 51)]
+    assert sum(made) / len(made) < MADE / 2

@@ -12,11 +12,12 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root, diff, open_checkpoints
 from activities.rehearsal import rehearse
+from tests.workflows.holding import gate_held
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import in_phase, start_of, tea
+from tests.workflows.tea import in_phase, page, start_of
 
-TEA = tea(items=["green tea"])
+PAGE = page(items=["green tea"])
 
 
 def fork_of(job: str, phase: int, **more: Any) -> dict[str, Any]:
@@ -40,20 +41,23 @@ async def refused(jobs: Jobs, start: dict[str, Any]) -> str:
     return str(failed.value.cause)
 
 
-async def standing(jobs: Jobs, number: int, **more: Any) -> Any:
-    """A job that is paused in its phase of that number, or a later one."""
-    handle = await jobs.start(tea(items=TEA["items"], **more))
-    await jobs.until(handle, phase=lambda phase: phase and phase["number"] >= number)
-    await handle.signal("pause", {})
-    await jobs.until(handle, waiting_for="paused")
+async def standing(jobs: Jobs) -> Any:
+    """A job that is paused as its phase 3 begins."""
+    with gate_held("todo_complete") as held:
+        handle = await jobs.start(PAGE)
+        await held.until_begun()
+        await handle.signal("pause", {})
+        held.go.set()
+        status = await jobs.until(handle, waiting_for="paused")
+    assert status["phase"]["number"] == 3
     return handle
 
 
 async def test_fork_of_a_running_job_goes_on_from_the_phase_and_leaves_the_first(
     jobs: Jobs,
 ) -> None:
-    undisturbed = await jobs.result(await jobs.start(TEA))
-    first = await standing(jobs, 3)
+    undisturbed = await jobs.result(await jobs.start(PAGE))
+    first = await standing(jobs)
     paused = await first.query("status")
     store = jobs.root.repository(first.id)
     before = content(jobs.folder(first)), content(store)
@@ -101,38 +105,43 @@ async def test_fork_of_a_running_job_goes_on_from_the_phase_and_leaves_the_first
 
 
 async def test_fork_of_a_closed_job_outlives_it(jobs: Jobs) -> None:
-    first = await jobs.start(TEA)
+    first = await jobs.start(PAGE)
     await jobs.result(first)
-    base = (await first.query("status"))["checkpoints"][3]["id"]
-    fork = await jobs.start(fork_of(first.id, 4, instructions="Make it short."))
-    await jobs.until(fork, phase=in_phase(5))
-    shutil.rmtree(jobs.root.repository(first.id))
-    shutil.rmtree(jobs.folder(first))
-    assert (await jobs.result(fork))["status"] == "completed"
+    base = (await first.query("status"))["checkpoints"][1]["id"]
+    with gate_held("todo_complete") as held:
+        fork = await jobs.start(fork_of(first.id, 2, instructions="Make it short."))
+        await held.until_begun()
+        shutil.rmtree(jobs.root.repository(first.id))
+        shutil.rmtree(jobs.folder(first))
+        held.go.set()
+        assert (await jobs.result(fork))["status"] == "completed"
     assert open_checkpoints(jobs.root, fork.id).is_whole(base)
     # Its past can be looked at by phase as well.
-    assert open_checkpoints(jobs.root, fork.id).tags()["phase/0004"] == base
+    assert open_checkpoints(jobs.root, fork.id).tags()["phase/0002"] == base
 
 
-async def test_fork_of_a_fork_and_rewind_within_it(jobs: Jobs) -> None:
-    first = await standing(jobs, 2)
-    second = await jobs.start(fork_of(first.id, 2, instructions="Cover white tea."))
-    await jobs.until(second, phase=in_phase(4))
-    third = await jobs.start(fork_of(second.id, 3, instructions="Cover black tea."))
-    await jobs.until(third, phase=in_phase(5))
-    await third.signal("rewind", {"issue": "Before the fork.", "phase": 2})
-    status = await jobs.until(third, refusals=1)
-    assert "there is no phase 2; the phases are 4 to " in status["notices"][0]
-    await third.signal("rewind", {"issue": "To its beginning.", "phase": 4})
-    status = await jobs.until(third, rewinds=1)
-    told = jobs.snapshot(third, status["checkpoint"]).text("instructions.md")
-    assert told.index("Cover white tea.") < told.index("Cover black tea.")
-    assert (await jobs.result(third))["status"] == "completed"
+async def test_fork_of_a_fork_and_rewind_within_it(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, at_todo(phase=5, number=1)) as jobs:
+        first = await standing(jobs)
+        second = await jobs.start(fork_of(first.id, 2, instructions="Cover white tea."))
+        await jobs.until(second, phase=in_phase(4))
+        third = await jobs.start(fork_of(second.id, 3, instructions="Cover black tea."))
+        await jobs.until(third, waits_until=bool)
+        await third.signal("rewind", {"issue": "Before the fork.", "phase": 2})
+        await jobs.until(
+            third, notices=lambda told: "there is no phase 2; the phases are 4 to " in str(told)
+        )
+        await third.signal("rewind", {"issue": "To its beginning.", "phase": 4})
+        status = await jobs.until(third, rewinds=1)
+        told = jobs.snapshot(third, status["checkpoint"]).text("instructions.md")
+        assert told.index("Cover white tea.") < told.index("Cover black tea.")
+        assert (await jobs.result(third))["status"] == "completed"
+        await first.signal("cancel", {})
 
 
 async def test_fork_from_the_first_phase_plans_anew(jobs: Jobs) -> None:
-    first = await standing(jobs, 2)
-    fork = await jobs.start(fork_of(first.id, 1, instructions="Cover oolong."))
+    first = await standing(jobs)
+    fork = await jobs.start(fork_of(first.id, 1, instructions="- Cover oolong."))
     status = await jobs.until(fork, phase=in_phase(3))
     first_start, start = [jobs.snapshot(fork, start_of(status, phase)) for phase in (2, 3)]
     assert (first_start.state.phase.number, first_start.state.phase.purpose) == (2, "bootstrap")
@@ -141,17 +150,17 @@ async def test_fork_from_the_first_phase_plans_anew(jobs: Jobs) -> None:
     await first.signal("cancel", {})
 
 
-async def test_two_forks_alike_end_in_the_same_tree(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, at_todo(phase=6, number=1)) as jobs:
-        first = await standing(jobs, 6)
-        start = fork_of(first.id, 6, instructions="Cover white tea.")
-        trees = {(await jobs.result(await jobs.start(start)))["tree"] for _ in range(2)}
-        assert len(trees) == 1
-        await first.signal("cancel", {})
+async def test_two_forks_alike_end_in_the_same_tree(jobs: Jobs) -> None:
+    first = await standing(jobs)
+    start = fork_of(first.id, 2, instructions="Cover white tea.")
+    trees = {(await jobs.result(await jobs.start(start)))["tree"] for _ in range(2)}
+    assert len(trees) == 1
+    await first.signal("cancel", {})
 
 
 async def test_the_pinned_configuration_stays_but_for_what_is_set(jobs: Jobs) -> None:
-    first = await standing(jobs, 1, set={"limits.rewinds": 1, "limits.max_todos": 30})
+    first = await jobs.start(page(set={"limits.rewinds": 1, "limits.max_todos": 30}))
+    await jobs.until(first, phase=in_phase(1))
     fork = await jobs.start(fork_of(first.id, 1, set={"limits.rewinds": 3}))
     status = await jobs.until(fork, status="running", step=lambda step: step > 0)
     limits = jobs.snapshot(fork, status["checkpoint"]).config.limits
@@ -163,7 +172,7 @@ async def test_the_pinned_configuration_stays_but_for_what_is_set(jobs: Jobs) ->
 async def test_what_cannot_be_forked_says_what_there_is(
     jobs: Jobs, temporal: Client, tmp_path: Path
 ) -> None:
-    first = await standing(jobs, 2)
+    first = await standing(jobs)
     unknown = await refused(jobs, fork_of("nobody", 1))
     assert "no job 'nobody'" in unknown
     assert first.id in unknown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -17,10 +17,14 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from activities.checkpoints import Root, diff
 from activities.job.snapshot import Snapshot
 from activities.rehearsal import rehearse
+from activities.rehearsal.seen import View
 from cli.jobs import listed, look
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import WHOLE
+from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
+from tests.workflows.tea import PAGE
 
+WHOLE = {key: value for key, value in PAGE.items() if key != "set"}
+"""With the todos of the shipped configuration."""
 TASK_COMPLETED = "workflow_task_completed_event_attributes"
 
 
@@ -83,9 +87,16 @@ async def test_folder_agrees_with_the_last_checkpoint(ended: Ended) -> None:
         )
 
 
-async def test_phases_are_archived_in_pairs_and_alternate(ended: Ended) -> None:
-    result = ended.result
-    pages = sorted((ended.folder / "archive").iterdir())
+async def test_phases_are_archived_in_pairs_and_alternate(temporal: Client, root: Root) -> None:
+    def mark(view: View) -> Sequence[Call]:
+        # A further list, once.
+        return [plan("[x] Boil", "[x] Brew") if view.number > 3 else hand_over({}), DONE]
+
+    async with serving(temporal, root, Short({"Mark": mark})) as jobs:
+        handle = await jobs.start(job())
+        result = await jobs.result(handle)
+        folder = jobs.folder(handle)
+    pages = sorted((folder / "archive").iterdir())
     assert [page.name for page in pages] == [
         f"phase_{n:03d}.{ending}"
         for n in range(1, result["phases"] + 1)
@@ -95,7 +106,7 @@ async def test_phases_are_archived_in_pairs_and_alternate(ended: Ended) -> None:
     assert [page["kind"] for page in read[:4]] == ["strategic", "tactical"] * 2
     assert read[0]["outcome"] == "completed"
     assert all(todo["status"] == "completed" for todo in read[1]["todos"])
-    assert not (ended.folder / "todos.yaml").exists()
+    assert not (folder / "todos.yaml").exists()
 
 
 async def test_every_phase_begins_with_a_fresh_conversation_and_a_list(ended: Ended) -> None:
@@ -142,6 +153,11 @@ async def test_history_carries_references_only(ended: Ended) -> None:
 async def chained(ended: Ended) -> Ended:
     """The same job, continued as new all the while."""
     handle = await ended.jobs.start({**WHOLE, "set": {"limits.history_events": 100}})
+    # So that its last run begins well after the first, however fast it works.
+    await handle.signal("pause", {})
+    await ended.jobs.until(handle, waiting_for="paused")
+    await asyncio.sleep(1)
+    await handle.signal("resume", {})
     return Ended(ended.jobs, handle, await ended.jobs.result(handle))
 
 

@@ -17,7 +17,7 @@ from protocol.starting import JobLimits
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, in_turn, job
-from tests.workflows.tea import SHORT
+from tests.workflows.tea import page
 from workflows import budget
 
 WHY = sandbox.lacking(sandbox.find_bwrap())
@@ -129,9 +129,7 @@ async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, roo
 
 async def test_the_rehearsal_model_judges_as_well(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, rehearse) as jobs:
-        handle = await jobs.start(
-            {"agent": "generalist", "instructions": "Write on tea.", "set": {**SHORT, "judge": {}}}
-        )
+        handle = await jobs.start(page(set={"judge": {}}))
         result = await jobs.result(handle, 40)
         assert result["status"] == "completed"
         assert list(jobs.snapshot(handle, result["checkpoint"]).judge.walk())

@@ -10,33 +10,33 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.rehearsal import Failure, rehearse
+from activities.rehearsal import Failure, call, rehearse
 from activities.rehearsal.wire import Answer, Request
+from tests.workflows.deviating import Deviating
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import SHORT, in_phase
+from tests.workflows.tea import PAGE, in_phase, page
 
-TEA = {"agent": "generalist", "instructions": "Write a guide on tea."}
 PRICES = {"rehearsal": {"prompt": 100, "cached": 10, "completion": 400}}
 
 
-def tea(**settings: Any) -> dict[str, Any]:
+def charged(**settings: Any) -> dict[str, Any]:
     """A job on the rehearsal model, which charges, and whose replies are short."""
-    base = {**SHORT, "model.name": "rehearsal", "model.max_output_tokens": 100, "prices": PRICES}
+    base = {"model.name": "rehearsal", "model.max_output_tokens": 100, "prices": PRICES}
     named = {key.replace("__", "."): value for key, value in settings.items()}
-    return {**TEA, "set": base | named}
+    return page(set=base | named)
 
 
 async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(
     jobs: Jobs,
 ) -> None:
-    free = await jobs.start(tea())
+    free = await jobs.start(charged())
     total = (await jobs.result(free))["usage"]["cost"]
     used = (await free.query("status"))["usage"]
     fresh = used["prompt_tokens"] - used["cached_tokens"]
-    charged = fresh * 100 + used["cached_tokens"] * 10 + used["completion_tokens"] * 400
-    assert total == pytest.approx(charged / 1_000_000)
+    due = fresh * 100 + used["cached_tokens"] * 10 + used["completion_tokens"] * 400
+    assert total == pytest.approx(due / 1_000_000)
     half = round(total / 2, 2)
-    handle = await jobs.start(tea(limits__job__cost=half, limits__history_events=200))
+    handle = await jobs.start(charged(limits__job__cost=half, limits__history_events=100))
     status = await jobs.until(handle, waiting_for="budget")
     assert half * 0.8 < status["usage"]["cost"] <= half
     assert status["limits"]["job"]["cost"] == {"limit": half, "spent": status["usage"]["cost"]}
@@ -68,7 +68,7 @@ async def test_what_the_endpoint_finds_too_long_is_compacted_only_where_there_is
         )
 
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(tea(limits__job__model_calls=3))
+        handle = await jobs.start(charged(limits__job__model_calls=3))
         status = await jobs.until(handle, waiting_for="budget")
         assert (calls, status["usage"]["model_calls"]) == (3, 2)
         await handle.signal("limit", {"model_calls": 500})
@@ -78,7 +78,7 @@ async def test_what_the_endpoint_finds_too_long_is_compacted_only_where_there_is
 async def test_a_limit_on_cost_without_a_price_fails_the_start(jobs: Jobs) -> None:
     for scope in ("job", "phase"):
         settings = {"model.base_url": "http://model/v1", f"limits.{scope}.cost": 2}
-        handle = await jobs.start({**TEA, "set": settings})
+        handle = await jobs.start({**PAGE, "set": settings})
         with pytest.raises(WorkflowFailureError) as failed:
             await jobs.result(handle)
         message = str(failed.value.cause)
@@ -87,23 +87,23 @@ async def test_a_limit_on_cost_without_a_price_fails_the_start(jobs: Jobs) -> No
 
 
 async def test_a_rewind_gives_no_tokens_back(jobs: Jobs) -> None:
-    handle = await jobs.start(tea(limits__job__tokens=100_000))
+    handle = await jobs.start(charged(limits__job__tokens=50_000))
     before = await jobs.until(handle, waiting_for="budget")
     spent = before["limits"]["job"]["tokens"]["spent"]
-    assert spent <= 100_000
+    assert spent <= 50_000
     assert "tokens" in before["waiting"]["message"]
     await handle.signal("rewind", {"issue": "Too dear.", "phase": 1})
     after = await jobs.until(handle, waiting_for="budget", rewinds=1)
     # The new conversation is shorter and may leave room for a call; nothing is given back.
     assert all(after["usage"][key] >= value for key, value in before["usage"].items())
-    assert spent <= after["limits"]["job"]["tokens"]["spent"] <= 100_000
+    assert spent <= after["limits"]["job"]["tokens"]["spent"] <= 50_000
     await handle.signal("limit", {"tokens": 10_000_000})
     await jobs.until(handle, usage=lambda usage: usage["prompt_tokens"] > spent)
     await handle.terminate()
 
 
 async def test_tool_calls_and_a_resume_that_changes_nothing(jobs: Jobs) -> None:
-    handle = await jobs.start(tea(limits__job__tool_calls=3))
+    handle = await jobs.start(charged(limits__job__tool_calls=3))
     status = await jobs.until(handle, waiting_for="budget")
     assert status["usage"]["tool_calls"] == 3
     await handle.signal("resume", {})
@@ -117,13 +117,13 @@ async def test_tool_calls_and_a_resume_that_changes_nothing(jobs: Jobs) -> None:
 
 async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(jobs: Jobs) -> None:
     # Its second phase takes more calls than the first.
-    first = await jobs.start(tea(limits__min_todos=8))
+    first = await jobs.start(charged(limits__min_todos=3))
     usual = await jobs.until(first, phase=in_phase(2))
     await first.terminate()
     begun = usual["checkpoints"][1]["id"]
     calls = jobs.snapshot(first, begun).state.step
 
-    handle = await jobs.start(tea(limits__min_todos=8, limits__phase__model_calls=calls))
+    handle = await jobs.start(charged(limits__min_todos=3, limits__phase__model_calls=calls))
     status = await jobs.until(handle, waiting_for="budget")
     assert status["phase"]["number"] > 1
     assert status["limits"]["phase"]["model_calls"] == {"limit": calls, "spent": calls}
@@ -135,17 +135,19 @@ async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(jobs: J
     await handle.terminate()
 
 
-async def test_seconds_count_without_the_time_people_take(jobs: Jobs) -> None:
-    handle = await jobs.start(tea(limits__job__seconds=1))
-    status = await jobs.until(handle, waiting_for="budget")
-    spent = status["limits"]["job"]["seconds"]["spent"]
-    assert spent >= 1
-    await asyncio.sleep(2)
-    waited = (await handle.query("status"))["limits"]["job"]["seconds"]["spent"]
-    assert waited == spent
-    await handle.signal("limit", {"seconds": int(spent) + 1})
-    await jobs.until(handle, step=lambda step: step > status["step"])
-    await handle.terminate()
+async def test_seconds_count_without_the_time_people_take(temporal: Client, root: Root) -> None:
+    # A wait of its own counts.
+    async with serving(temporal, root, Deviating({9: call("wait", seconds=2)})) as jobs:
+        handle = await jobs.start(charged(limits__job__seconds=1))
+        status = await jobs.until(handle, waiting_for="budget")
+        spent = status["limits"]["job"]["seconds"]["spent"]
+        assert spent >= 1
+        await asyncio.sleep(2)
+        waited = (await handle.query("status"))["limits"]["job"]["seconds"]["spent"]
+        assert waited == spent
+        await handle.signal("limit", {"seconds": int(spent) + 1})
+        await jobs.until(handle, step=lambda step: step > status["step"])
+        await handle.terminate()
 
 
 NONSENSE: list[Any] = [
@@ -165,7 +167,7 @@ NONSENSE: list[Any] = [
 
 
 async def test_nonsense_is_refused_visibly_and_changes_nothing(jobs: Jobs) -> None:
-    handle = await jobs.start(tea(limits__job__model_calls=4))
+    handle = await jobs.start(charged(limits__job__model_calls=4))
     status = await jobs.until(handle, waiting_for="budget")
     for values in NONSENSE:
         await handle.signal("limit", args=list(values))
@@ -185,7 +187,7 @@ async def test_time_spent_waiting_for_people_does_not_count(jobs: Jobs) -> None:
         return time.monotonic() - begun - spent
 
     begun = time.monotonic()
-    handle = await jobs.start({**TEA, "set": {"limits.job.seconds": 1000}})
+    handle = await jobs.start({**PAGE, "set": {"limits.job.seconds": 1000}})
     before = await paused()
     await asyncio.sleep(2)
     await handle.signal("resume", {})

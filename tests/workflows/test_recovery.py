@@ -15,9 +15,9 @@ from activities.checkpoints.journal import journal_of
 from activities.checkpoints.records import BLOB, Record
 from activities.rehearsal import Failure, Reply, rehearse
 from activities.rehearsal.wire import Answer, Request
-from tests.workflows.serving import Jobs, serving
+from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, hand_over, job, plan
-from tests.workflows.tea import TEA, in_phase
+from tests.workflows.tea import PAGE
 
 
 class Sometimes:
@@ -43,7 +43,7 @@ async def test_what_only_a_person_can_mend_parks_the_job(temporal: Client, root:
     }
     model = Sometimes(**{at: failure for at, (failure, _) in failures.items()})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         for number, (failure, reason) in enumerate(failures.values(), 1):
             status = await jobs.until(
                 handle,
@@ -60,10 +60,10 @@ async def test_what_passes_is_retried_without_a_word(
     temporal: Client, root: Root, undisturbed: str
 ) -> None:
     model = Sometimes(
-        n5=Failure(429, "slow down", headers={"retry-after": "0"}), n9=Failure(503, "overloaded")
+        n5=Failure(429, "slow down", headers={"retry-after": "0"}), n11=Failure(503, "overloaded")
     )
     async with serving(temporal, root, model) as jobs:
-        result = await jobs.result(await jobs.start(TEA))
+        result = await jobs.result(await jobs.start(PAGE))
         assert result["tree"] == undisturbed
 
 
@@ -87,7 +87,7 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
         n8=Failure(401, "the key was revoked"),
     )
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         status = await jobs.until(handle, waiting_for="credentials")
         told = str(jobs.snapshot(handle, status["checkpoint"]).conversation.messages())
         for part in (
@@ -107,33 +107,28 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
 
 
 async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
-    jobs: Jobs, tmp_path: Any
+    temporal: Client, root: Root, tmp_path: Path
 ) -> None:
-    handle = await jobs.start(TEA)
-    await jobs.until(handle, phase=in_phase(3))
-    await handle.signal("pause", {})
-    status = await jobs.until(handle, waiting_for="paused")
-    while status["checkpoint"] == status["checkpoints"][-1]["id"]:
-        # It stands at the start of a phase, of which nothing could be lost: a step more.
+    # There it stands within a phase, of which something can be lost.
+    async with serving(temporal, root, Sometimes(n14=Failure(401, "bad key"))) as jobs:
+        handle = await jobs.start(PAGE)
+        status = await jobs.until(handle, waiting_for="credentials")
+        assert status["checkpoint"] != status["checkpoints"][-1]["id"]
+        repository = jobs.root.repository(handle.id)
+        early = status["checkpoints"][-1]["id"]
+
+        kept = tmp_path / "kept.git"
+        shutil.move(repository, kept)
         await handle.signal("resume", {})
-        await jobs.until(handle, step=lambda step, before=status["step"]: step > before)
-        await handle.signal("pause", {})
-        status = await jobs.until(handle, waiting_for="paused")
-    repository = jobs.root.repository(handle.id)
-    early = status["checkpoints"][-1]["id"]
+        status = await jobs.until(handle, waiting_for="storage")
+        assert "backup" in status["waiting"]["message"]
 
-    kept = tmp_path / "kept.git"
-    shutil.move(repository, kept)
-    await handle.signal("resume", {})
-    status = await jobs.until(handle, waiting_for="storage")
-    assert "backup" in status["waiting"]["message"]
-
-    shutil.move(kept, repository)
-    for unpacked in repository.glob("journal/*"):
-        unpacked.unlink()
-    await handle.signal("resume", {})
-    await jobs.until(handle, notices=lambda told: any(early[:12] in line for line in told))
-    assert (await jobs.result(handle))["status"] == "completed"
+        shutil.move(kept, repository)
+        for unpacked in repository.glob("journal/*"):
+            unpacked.unlink()
+        await handle.signal("resume", {})
+        await jobs.until(handle, notices=lambda told: any(early[:12] in line for line in told))
+        assert (await jobs.result(handle))["status"] == "completed"
 
 
 def damage(repository: Path, oid: str) -> None:

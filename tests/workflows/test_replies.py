@@ -15,7 +15,7 @@ from protocol.state import Todo
 from tests.workflows.deviating import Deviating, enough
 from tests.workflows.records import record
 from tests.workflows.serving import serving
-from tests.workflows.tea import TEA
+from tests.workflows.tea import PAGE
 from workflows.replies import correction, must_call
 
 TODO = Todo(id=3, content="Write   the guide.\nIn English.")
@@ -63,7 +63,7 @@ async def test_calls_beyond_the_most_are_not_made_and_not_lost(
     calls: list[Any] = [("write_file", {"path": f"{n}.md", "content": f"{n}"}) for n in range(40)]
     model = Deviating({3: Reply(calls=calls)})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         result = await jobs.result(handle)
     assert result["status"] == "completed"
     assert "had 40 calls; those after the first 32, which is the most, were left out" in (
@@ -92,7 +92,7 @@ async def test_asking_twice_is_corrected_and_then_a_call_is_demanded(
 ) -> None:
     model = Deviating({3: Reply("Shall I go on?"), 4: Reply("The task is complete.")})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         status = await handle.query("status")
@@ -111,7 +111,7 @@ async def test_text_beside_a_call_is_not_held_against_it(temporal: Client, root:
     said = "Shall I list the files? The task is complete."
     model = Deviating({3: Reply(said, [("list_files", {})])})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         status = await enough(jobs, handle, 4)
     assert status["refusals"] == 0
     assert "Nobody answers" not in model.told(4)
@@ -133,7 +133,7 @@ async def test_an_endpoint_that_refuses_the_demand_is_asked_without_it(
     talk = Reply("I will read the file now.")
     model = CannotDemand({3: talk, 4: talk, 5: talk, 6: talk})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         await enough(jobs, handle, 7)
     assert model.refused == 1
     assert "called no tool" in model.told(7)

@@ -15,7 +15,7 @@ from activities.rehearsal import Reply, Request, call, rehearse
 from tests.activities.guards.scripts import hook
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, close, in_turn, job
-from tests.workflows.tea import SHORT
+from tests.workflows.tea import page
 
 REVIEWED = {"reflection": False, "review": {"agent": "reviewer", "attempts": 2, "calls": 3}}
 FINDINGS = "output/tea.md says nothing of the water."
@@ -156,9 +156,7 @@ async def test_a_bypass_holds_until_the_reviewer_too_lets_the_job_end(
 
 async def test_the_rehearsal_model_reviews_as_well(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, rehearse) as jobs:
-        handle = await jobs.start(
-            {"agent": "generalist", "instructions": "Write on tea.", "set": SHORT | REVIEWED}
-        )
+        handle = await jobs.start(page(set=REVIEWED))
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         review = Conversation(jobs.snapshot(handle, result["checkpoint"]).review)

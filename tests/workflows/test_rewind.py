@@ -14,61 +14,68 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
 from activities.job.snapshot import Snapshot
-from activities.rehearsal import call, rehearse
+from activities.rehearsal import Hang, call, rehearse
 from activities.rehearsal.wire import Answer, Request
 from activities.traces.storing import traces_of
+from tests.workflows.deviating import Deviating
+from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import TEA, in_phase, start_of, tea
+from tests.workflows.tea import PAGE, in_phase, page, start_of
 
 
-async def test_rewind_to_phase_1_restores_files_and_can_be_undone(jobs: Jobs) -> None:
-    handle = await jobs.start(TEA)
-    await jobs.until(handle, phase=in_phase(4))
-    await handle.signal("pause", {})
-    paused = await jobs.until(handle, waiting_for="paused")
-    number = paused["phase"]["number"]
-    starts = {entry["phase"]: entry["id"] for entry in paused["checkpoints"]}
+async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
+    temporal: Client, root: Root
+) -> None:
+    # It asks, and so stands where it is looked at.
+    ask = call("request_clarification", question="Which tea?", default="Any.")
+    async with serving(temporal, root, Deviating({12: ask, 14: ask})) as jobs:
+        handle = await jobs.start(page(set={"limits.clarifications": 2}))
+        await jobs.until(handle, waiting_for="clarification")
+        await handle.signal("pause", {})
+        paused = await jobs.until(handle, waiting_for="paused")
+        number = paused["phase"]["number"]
+        assert number == 3
+        starts = {entry["phase"]: entry["id"] for entry in paused["checkpoints"]}
 
-    await handle.signal("rewind", {"issue": "The plan missed white tea.", "phase": 1})
-    status = await jobs.until(handle, phase=in_phase(number + 1))
-    assert status["rewinds"] == 1
-    back = jobs.snapshot(handle, start_of(status, number + 1))
-    assert back.state.phase.purpose == "rewind"
-    assert _own_files(back) == _own_files(jobs.snapshot(handle, starts[1]))
-    assert back.text("workspace.md") == ""
-    # Why, and what is undone, survives the restore.
-    assert "white tea" in str(back.conversation.messages()[1]["content"])
-    failed = yaml.safe_load(back.text(f"archive/phase_{number:03d}.yaml"))
-    assert failed["issue"] == "The plan missed white tea."
-    assert failed["undone"] is True
-    assert yaml.safe_load(back.text("archive/phase_002.yaml"))["undone"] is True
+        await handle.signal("rewind", {"issue": "The plan missed white tea.", "phase": 1})
+        status = await jobs.until(handle, waiting_for="clarification", rewinds=1)
+        assert status["rewinds"] == 1
+        back = jobs.snapshot(handle, start_of(status, number + 1))
+        assert back.state.phase.purpose == "rewind"
+        assert _own_files(back) == _own_files(jobs.snapshot(handle, starts[1]))
+        assert back.files.entry("output/green_tea.md") is None
+        # Why, and what is undone, survives the restore.
+        assert "white tea" in str(back.conversation.messages()[1]["content"])
+        failed = yaml.safe_load(back.text(f"archive/phase_{number:03d}.yaml"))
+        assert failed["issue"] == "The plan missed white tea."
+        assert failed["undone"] is True
+        assert yaml.safe_load(back.text("archive/phase_002.yaml"))["undone"] is True
 
-    await handle.signal("pause", {})
-    # It may have come further than that phase by then.
-    later = (await jobs.until(handle, waiting_for="paused"))["phase"]["number"]
-    await handle.signal("rewind", {"issue": "It had not, after all.", "phase": 3})
-    status = await jobs.until(handle, phase=in_phase(later + 1))
-    undone = jobs.snapshot(handle, start_of(status, later + 1))
-    assert _own_files(undone) == _own_files(jobs.snapshot(handle, starts[3]))
-    assert "undone" not in yaml.safe_load(undone.text("archive/phase_002.yaml"))
-    assert yaml.safe_load(undone.text(f"archive/phase_{number + 1:03d}.yaml"))["undone"] is True
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        await handle.signal("rewind", {"issue": "It had not, after all.", "phase": 3})
+        status = await jobs.until(handle, phase=in_phase(number + 2))
+        undone = jobs.snapshot(handle, start_of(status, number + 2))
+        assert _own_files(undone) == _own_files(jobs.snapshot(handle, starts[3]))
+        assert "undone" not in yaml.safe_load(undone.text("archive/phase_002.yaml"))
+        assert yaml.safe_load(undone.text(f"archive/phase_{number + 1:03d}.yaml"))["undone"] is True
 
-    result = await jobs.result(handle)
-    assert result["status"] == "completed"
-    assert result["rewinds"] == 2
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        assert result["rewinds"] == 2
 
 
-async def test_rewind_without_phase_keeps_the_work(jobs: Jobs) -> None:
-    handle = await jobs.start(tea(set={"limits.min_todos": 5}))
-    await jobs.until(handle, phase=in_phase(2))
-    await handle.signal("rewind", {"issue": "Too dry."})
-    snapshot = await rewound(jobs, handle)
-    assert snapshot.text("plan.md")
-    before = snapshot.state.phase.number - 1
-    page = yaml.safe_load(snapshot.text(f"archive/phase_{before:03d}.yaml"))
-    assert page["outcome"] == "rewound"
-    assert "interrupted" in [todo["status"] for todo in page["todos"]]
-    assert (await jobs.result(handle))["rewinds"] == 1
+async def test_rewind_without_phase_keeps_the_work(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, at_todo(phase=2, number=2)) as jobs:
+        handle = await jobs.start(page(set={"limits.min_todos": 2}))
+        await jobs.until(handle, waits_until=bool)
+        await handle.signal("rewind", {"issue": "Too dry."})
+        snapshot = await rewound(jobs, handle)
+        assert snapshot.text("plan.md")
+        archived = yaml.safe_load(snapshot.text("archive/phase_002.yaml"))
+        assert archived["outcome"] == "rewound"
+        assert "interrupted" in [todo["status"] for todo in archived["todos"]]
+        assert (await jobs.result(handle))["rewinds"] == 1
 
 
 async def rewound(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> Snapshot:
@@ -79,12 +86,13 @@ async def rewound(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> Snapshot:
     return found
 
 
-async def test_rewind_can_keep_the_files(jobs: Jobs) -> None:
-    handle = await jobs.start(TEA)
-    await jobs.until(handle, phase=in_phase(3))
-    await handle.signal("rewind", {"issue": "Again.", "phase": 1, "restore_files": False})
-    assert (await rewound(jobs, handle)).text("plan.md")
-    assert (await jobs.result(handle))["status"] == "completed"
+async def test_rewind_can_keep_the_files(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, at_todo(phase=2, number=1)) as jobs:
+        handle = await jobs.start(PAGE)
+        await jobs.until(handle, waits_until=bool)
+        await handle.signal("rewind", {"issue": "Again.", "phase": 1, "restore_files": False})
+        assert (await rewound(jobs, handle)).text("plan.md")
+        assert (await jobs.result(handle))["status"] == "completed"
 
 
 class Panicking:
@@ -101,7 +109,7 @@ async def test_agent_may_rewind_so_often_then_a_person_is_asked(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Panicking()) as jobs:
-        handle = await jobs.start(tea(set={"limits.rewinds": 2}))
+        handle = await jobs.start(page(set={"limits.rewinds": 2}))
         status = await jobs.until(handle, waiting_for="rewinds")
         assert status["rewinds"] == 2
         rewound = [row for row in traces_of(root, handle.id) if row.type == "outcome"]
@@ -137,29 +145,35 @@ async def reset(
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
 async def test_temporal_reset_leaves_job_and_files_consistent(
-    jobs: Jobs, undisturbed: str, share: float
+    temporal: Client, root: Root, undisturbed: str, share: float
 ) -> None:
-    handle = await jobs.start(TEA)
-    await jobs.until(handle, phase=in_phase(3))
-    again = await reset(jobs, handle, handle.first_execution_run_id or "", share)
-    result = await jobs.result(again)
-    assert result["tree"] == undisturbed
-    files = jobs.snapshot(handle, result["checkpoint"]).files
-    for path in result["deliverables"]:
-        assert (jobs.folder(handle) / path).read_bytes() == files.read(path)
+    model = Deviating({12: Hang()})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(PAGE)
+        await model.hangs()
+        again = await reset(jobs, handle, handle.first_execution_run_id or "", share)
+        result = await jobs.result(again)
+        assert result["tree"] == undisturbed
+        files = jobs.snapshot(handle, result["checkpoint"]).files
+        for path in result["deliverables"]:
+            assert (jobs.folder(handle) / path).read_bytes() == files.read(path)
 
 
-async def test_reset_into_an_earlier_run_of_the_chain(jobs: Jobs) -> None:
-    small = tea(set={"limits.history_events": 150})
-    undisturbed = str((await jobs.result(await jobs.start(small)))["tree"])
-    handle = await jobs.start(small)
-    await jobs.until(handle, phase=in_phase(4))
-    assert (await handle.describe()).run_id != handle.first_execution_run_id
-    again = await reset(jobs, handle, handle.first_execution_run_id or "", 0.5)
-    async with asyncio.timeout(60):
-        await again.result(follow_runs=True)
-    result = await jobs.result(jobs.client.get_workflow_handle(handle.id, result_type=dict))
-    assert result["tree"] == undisturbed
+async def test_reset_into_an_earlier_run_of_the_chain(temporal: Client, root: Root) -> None:
+    small = page(set={"limits.history_events": 100})
+    model = Deviating({})
+    async with serving(temporal, root, model) as jobs:
+        tree = str((await jobs.result(await jobs.start(small)))["tree"])
+        calls = len(model.requests)
+        model.answers[2 * calls - 2] = Hang()
+        handle = await jobs.start(small)
+        await model.hangs()
+        assert (await handle.describe()).run_id != handle.first_execution_run_id
+        again = await reset(jobs, handle, handle.first_execution_run_id or "", 0.5)
+        async with asyncio.timeout(60):
+            await again.result(follow_runs=True)
+        result = await jobs.result(jobs.client.get_workflow_handle(handle.id, result_type=dict))
+        assert result["tree"] == tree
 
 
 def _own_files(snapshot: Any) -> dict[str, str]:

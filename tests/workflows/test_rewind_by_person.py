@@ -13,23 +13,23 @@ from activities.rehearsal import Hang, call, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import in_phase, start_of, tea
+from tests.workflows.tea import in_phase, page, start_of
 
-SETTINGS = {"limits.min_todos": 5}
-TEA = tea(items=["green tea"], set=SETTINGS)
+SETTINGS = {"limits.min_todos": 2}
+PAGE = page(items=["green tea"], set=SETTINGS)
 
 
 def is_tactical(request: Request) -> bool:
     return "tactical phase" in str(request["messages"][0]["content"])[:100]
 
 
-BETWEEN = at_todo(phase=2, number=3)
+BETWEEN = at_todo(phase=2, number=2)
 """Rests in the first tactical phase, once the todo that covers the item is done."""
 
 
 async def paused_with_the_item_covered(jobs: Jobs) -> tuple[Any, dict[str, Any]]:
     """A job of that model, paused there."""
-    handle = await jobs.start(TEA)
+    handle = await jobs.start(PAGE)
     await jobs.until(handle, scope=lambda scope: scope["completed"] == 1)
     await handle.signal("pause", {})
     return handle, await jobs.until(handle, waiting_for="paused")
@@ -43,12 +43,16 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
         start = jobs.snapshot(handle, start_of(status, 3))
         base = jobs.snapshot(handle, paused["checkpoints"][1]["id"])
         assert [item.status for item in start.state.scope] == ["open"]
-        assert start.files.entry("notes/step_01.md") is None
+        assert start.files.entry("output/green_tea.md") is None
         assert start.text("plan.md") == base.text("plan.md")
         # The page of the phase itself, not the list that it started with.
-        page = yaml.safe_load(start.text("archive/phase_002.yaml"))
-        assert (page["issue"], page["outcome"], page["undone"]) == ("Too dry.", "rewound", True)
-        assert page["todos"][0]["status"] == "completed"
+        archived = yaml.safe_load(start.text("archive/phase_002.yaml"))
+        assert (archived["issue"], archived["outcome"], archived["undone"]) == (
+            "Too dry.",
+            "rewound",
+            True,
+        )
+        assert archived["todos"][0]["status"] == "completed"
         assert "Undone" in start.text("archive/phase_002.md")
         assert "Too dry." in str(start.conversation.messages()[1]["content"])
         # What is spent stays spent, and no step is counted twice.
@@ -67,9 +71,9 @@ async def test_scope_goes_back_also_where_files_stay(temporal: Client, root: Roo
         before = jobs.snapshot(handle, paused["checkpoint"])
         assert [item.status for item in before.state.scope] == ["completed"]
         assert [item.status for item in start.state.scope] == ["open"]
-        kept = [entry.path for entry in before.files.walk("notes")]
+        kept = [entry.path for entry in before.files.walk("output")]
         assert kept
-        assert [entry.path for entry in start.files.walk("notes")] == kept
+        assert [entry.path for entry in start.files.walk("output")] == kept
         assert "undone" not in yaml.safe_load(start.text("archive/phase_002.yaml"))
         await handle.signal("cancel", {})
 
@@ -85,7 +89,7 @@ async def test_the_step_in_flight_is_given_up_and_leaves_nothing(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Hanging()) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         status = await jobs.until(handle, phase=in_phase(2))
         outside = root.path / "outside.txt"
         outside.write_text("not the job's")
@@ -114,7 +118,7 @@ async def test_resume_grants_a_rewind_also_after_those_of_a_person(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Panicking()) as jobs:
-        handle = await jobs.start(tea(items=["green tea"], set={**SETTINGS, "limits.rewinds": 0}))
+        handle = await jobs.start(page(items=["green tea"], set={**SETTINGS, "limits.rewinds": 0}))
         await jobs.until(handle, waiting_for="rewinds")
         await handle.signal("rewind", {"issue": "Think again."})
         await jobs.until(handle, rewinds=1, waiting_for="rewinds")
@@ -126,7 +130,7 @@ async def test_resume_grants_a_rewind_also_after_those_of_a_person(
 async def edited_while_paused(jobs: Jobs) -> Any:
     handle, _ = await paused_with_the_item_covered(jobs)
     folder = jobs.folder(handle)
-    (folder / "notes" / "mine.md").write_text("by a person")
+    (folder / "output" / "mine.md").write_text("by a person")
     (folder / "plan.md").write_text((folder / "plan.md").read_text() + "\nA person adds this.\n")
     return handle
 
@@ -140,11 +144,11 @@ async def test_a_second_pause_leaves_what_was_edited_since_the_first(
         await handle.signal("pause", {})
         status = await jobs.until(handle, refusals=before + 1)
         assert status["notices"][-1] == "refused: signal pause: the job is paused already"
-        assert (jobs.folder(handle) / "notes" / "mine.md").read_text() == "by a person"
+        assert (jobs.folder(handle) / "output" / "mine.md").read_text() == "by a person"
         await handle.signal("resume", {})
         status = await jobs.until(handle, waiting_for=None)
         taken = jobs.snapshot(handle, status["checkpoint"])
-        assert taken.bytes("notes/mine.md") == b"by a person"
+        assert taken.bytes("output/mine.md") == b"by a person"
         assert "A person adds this." in taken.text("plan.md")
         await handle.signal("cancel", {})
 
@@ -157,6 +161,6 @@ async def test_a_rewind_of_a_paused_job_takes_in_what_was_edited(
         await handle.signal("rewind", {"issue": "See what I added to plan.md."})
         status = await jobs.until(handle, rewinds=1)
         start = jobs.snapshot(handle, start_of(status, 3))
-        assert start.bytes("notes/mine.md") == b"by a person"
+        assert start.bytes("output/mine.md") == b"by a person"
         assert "A person adds this." in str(start.conversation.messages()[1]["content"])
         await handle.signal("cancel", {})

@@ -22,7 +22,7 @@ from tests.soak import soak
 from tests.workflows.holding import Held, gate_held
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
-from tests.workflows.tea import TEA, in_phase, tea
+from tests.workflows.tea import PAGE, tea
 from workflows.inbox import MAX_CHARACTERS
 
 SIGNALS = soak(80, 200)
@@ -35,7 +35,7 @@ SIGNALS = soak(80, 200)
         ([], "one JSON object"),
         ([None], "expected a JSON object"),
         (["generalist"], "expected a JSON object"),
-        ([TEA, TEA], "found 2 values"),
+        ([PAGE, PAGE], "found 2 values"),
         ([{}], "agent: field required"),
         ([{"agent": 7}], "agent: input should be a valid string"),
         ([{"agent": "generalist", "instruktions": "x"}], "instruktions: extra inputs"),
@@ -45,9 +45,9 @@ SIGNALS = soak(80, 200)
         ([{"agent": "creator"}], "works on documents"),
         ([{"agent": "creator", "documents": ["/nowhere.pdf"]}], "/nowhere.pdf"),
         ([{"agent": "creator", "documents": ["staged:../../x"]}], "not a staged document"),
-        ([{**TEA, "set": {"limits.min_todo": 3}}], "limits.min_todo: extra inputs"),
-        ([{**TEA, "set": {"model.temperature": "hot"}}], "model.temperature"),
-        ([{**TEA, "set": {"tools": ["files", "crystal_ball"]}}], "crystal_ball"),
+        ([{**PAGE, "set": {"limits.min_todo": 3}}], "limits.min_todo: extra inputs"),
+        ([{**PAGE, "set": {"model.temperature": "hot"}}], "model.temperature"),
+        ([{**PAGE, "set": {"tools": ["files", "crystal_ball"]}}], "crystal_ball"),
     ],
 )
 async def test_bad_start_fails_the_job_at_once_and_makes_nothing(
@@ -64,31 +64,34 @@ async def test_bad_start_fails_the_job_at_once_and_makes_nothing(
 
 
 async def test_job_id_used_before_is_refused(jobs: Jobs) -> None:
-    first = await jobs.start(TEA)
+    first = await jobs.start(PAGE)
     await jobs.until(first, step=lambda step: step > 0)
     await first.signal("cancel", {})
     with pytest.raises(WorkflowFailureError):
         await jobs.result(first)
-    again = await jobs.start(TEA, job_id=first.id)
+    again = await jobs.start(PAGE, job_id=first.id)
     with pytest.raises(WorkflowFailureError) as failed:
         await jobs.result(again)
     assert "already run" in str(failed.value.cause)
 
 
 async def test_bad_signals_are_refused_visibly_and_disturb_nothing(jobs: Jobs) -> None:
-    handle = await jobs.start(TEA)
-    await handle.signal("rewind")
-    await handle.signal("rewind", "again")
-    await handle.signal("rewind", args=[{"issue": "x"}, 2])
-    await handle.signal("rewind", {"issue": "x", "fase": 3})
-    await handle.signal("rewind", {"issue": ""})
-    await handle.signal("rewind", {"issue": "x", "phase": 77})
-    await handle.signal("resume", {})
-    await handle.signal("rewnid", {"issue": "x"})
-    await _raw_signal(jobs, handle.id, "pause", Payload(metadata={"encoding": b"odd/kind"}))
-    await _raw_signal(
-        jobs, handle.id, "pause", Payload(metadata={"encoding": b"json/plain"}, data=b"{{")
-    )
+    with gate_held("todo_complete") as held:
+        handle = await jobs.start(PAGE)
+        await held.until_begun()
+        await handle.signal("rewind")
+        await handle.signal("rewind", "again")
+        await handle.signal("rewind", args=[{"issue": "x"}, 2])
+        await handle.signal("rewind", {"issue": "x", "fase": 3})
+        await handle.signal("rewind", {"issue": ""})
+        await handle.signal("rewind", {"issue": "x", "phase": 77})
+        await handle.signal("resume", {})
+        await handle.signal("rewnid", {"issue": "x"})
+        await _raw_signal(jobs, handle.id, "pause", Payload(metadata={"encoding": b"odd/kind"}))
+        await _raw_signal(
+            jobs, handle.id, "pause", Payload(metadata={"encoding": b"json/plain"}, data=b"{{")
+        )
+        held.go.set()
     result = await jobs.result(handle)
     status = await handle.query("status")
     assert result["rewinds"] == 0
@@ -125,7 +128,7 @@ async def test_many_signals_while_continuing_as_new_are_each_applied_once(
 
 async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: Root) -> None:
     queue, most = "long-letters", 20_000
-    handle = await temporal.start_workflow("Job", TEA, id=f"{queue}-1", task_queue=queue)
+    handle = await temporal.start_workflow("Job", PAGE, id=f"{queue}-1", task_queue=queue)
     for _ in range(10):
         await handle.signal("cancel", {"reason": "\N{TEACUP WITHOUT HANDLE}" * most})
     async with serving(temporal, root, rehearse, queue=queue):
@@ -137,21 +140,23 @@ async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: 
 
 
 async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None:
-    handle = await jobs.start(TEA)
-    await jobs.until(handle, phase=in_phase(2))
-    await handle.signal("pause", {})
-    status = await jobs.until(handle, waiting_for="paused")
+    with gate_held("todo_complete") as held:
+        handle = await jobs.start(PAGE)
+        await held.until_begun()
+        await handle.signal("pause", {})
+        held.go.set()
+        status = await jobs.until(handle, waiting_for="paused")
     step = status["step"]
     assert status["waiting"]["remedy"]
     folder = jobs.folder(handle)
-    (folder / "notes/from_a_person.md").write_text("# Mind the oolong\n")
+    (folder / "from_a_person.md").write_text("# Mind the oolong\n")
     (folder / "archive/phase_001.md").write_text("forged")
     await asyncio.sleep(0.5)
     assert (await handle.query("status"))["step"] == step
     await handle.signal("resume", {})
     result = await jobs.result(handle)
     files = jobs.snapshot(handle, result["checkpoint"]).files
-    assert files.read("notes/from_a_person.md") == b"# Mind the oolong\n"
+    assert files.read("from_a_person.md") == b"# Mind the oolong\n"
     assert files.read("archive/phase_001.md") != b"forged"
 
 
@@ -176,7 +181,7 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
 ) -> None:
     model = Hanging(at=5)
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         async with asyncio.timeout(20):
             await model.hanging.wait()
         begun = time.monotonic()
@@ -200,7 +205,7 @@ async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(
 ) -> None:
     model = Hanging(at=3)
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         async with asyncio.timeout(20):
             await model.hanging.wait()
         repository, kept = root.repository(handle.id), tmp_path / "kept.git"
@@ -219,7 +224,7 @@ async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(
 async def test_cancel_and_pause_before_anything_is_prepared(jobs: Jobs) -> None:
     handle = await jobs.client.start_workflow(
         "Job",
-        TEA,
+        PAGE,
         id=f"{jobs.queue}-early",
         task_queue=jobs.queue,
         start_signal="cancel",

@@ -12,7 +12,7 @@ from activities.checkpoints import Root
 from activities.rehearsal import Reply, call, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import TEA, in_phase, tea
+from tests.workflows.tea import PAGE, in_phase, page
 
 PAGES = ["list_files", "read_file", "write_file", "edit_file", "todo_write", "wait", "append_file"]
 
@@ -45,12 +45,12 @@ class Looping(Otherwise):
 async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Root) -> None:
     model = Looping()
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         assert result["rewinds"] == 1
         status = await handle.query("status")
-        page = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
+        archived = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
         start = jobs.snapshot(handle, status["checkpoints"][2]["id"])
         before = start.checkpoints.log(status["checkpoints"][2]["id"], 2)[1]
         told = jobs.snapshot(handle, before.id).conversation.messages()[-1]["content"]
@@ -61,8 +61,8 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
     assert "3 times in a row" in model.shown[3]
     assert "only todo_rewind and todo_complete are accepted" in model.shown[5]
     assert "list_files is not accepted now" in told
-    assert page["outcome"] == "rewound"
-    assert "list_files was called 5 times in a row" in page["issue"]
+    assert archived["outcome"] == "rewound"
+    assert "list_files was called 5 times in a row" in archived["issue"]
     assert start.state.phase.purpose == "rewind"
     assert status["nudges"] == 2
     notices = "\n".join(status["notices"])
@@ -82,10 +82,10 @@ class Relenting(Looping):
 
 async def test_a_todo_completed_in_the_last_turn_goes_on(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, Relenting()) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         status = await jobs.until(handle, phase=in_phase(3))
-        page = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
-        assert (page["outcome"], status["rewinds"]) == ("completed", 0)
+        archived = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
+        assert (archived["outcome"], status["rewinds"]) == ("completed", 0)
         await handle.signal("cancel", {})
 
 
@@ -93,7 +93,7 @@ async def test_forced_rewinds_count_and_then_a_person_is_asked(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Looping()) as jobs:
-        handle = await jobs.start(tea(set={"limits.rewinds": 0}))
+        handle = await jobs.start(page(set={"limits.rewinds": 0}))
         status = await jobs.until(handle, waiting_for="rewinds")
         assert "list_files was called 5 times" in status["waiting"]["message"]
         await handle.signal("resume", {})
@@ -111,11 +111,11 @@ class Talking(Otherwise):
 async def test_text_alone_is_sent_back_as_well(temporal: Client, root: Root) -> None:
     model = Talking()
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         await jobs.until(handle, phase=in_phase(3), rewinds=1)
-        page = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
+        archived = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
         await handle.signal("cancel", {})
-    assert "5 replies in a row called no tool" in page["issue"]
+    assert "5 replies in a row called no tool" in archived["issue"]
     assert len(model.shown) == 6
 
 
@@ -139,7 +139,7 @@ async def test_completion_refused_three_times_waits_for_review(
 ) -> None:
     model = Overconfident()
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         status = await jobs.until(handle, waiting_for="review")
         assert model.refused == 3
         assert "job_complete was refused 3 times" in status["waiting"]["message"]
@@ -163,7 +163,7 @@ async def test_the_window_survives_continue_as_new(temporal: Client, root: Root)
     model = Leafing()
     async with serving(temporal, root, model) as jobs:
         settings = {"limits.history_events": 100, "stuck.nothing_new.then": 25}
-        handle = await jobs.start(tea(set=settings))
+        handle = await jobs.start(page(set=settings))
         status = await jobs.until(handle, waiting_for="stuck")
         newest = await jobs.client.get_workflow_handle(handle.id).describe()
         assert newest.start_time > model.begun
@@ -179,7 +179,7 @@ async def test_who_pauses_a_stuck_job_and_resumes_it_lets_it_go_on(
 ) -> None:
     async with serving(temporal, root, Leafing()) as jobs:
         handle = await jobs.start(
-            tea(set={"stuck.nothing_new.nudge": 5, "stuck.nothing_new.then": 10})
+            page(set={"stuck.nothing_new.nudge": 5, "stuck.nothing_new.then": 10})
         )
         before = await jobs.until(handle, waiting_for="stuck")
         await handle.signal("pause", {})
@@ -219,7 +219,7 @@ async def test_a_wait_is_a_timer_and_no_model_call_and_none_until_a_time_that_is
 ) -> None:
     model = Patient({"seconds": 2}, {"seconds": 3600, "until": "2020-01-01T00:00:00Z"})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         status = await jobs.until(handle, waits_until=lambda until: until.endswith("Z"))
         assert status["status"] == "running"
         calls = len(model.shown)
@@ -232,7 +232,7 @@ async def test_a_wait_is_a_timer_and_no_model_call_and_none_until_a_time_that_is
 
 async def test_a_wait_can_be_paused_and_rewound(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, Patient({"seconds": 3600})) as jobs:
-        handle = await jobs.start(TEA)
+        handle = await jobs.start(PAGE)
         waiting = await jobs.until(handle, waits_until=bool)
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
