@@ -58,8 +58,8 @@ class Job(JobStanding):
         """Where the job stands."""
         job = getattr(self, "_job", None)
         if job is None:
-            return status.preparing(self._inbox.notices, self._start.waiting)
-        return status.status(job, self._inbox.notices)
+            return status.preparing(self._inbox, self._start.waiting)
+        return status.status(job, self._inbox)
 
     async def _begin(self, start: tuple[Any, ...]) -> JobRecord:
         if (job := self._taken_over(JobRecord, start)) is not None:

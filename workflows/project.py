@@ -60,7 +60,7 @@ class Project(ProjectStanding):
         project = getattr(self, "_project", None)
         if project is None:
             return {"project": True, "status": "running", "notices": self._inbox.notices}
-        return project_status.status(project, self._inbox.notices)
+        return project_status.status(project, self._inbox)
 
     @workflow.signal(description="Sent by the jobs of the project.")
     def report(self, *payload: Any) -> None:

@@ -18,6 +18,7 @@ from protocol.record import Waiting
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
 from workflows import markdown, shares
+from workflows.inbox import Inbox
 
 MARKS = {"completed": "☑", "in_progress": "▶", "pending": "☐", "blocked": "☒"}
 PLURAL = {"features": "features", "groups": "groups", "pipeline": "stages"}
@@ -39,7 +40,7 @@ def waiting(project: ProjectRecord) -> Waiting | None:
     )
 
 
-def status(project: ProjectRecord, notices: list[str]) -> dict[str, Any]:
+def status(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
     """The answer of the query, which `starter.py show --json` prints."""
     stands = waiting(project)
     usage = used(project)
@@ -65,8 +66,8 @@ def status(project: ProjectRecord, notices: list[str]) -> dict[str, Any]:
             {"id": item.id, "text": item.text[:200], "status": item.status}
             for item in project.scope[:200]
         ],
-        "refusals": project.refusals,
-        "notices": notices,
+        "refusals": project.refusals + inbox.refused,
+        "notices": inbox.notices,
         "head": project.head,
         "result": project.result.model_dump() if project.result else None,
     }

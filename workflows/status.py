@@ -13,13 +13,14 @@ from protocol.requests import Usage
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
 from workflows import budget, markdown, questions
+from workflows.inbox import Inbox
 
 MOST_ITEMS = 200
 MOST_STATE = 400
 MARKS = {"completed": "☑", "current": "▶", "open": "☐"}
 
 
-def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
+def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
     """The answer of the query; `starter.py show --json` adds what the workflow does not know."""
     phase = job.state.phase
     approval = questions.approval_at_hand(job)
@@ -57,18 +58,19 @@ def status(job: JobRecord, notices: list[str]) -> dict[str, Any]:
         "clarification": job.clarification.model_dump(),
         "approval": approval.model_dump() if approval else None,
         "correction": job.correction,
-        "refusals": job.refusals,
+        # A signal may be refused while a step goes on that takes long.
+        "refusals": job.refusals + inbox.refused,
         "nudges": job.nudges,
         "guards": {"refused": job.refused, "bypasses": job.bypasses},
         "rewinds": job.rewinds,
-        "notices": notices,
+        "notices": inbox.notices,
         "checkpoint": job.commit,
         "checkpoints": [{"phase": number, "id": id_} for number, id_ in job.phases.items()],
         "result": job.result.model_dump() if job.result else None,
     }
 
 
-def preparing(notices: list[str], waiting: Waiting | None) -> dict[str, Any]:
+def preparing(inbox: Inbox, waiting: Waiting | None) -> dict[str, Any]:
     """The same before there is a job to speak of: the keys that scripts may rely on."""
     return {
         "agent": None,
@@ -82,9 +84,9 @@ def preparing(notices: list[str], waiting: Waiting | None) -> dict[str, Any]:
         "step": 0,
         "usage": Usage().model_dump(),
         "scope": scope.standing([]),
-        "refusals": 0,
+        "refusals": inbox.refused,
         "rewinds": 0,
-        "notices": notices,
+        "notices": inbox.notices,
         "checkpoint": None,
         "checkpoints": [],
         "result": None,

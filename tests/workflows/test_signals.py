@@ -20,6 +20,7 @@ from activities.rehearsal import Hang, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.soak import soak
 from tests.workflows.holding import Held, gate_held
+from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
 from tests.workflows.tea import PAGE, tea
@@ -300,3 +301,16 @@ async def test_a_step_given_up_at_its_gate_begins_nothing_more(
             if event.HasField("activity_task_scheduled_event_attributes")
         ]
     assert names[-2:] == ["gate_facts", "close_job"]
+
+
+async def test_a_signal_refused_while_a_step_goes_on_is_counted_at_once(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, at_todo(phase=2, number=1)) as jobs:
+        handle = await jobs.start(PAGE)
+        before = (await jobs.until(handle, waits_until=bool))["refusals"]
+        await handle.signal("limit", {"nonsense": 1})
+        status = await jobs.until(handle, refusals=before + 1)
+        assert status["waits_until"]
+        assert "nonsense" in status["notices"][-1]
+        await handle.signal("cancel", {})

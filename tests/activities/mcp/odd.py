@@ -1,6 +1,6 @@
 """A server for everything that the public ones do not do: slow, crashing, garbled, changing.
 
-    odd.py <ledger> [http <port>]
+    odd.py <ledger> [sdk | http <port>]
 
 What it does outside shows in the file `<ledger>`, a line for each call that came in.
 """
@@ -134,10 +134,10 @@ async def answer(request: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def over_http(port: int) -> None:
-    """By the SDK, as servers mostly are."""
-    import uvicorn  # noqa: PLC0415
+def by_the_sdk(port: int | None) -> None:
+    """As servers mostly are; over stdio without a port."""
     from mcp.server import Server  # noqa: PLC0415
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415
     from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult  # noqa: PLC0415
 
     async def on_list(_: Any, __: Any) -> ListToolsResult:
@@ -147,12 +147,24 @@ def over_http(port: int) -> None:
         return CallToolResult.model_validate(await called(params.name, params.arguments or {}))
 
     server: Server[Any] = Server("odd", on_list_tools=on_list, on_call_tool=on_call)
-    uvicorn.run(server.streamable_http_app(), port=port, log_level="error")
+
+    async def on_stdio() -> None:
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    if port is None:
+        asyncio.run(on_stdio())
+    else:
+        import uvicorn  # noqa: PLC0415
+
+        uvicorn.run(server.streamable_http_app(), port=port, log_level="error")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        over_http(int(sys.argv[3]))
-    else:
+    form = sys.argv[2:]
+    if form[:1] != ["http"]:
         os.write(1, b"Welcome to odd!\n\xff\xfe\n")
+    if form:
+        by_the_sdk(int(form[1]) if form[1:] else None)
+    else:
         asyncio.run(over_stdio())

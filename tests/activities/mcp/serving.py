@@ -28,9 +28,9 @@ ODD = Path(__file__).with_name("odd.py")
 FETCHED = Path(__file__).parents[2] / ".fetched" / "mcp" / "node_modules" / ".bin"
 
 
-def odd(ledger: Path, **settings: Any) -> dict[str, Any]:
+def odd(ledger: Path, *form: str, **settings: Any) -> dict[str, Any]:
     """The configuration of our own server."""
-    return {"command": [sys.executable, str(ODD), str(ledger)], **settings}
+    return {"command": [sys.executable, str(ODD), str(ledger), *form], **settings}
 
 
 def public(name: str, *arguments: str, **settings: Any) -> dict[str, Any]:

@@ -34,9 +34,11 @@ def job(tmp_path: Path, ledger: Path) -> Standing:
     return standing(tmp_path / "job", agent(odd=odd(ledger)))
 
 
+@pytest.mark.parametrize("form", [[], ["sdk"]], ids=["by hand", "by the SDK"])
 def test_a_call_is_answered_whatever_the_server_prints_beside_it(
-    job: Standing, ledger: Path
+    tmp_path: Path, ledger: Path, form: list[str]
 ) -> None:
+    job = standing(tmp_path / "job", agent(odd=odd(ledger, *form)))
     assert call(job, "odd__note", '{"text": "green tea"}').ok
     assert answer(job) == "done"
     assert ledger.read_text().splitlines() == ["listed", "note {'text': 'green tea'}"]
