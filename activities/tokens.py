@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import bpe_openai
 from tiktoken.model import encoding_name_for_model
+
+if TYPE_CHECKING:
+    import bpe_openai
 
 PIECE = 100_000
 """Characters encoded at a time: the encoder refuses a million, and holds the interpreter."""
@@ -29,7 +32,9 @@ def encoding_of(model: str) -> str:
 
 @lru_cache(maxsize=2)
 def _encoding(name: str) -> bpe_openai.Encoding:
-    return bpe_openai.get_encoding(name)
+    # Late: it loads all its vocabularies, which takes as long as a fifth of everything else, and
+    # most commands count nothing.
+    return importlib.import_module("bpe_openai").get_encoding(name)
 
 
 def count(text: str, encoding: str = UNKNOWN) -> int:

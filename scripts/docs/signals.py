@@ -16,6 +16,7 @@ from protocol.requests import Usage
 from protocol.starting import JobLimits
 from protocol.state import JobState, Phase, ScopeItem, Todo
 from scripts.docs.markdown import table
+from workflows.inbox import Inbox
 from workflows.job import Job
 from workflows.status import status
 
@@ -70,7 +71,7 @@ def status_example() -> str:
         usage=Usage(model_calls=9, tool_calls=11, prompt_tokens=41210, completion_tokens=1733),
         phases={1: "a91b44…", 2: "c03d1f…"},
     )
-    text = json.dumps(status(job, []), ensure_ascii=False, indent=2)
+    text = json.dumps(status(job, Inbox()), ensure_ascii=False, indent=2)
     return f"```json\n{text}\n```\n"
 
 

@@ -10,6 +10,7 @@ from protocol.endings import JobResult, Outcome
 from protocol.record import Timer, Waiting
 from protocol.search_attributes import NAMES
 from tests.workflows.records import record, state
+from workflows.inbox import Inbox
 from workflows.status import attributes, details, memo, preparing, preparing_memo, status
 
 WAITING = Waiting(reason="budget", message="The phase has used up its calls.", remedy="Resume.")
@@ -17,7 +18,7 @@ WAITING = Waiting(reason="budget", message="The phase has used up its calls.", r
 
 def test_a_running_job() -> None:
     job = record(state=state(done=1, plan_position=2, plan_total=4), phases={1: "c0"})
-    told = status(job, ["refused: x"])
+    told = status(job, Inbox(notices=["refused: x"]))
     assert told["status"] == "running"
     assert [todo["status"] for todo in told["todos"]] == ["completed", "current", "open"]
     assert told["plan"] == {"position": 2, "total": 4}
@@ -31,7 +32,7 @@ def test_a_running_job() -> None:
 
 def test_a_waiting_job_says_for_what_and_what_to_do() -> None:
     job = record(waiting=WAITING)
-    assert status(job, [])["waiting_for"] == "budget"
+    assert status(job, Inbox())["waiting_for"] == "budget"
     assert memo(job)["status"] == "waiting: budget"
     for words in ("budget", WAITING.message, WAITING.remedy):
         assert words in details(job, [])
@@ -45,7 +46,7 @@ def test_the_memo_of_a_start_stays_within_what_temporal_takes() -> None:
 @pytest.mark.parametrize("outcome", ["completed", "cancelled", "failed"])
 def test_a_job_that_ended_shows_how(outcome: Outcome) -> None:
     job = record(result=JobResult(status=outcome, summary="all", deliverables=["a.md"]))
-    told = status(job, [])
+    told = status(job, Inbox())
     assert told["status"] == outcome
     assert "current" not in {todo["status"] for todo in told["todos"]}
     assert f"**{outcome}**" in details(job, [])
@@ -73,10 +74,10 @@ def test_only_registered_attributes_are_set() -> None:
 
 def test_a_wait_under_way_says_until_when() -> None:
     job = record(timer=Timer(begun=1_772_355_000.0, ends=1_772_355_600.0), nudges=2)
-    assert status(job, [])["waits_until"] == "2026-03-01T09:00:00Z"
-    assert status(job, [])["nudges"] == 2
+    assert status(job, Inbox())["waits_until"] == "2026-03-01T09:00:00Z"
+    assert status(job, Inbox())["nudges"] == 2
     assert "waits until 2026-03-01T09:00:00Z" in details(job, [])
-    assert status(record(), [])["waits_until"] is None
+    assert status(record(), Inbox())["waits_until"] is None
 
 
 def test_before_a_job_has_begun_its_status_has_the_keys_that_scripts_rely_on() -> None:
@@ -84,7 +85,7 @@ def test_before_a_job_has_begun_its_status_has_the_keys_that_scripts_rely_on() -
         "agent model status waiting_for phase plan todos usage scope refusals rewinds checkpoint "
         "checkpoints result"
     )
-    told = preparing([], None)
+    told = preparing(Inbox(), None)
     assert set(needed.split()) <= set(told)
     assert set(told["usage"]) >= {"model_calls", "tool_calls", "prompt_tokens", "cost"}
     assert set(told["scope"]) >= {"original", "completed", "added", "dropped", "open"}
