@@ -59,8 +59,12 @@ def failure(
 
 
 @contextmanager
-def typed() -> Iterator[None]:
-    """Turn what libraries raise into typed failures."""
+def typed(most: int | None = None) -> Iterator[None]:
+    """Turn what libraries raise into typed failures.
+
+    Args:
+        most: Attempts after which what may pass is left to a person; None: all there are.
+    """
     try:
         yield
     except Superseded:
@@ -77,25 +81,26 @@ def typed() -> Iterator[None]:
         raise failure(
             "Dependency",
             f"This worker lacks the job's checkpoint, and the remote gives none: {error}.",
-            retry=may_pass(),
+            retry=may_pass(most),
         ) from error
     except (RootError, OSError, pygit2.GitError) as error:
         raise failure(
             "Storage",
             f"The workspaces root cannot be used: {error}. Free space or mend it.",
-            retry=may_pass(),
+            retry=may_pass(most),
         ) from error
     except FailureError:
         raise
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        raise failure("Unforeseen", what[:1000], retry=may_pass()) from error
+        raise failure("Unforeseen", what[:1000], retry=may_pass(most)) from error
 
 
-def may_pass() -> bool:
-    """Whether another attempt of this activity is worth it."""
+def may_pass(most: int | None = None) -> bool:
+    """Whether another attempt of this activity is worth it, of `most` at the most."""
     info = activity.info()
-    most = info.retry_policy.maximum_attempts if info.retry_policy else 0
-    if most and not info.is_local:
-        most -= LOST_WORKERS
-    return info.attempt < (most or ATTEMPTS)
+    given = info.retry_policy.maximum_attempts if info.retry_policy else 0
+    if given and not info.is_local:
+        given -= LOST_WORKERS
+    given = given or ATTEMPTS
+    return info.attempt < min(given, most or given)

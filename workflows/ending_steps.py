@@ -25,6 +25,9 @@ from protocol.reflection import Reflected, ReflectRequest
 from protocol.tools import ToolRoute
 from workflows.activity_calls import TEN_MINUTES, ActivityCalls, at, story
 
+TURNS = 10
+"""Attempts at a transition while the endpoint gives no summary: minutes, or as long as it says."""
+
 
 class EndingSteps(ActivityCalls):
     """What is asked, judged and written when something is to end."""
@@ -64,7 +67,7 @@ class EndingSteps(ActivityCalls):
             job, f"{request.outcome}; phase {request.number} ({request.purpose}) begins"
         )
         return await self.regular(
-            "transition", request, Transitioned, summary, seconds=TEN_MINUTES, attempts=4
+            "transition", request, Transitioned, summary, seconds=TEN_MINUTES, attempts=TURNS
         )
 
     async def close(self, job: JobRecord, outcome: Outcome, **details: Any) -> Closed:

@@ -16,7 +16,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Files, Root
-from activities.failures import may_pass, typed
+from activities.failures import ATTEMPTS, may_pass, typed
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats
 from activities.job.folder import settle
@@ -67,14 +67,17 @@ class Phases:
     @activity.defn(name="transition")
     async def transition(self, request: TransitionRequest) -> Transitioned:
         """End the running phase and begin the next."""
-        with typed():
+        with typed(ATTEMPTS):
             async with heartbeats():
                 wanted = request.outcome == "completed" and request.summary
                 spoken = await self._summary(request) if wanted else None
                 return await asyncio.to_thread(self._turn, request, spoken)
 
     async def _summary(self, request: TransitionRequest) -> Streamed | None:
-        """The phase in the model's words; None when they cannot be had, which holds nothing up.
+        """The phase in the model's words; None when they cannot be had, which ends no job.
+
+        It is waited for longer than for what may fail otherwise: without an endpoint the next
+        phase gets no further either.
 
         Raises:
             ApplicationError: the endpoint failed in a way that may pass; to be tried again.

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 
+from activities.failures import ATTEMPTS
+from activities.job.snapshot import Snapshot
 from activities.phases.transition import Phases
 from activities.rehearsal import Cut, Failure, Reply, Script
 from protocol.endings import Transitioned, TransitionRequest
+from protocol.requests import LOST_WORKERS
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
+from workflows.ending_steps import TURNS
 
 SUMMARY = Reply("The leaves were looked at.")
-LAST = 4
+LAST = TURNS
 """The attempt after which the notes have to do."""
 
 
@@ -31,6 +37,8 @@ async def turn(job: Standing, script: Script, attempt: int = 1) -> Transitioned:
         root=job.root.id, commit=job.commit, at=AT, step=job.step, number=3, purpose="final"
     )
     env = environment(local=False, attempt=attempt, at=time.time())
+    policy = RetryPolicy(maximum_attempts=TURNS + LOST_WORKERS)
+    env.info = dataclasses.replace(env.info, retry_policy=policy)
     made: Transitioned = await env.run(activity, request)
     return made
 
@@ -43,10 +51,11 @@ def page(job: Standing, made: Transitioned) -> str:
 async def test_a_failure_that_may_pass_costs_the_page_no_summary(
     job: Standing, passing: Any
 ) -> None:
-    with Script(passing, SUMMARY) as script:
-        with pytest.raises(ApplicationError):
-            await turn(job, script)
-        made = await turn(job, script, attempt=2)
+    with Script(passing, passing, SUMMARY) as script:
+        for attempt in (1, LAST - 1):
+            with pytest.raises(ApplicationError):
+                await turn(job, script, attempt)
+        made = await turn(job, script, LAST)
     assert page(job, made).endswith("## Summary\n\nThe leaves were looked at.\n")
 
 
@@ -57,3 +66,16 @@ async def test_where_no_summary_can_be_had_the_notes_take_its_place(
     with Script(answer) as script:
         made = await turn(job, script, attempt)
     assert "No notes were made." in page(job, made)
+
+
+@pytest.mark.parametrize(("attempt", "final"), [(ATTEMPTS - 1, False), (ATTEMPTS, True)])
+async def test_a_disk_is_not_waited_for_as_long_as_an_endpoint(
+    job: Standing, monkeypatch: pytest.MonkeyPatch, attempt: int, final: bool
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Snapshot, "save", full)
+    with Script(SUMMARY) as script, pytest.raises(ApplicationError, match="No space") as failed:
+        await turn(job, script, attempt)
+    assert failed.value.non_retryable is final
