@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from activities.ending import facts
+from tests.workflows.serving import Jobs
 
 
 class Held:
@@ -44,3 +45,13 @@ def gate_held(ends: str) -> Iterator[Held]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(facts, "read_facts", read_facts)
         yield held
+
+
+async def paused_at_gate(jobs: Jobs, start: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A job that was paused while the gate after phase 2 looked, and its status."""
+    with gate_held("todo_complete") as held:
+        handle = await jobs.start(start)
+        await held.until_begun()
+        await handle.signal("pause", {})
+        held.go.set()
+        return handle, await jobs.until(handle, waiting_for="paused")

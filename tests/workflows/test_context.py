@@ -130,7 +130,7 @@ async def read_through(
             return await jobs.result(await jobs.start(start), seconds=600)
 
 
-async def test_a_phase_of_hundreds_of_calls_with_4_kb_results(temporal: Client, root: Root) -> None:
+async def test_a_phase_of_many_calls_with_4_kb_results(temporal: Client, root: Root) -> None:
     reader = Reader()
     result = await read_through(temporal, root, reader, **{"context.tokens": LIMIT})
     assert result["status"] == "completed"

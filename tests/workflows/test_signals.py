@@ -19,7 +19,7 @@ from activities.ending import closing
 from activities.rehearsal import Hang, rehearse
 from activities.rehearsal.wire import Answer, Request
 from tests.soak import soak
-from tests.workflows.holding import Held, gate_held
+from tests.workflows.holding import Held, gate_held, paused_at_gate
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
@@ -141,12 +141,7 @@ async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: 
 
 
 async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None:
-    with gate_held("todo_complete") as held:
-        handle = await jobs.start(PAGE)
-        await held.until_begun()
-        await handle.signal("pause", {})
-        held.go.set()
-        status = await jobs.until(handle, waiting_for="paused")
+    handle, status = await paused_at_gate(jobs, PAGE)
     step = status["step"]
     assert status["waiting"]["remedy"]
     folder = jobs.folder(handle)
