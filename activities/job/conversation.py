@@ -1,21 +1,27 @@
 """The messages of a phase, stored so that adding one costs the same however many there are.
 
-conversation/0000/00 … 31, 0001/00 …      one JSON message a blob, as it goes on the wire
+conversation/0000/00 … 0031/31          one JSON message a blob, as it goes on the wire: on shelves,
+conversation/0032/00/00 … 0032/31/31    32 to a shelf, and after 32 shelves 32 of them to a case
+conversation/0033/00/00 …
 """
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from activities.checkpoints import Files
 from activities.checkpoints.folders import FILE, Raw, entries
 from activities.checkpoints.memory import Memory
+from activities.checkpoints.objects import EMPTY_TREE
 from activities.tokens import of_message
 
 FAN_OUT = 32
+CASE = FAN_OUT * FAN_OUT
 MALFORMED = "malformed_arguments"
 """Key under which arguments that are no JSON are kept, so that they can be sent back."""
 CUT = "arguments_cut_short"
@@ -23,13 +29,13 @@ CUT = "arguments_cut_short"
 
 
 held: Memory[Hashable, bytes] = Memory(64_000_000, len)
-"""Bytes of messages by blob id, of those of a shelf, joined, and the like."""
+"""Bytes of messages, of those of a shelf or case, joined, and the like."""
 counts: Memory[Hashable, int] = Memory(200_000, lambda _: 1)
 """Numbers of tokens by what is counted and encoding."""
 
-Part = bytes | tuple[bytes, int, int]
-"""A message by its blob id, or messages of a shelf that is full: its tree id, the first of them
-and the one after them."""
+Part = tuple[bytes, int, int, int]
+"""Messages that lie together: the id of a message's blob, or of the tree of a shelf or case that is
+full; how many messages it holds (1, 32 or 1,024); the first of them and the one after the last."""
 
 
 class Conversation:
@@ -49,35 +55,28 @@ class Conversation:
         return Conversation(files)
 
     def __len__(self) -> int:
-        shelves = self._shelves
-        return (len(shelves) - 1) * FAN_OUT + len(self._newest) if shelves else 0
+        return self._starts[-1]
 
     def wire(self, start: int = 0, stop: int | None = None) -> list[bytes]:
         """Messages as they go on the wire, oldest first: joined by commas, they are the list.
 
-        A shelf that is full is one piece, so that a long conversation costs little more than
-        copying its bytes.
+        A shelf or case that is full is one piece, so that a long conversation costs little more
+        than copying its bytes.
 
         Args:
             start: Number of the first.
             stop: Number after the last; None for all.
         """
-        wire = []
-        for part in self._parts(start, stop):
-            data = held.get(part)
-            if data is None:
-                data = held.keep(part, b",".join(map(self._read, self._blobs(part))))
-            wire.append(data)
-        return wire
+        return [self._wire(part) for part in self._parts(start, stop)]
 
     def stored(self) -> Iterator[bytes]:
         """The messages one by one, oldest first; nothing of it is held in memory."""
-        for shelf in self._shelves:
-            yield from map(self._read, self._on(shelf))
+        for number in range(len(self)):
+            yield self._read(number)
 
     def tokens(self, encoding: str, start: int = 0, stop: int | None = None) -> int:
         """Tokens of those messages; what was counted once is not counted again."""
-        return self._sum(self._parts(start, stop), encoding)
+        return sum(self._tokens(part, encoding) for part in self._parts(start, stop))
 
     def ids(self, start: int, stop: int) -> tuple[Part, ...]:
         """What names those messages by their content."""
@@ -90,8 +89,7 @@ class Conversation:
 
     def message(self, index: int) -> dict[str, Any]:
         """One message by its number, from 0."""
-        shelf, place = divmod(index, FAN_OUT)
-        loaded: dict[str, Any] = json.loads(self._read(self._held(shelf)[place]))
+        loaded: dict[str, Any] = json.loads(self._read(index))
         return loaded
 
     def calls(self, step: int) -> list[dict[str, Any]]:
@@ -110,66 +108,84 @@ class Conversation:
         raise LookupError(f"the conversation holds no reply of step {step}")
 
     @cached_property
-    def _shelves(self) -> list[bytes]:
-        return self._on(bytes.fromhex(self.files.id))
+    def _whole(self) -> list[tuple[bytes, int]]:
+        """The cases and shelves that are full, and the messages of the last shelf: id and size."""
+        *full, last = self._on(bytes.fromhex(self.files.id)) or [EMPTY_TREE]
+        sizes = [FAN_OUT] * min(len(full), FAN_OUT) + [CASE] * (len(full) - FAN_OUT)
+        if len(full) >= FAN_OUT:
+            *shelves, last = self._on(last)
+            full += shelves
+            sizes += [FAN_OUT] * len(shelves)
+        newest = self._on(last)
+        return list(zip(full + newest, sizes + [1] * len(newest), strict=True))
 
     @cached_property
-    def _newest(self) -> list[bytes]:
-        """The messages on the last shelf, the only one that may not be full."""
-        return self._on(self._shelves[-1])
-
-    def _held(self, number: int) -> list[bytes]:
-        """The messages on the shelf of that number."""
-        last = number == len(self._shelves) - 1
-        return self._newest if last else self._on(self._shelves[number])
+    def _starts(self) -> list[int]:
+        """The number of the first message of each of them, and that of all messages."""
+        return list(accumulate((size for _, size in self._whole), initial=0))
 
     def _on(self, tree: bytes) -> list[bytes]:
         """The ids in one tree; the names were made so that they sort in the order of messages."""
         return [raw.id for _, raw in sorted(entries(self.files.store, tree).items())]
 
     def _parts(self, start: int, stop: int | None) -> list[Part]:
-        """The pieces of a range; those of the last shelf, which still grows, one by one."""
-        parts: list[Part] = []
-        last = len(self._shelves) - 1
-        for number in range(start // FAN_OUT, last + 1):
-            first = number * FAN_OUT
-            low = max(start - first, 0)
-            high = FAN_OUT if stop is None else min(stop - first, FAN_OUT)
-            if high <= low:
-                break
-            if number < last:
-                parts.append((self._shelves[number], low, high))
+        """The pieces of a range."""
+        return _cut(self._whole, self._starts, start, len(self) if stop is None else stop)
+
+    def _within(self, part: Part) -> list[Part]:
+        """The pieces of a part of a case or shelf."""
+        tree, size, low, high = part
+        each = size // FAN_OUT
+        pieces = [(piece, each) for piece in self._on(tree)]
+        return _cut(pieces, range(0, size + 1, each), low, high)
+
+    def _wire(self, part: Part) -> bytes:
+        found = held.get(part)
+        if found is None:
+            if part[1] == 1:
+                found = self.files.store.read(part[0])
             else:
-                parts += self._newest[low:high]
-        return parts
+                found = b",".join(map(self._wire, self._within(part)))
+            held.keep(part, found)
+        return found
 
-    def _blobs(self, part: Part) -> list[bytes]:
-        """The messages of a piece."""
-        if isinstance(part, bytes):
-            return [part]
-        shelf, low, high = part
-        return self._on(shelf)[low:high]
+    def _tokens(self, part: Part, encoding: str) -> int:
+        found = counts.get(key := (part, encoding))
+        if found is None:
+            if part[1] == 1:
+                found = of_message(self.files.store.read(part[0]), encoding)
+            else:
+                found = sum(self._tokens(piece, encoding) for piece in self._within(part))
+            counts.keep(key, found)
+        return found
 
-    def _sum(self, parts: Sequence[Part], encoding: str) -> int:
-        total = 0
-        for part in parts:
-            found = counts.get(key := (part, encoding))
-            if found is None:
-                if isinstance(part, bytes):
-                    found = of_message(self._read(part), encoding)
-                else:
-                    found = self._sum(self._blobs(part), encoding)
-                counts.keep(key, found)
-            total += found
-        return total
-
-    def _read(self, blob: bytes) -> bytes:
-        return self.files.store.read(blob)
+    def _read(self, number: int) -> bytes:
+        [part] = self._parts(number, number + 1)
+        while part[1] > 1:
+            [part] = self._within(part)
+        return self.files.store.read(part[0])
 
 
-def _place(number: int) -> tuple[str, str]:
+def _cut(
+    pieces: Sequence[tuple[bytes, int]], starts: Sequence[int], start: int, stop: int
+) -> list[Part]:
+    """The parts of pieces that lie between two messages."""
+    first, after = bisect_right(starts, start) - 1, bisect_left(starts, stop)
+    parts = [(one, size, 0, size) for one, size in pieces[first:after]]
+    if parts:
+        one, size, _, high = parts[0]
+        parts[0] = one, size, start - starts[first], high
+        one, size, low, high = parts[-1]
+        parts[-1] = one, size, low, min(high, stop - starts[after - 1])
+    return parts
+
+
+def _place(number: int) -> tuple[str, ...]:
     shelf, place = divmod(number, FAN_OUT)
-    return f"{shelf:04d}", f"{place:02d}"
+    if shelf < FAN_OUT:
+        return f"{shelf:04d}", f"{place:02d}"
+    case, shelf = divmod(shelf, FAN_OUT)
+    return f"{FAN_OUT - 1 + case:04d}", f"{shelf:02d}", f"{place:02d}"
 
 
 def on_wire(value: Any) -> bytes:

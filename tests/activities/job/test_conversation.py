@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.conversation import Conversation, call_id, tool_result
+from activities.tokens import of_message
 
 
 @pytest.fixture
@@ -22,20 +24,39 @@ def stored(files: Files) -> int:
     return sum(path.stat().st_size for path in files.store.path.rglob("*") if path.is_file())
 
 
-def test_a_thousand_messages_keep_their_order_and_their_cost(empty: Conversation) -> None:
-    messages = [{"role": "user", "content": f"message {number}"} for number in range(1000)]
-    held, cost = empty, []
-    for start, end in ((0, 40), (41, 999)):
+def texts(count: int) -> list[dict[str, str]]:
+    return [{"role": "user", "content": f"message {number}"} for number in range(count)]
+
+
+def test_thousands_of_messages_keep_their_cost(empty: Conversation) -> None:
+    messages, held, cost = texts(2200), empty, []
+    for start, end in ((0, 40), (41, 999), (1000, 2199)):
         held = held.append(*messages[start:end])
         before = stored(held.files)
         held = held.append(messages[end])
         cost.append(stored(held.files) - before)
-    assert len(held) == 1000
-    assert [message["content"] for message in held.messages()] == [
-        f"message {number}" for number in range(1000)
-    ]
-    assert held.message(640)["content"] == "message 640"
+    assert len(held) == 2200
+    # One more tree lies above the last message from the thousandth on.
     assert cost[1] < 2 * cost[0] + 1000
+    assert cost[2] < cost[1] + 1500
+
+
+def test_any_range_of_thousands_of_messages_is_found(empty: Conversation) -> None:
+    messages = texts(2200)
+    held = empty.append(*messages)
+    lines = [json.dumps(message, separators=(",", ":")).encode() for message in messages]
+    tokens = [of_message(line, "o200k_base") for line in lines]
+    ends = (0, 1, 31, 32, 33, 1023, 1024, 1025, 1500, 2047, 2048, 2049, 2175, 2176, 2199, 2200)
+    for start in ends:
+        for stop in ends:
+            assert b",".join(held.wire(start, stop)) == b",".join(lines[start:stop])
+            assert held.tokens("o200k_base", start, stop) == sum(tokens[start:stop])
+    assert list(held.stored()) == lines
+    assert [held.message(number)["content"] for number in (0, 640, 1024, 2199)] == [
+        f"message {number}" for number in (0, 640, 1024, 2199)
+    ]
+    # Whole cases and shelves count as one piece each.
+    assert len(held.wire()) < 100
 
 
 def test_an_earlier_handle_stays_as_it_was(empty: Conversation) -> None:
