@@ -2,7 +2,8 @@
 
 The parsers are libraries. What is decided here is which of them a file needs (by its content
 first, since names lie), where pages end, and the one line said when there is no text to be had.
-`bounded.py` runs all of this where it can be killed.
+`bounded.py` runs all of this where it can be killed; a parser is loaded when a document wants it,
+which in the worker itself none does.
 """
 
 import re
@@ -11,10 +12,6 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import Literal
 
-import pypdf
-from pypdf.errors import DependencyError
-
-from activities.documents import web, word
 from activities.documents.model import DocumentError, Page
 
 Kind = Literal["pdf", "docx", "html", "text"]
@@ -93,6 +90,9 @@ def sniff(name: str, data: bytes) -> Kind:
 
 
 def _pdf(name: str, data: bytes) -> list[str]:
+    import pypdf  # noqa: PLC0415
+    from pypdf.errors import DependencyError  # noqa: PLC0415
+
     locked = DocumentError(f"{name}: the PDF is encrypted; get a copy without a password")
     try:
         reader = pypdf.PdfReader(BytesIO(data))
@@ -102,6 +102,18 @@ def _pdf(name: str, data: bytes) -> list[str]:
     except (DependencyError, NotImplementedError) as error:
         raise locked from error
     return [page.extract_text() for page in reader.pages]
+
+
+def _docx(name: str, data: bytes) -> list[str]:
+    from activities.documents import word  # noqa: PLC0415
+
+    return word.pages(name, data)
+
+
+def _html(name: str, data: bytes) -> list[str]:
+    from activities.documents import web  # noqa: PLC0415
+
+    return web.pages(name, data)
 
 
 def _text(name: str, data: bytes) -> list[str]:
@@ -119,8 +131,8 @@ def _decode(data: bytes) -> str:
 
 _READERS: dict[Kind, Callable[[str, bytes], list[str]]] = {
     "pdf": _pdf,
-    "docx": word.pages,
-    "html": web.pages,
+    "docx": _docx,
+    "html": _html,
     "text": _text,
 }
 
