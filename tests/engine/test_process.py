@@ -21,10 +21,10 @@ def environment(address: str, root: Path, **more: str) -> dict[str, str]:
     return {**kept, "TEMPORAL_ADDRESS": address, "LONGHAUL_WORKSPACES": str(root), **more}
 
 
-def run(address: str, root: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def run(address: str, root: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "worker.py"], cwd=REPOSITORY, env=environment(address, root, **more),
-        capture_output=True, text=True, timeout=90, check=False,
+        [sys.executable, "worker.py", *arguments], cwd=REPOSITORY, timeout=90, check=False,
+        env=environment(address, root, **more), capture_output=True, text=True,
     )  # fmt: skip
 
 
@@ -33,6 +33,15 @@ def test_without_a_server_one_line_and_code_2(tmp_path):
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: no Temporal server at localhost:1")
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("argument", "code"), [("--help", 0), ("7233", 2)])
+def test_with_an_argument_it_says_where_settings_come_from(tmp_path, argument, code):
+    ended = run("localhost:1", tmp_path, argument)
+    assert ended.returncode == code
+    told = ended.stdout if code == 0 else ended.stderr
+    assert told.startswith("usage: worker.py")
+    assert ("TEMPORAL_ADDRESS" if code == 0 else "unrecognized arguments: 7233") in told
 
 
 def test_with_a_root_that_cannot_be_written_one_line_and_code_2(tmp_path):
