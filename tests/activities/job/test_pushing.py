@@ -106,12 +106,19 @@ def test_whoever_waited_too_long_spares_the_next(pushing: Pushing, root: Root) -
     assert "takes more than" in pushing.ask(commit, "run").result(SECONDS)
 
 
-def test_a_failure_that_nobody_foresaw_ends_no_pushing(pushes: Pushes, root: Root) -> None:
-    # No process can be given such an address.
-    pushing = pushes.of(root, "job", "file:///re\0mote")
+def test_a_failure_that_nobody_foresaw_ends_no_pushing(
+    pushing: Pushing, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("embedded null byte")
+
     commit = made(root, "one")
-    assert "null byte" in pushing.ask(commit, "run").result(SECONDS)
-    assert "null byte" in pushing.ask(commit, "run", hard=True).result(SECONDS)
+    with monkeypatch.context() as for_now:
+        for_now.setattr("activities.job.pushing.push", broken)
+        assert "null byte" in pushing.ask(commit, "run").result(SECONDS)
+        assert "null byte" in pushing.ask(commit, "run", hard=True).result(SECONDS)
+    assert pushing.ask(commit, "run", hard=True).result(SECONDS) == ""
+    assert newest(remote, root) == commit
 
 
 @pytest.mark.parametrize(
