@@ -173,6 +173,12 @@ def _parsed(given: str) -> URL:
             f"{VARIABLE} names {url.drivername}; the store is SQLite or PostgreSQL, such as "
             "postgresql://user:password@host/database."
         )
+    if url.drivername == "sqlite" and url.database in (None, "", ":memory:"):
+        raise StoreAway(
+            f"{VARIABLE} names a database in memory, which is lost with its process; expected a "
+            "file or a server, such as sqlite:////srv/longhaul/store.sqlite3 or "
+            "postgresql://user:password@host/database."
+        )
     return url
 
 

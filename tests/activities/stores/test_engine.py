@@ -71,8 +71,12 @@ def test_a_server_that_never_answers_is_away_in_good_time(root: Root) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://host/db", "no address", "sqlite3:///x", "postgresql://h:x/db"]
-)
+    "url",
+    [
+        "mysql://host/db", "no address", "sqlite3:///x", "postgresql://h:x/db",
+        "sqlite://", "sqlite:///", "sqlite:///:memory:",
+    ],
+)  # fmt: skip
 def test_an_address_of_something_else_is_refused_with_an_example(root: Root, url: str) -> None:
     with pytest.raises(StoreAway, match="postgresql://user:password@host/database"):
         Store(root, url).run(lambda c: None)
