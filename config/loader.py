@@ -1,8 +1,8 @@
 """Reads an agent's configuration from YAML and Markdown.
 
 An agent file is merged over the one it `extends` (another agent's name; without the key, the
-defaults): mappings key by key, lists and plain values replaced whole. Every error is a
-`Problem` that names the file and the key.
+defaults): mappings key by key, lists and plain values replaced whole. Instructions of its own take
+the place of that agent's. Every error is a `Problem` that names the file and the key.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ def load_agent(
         templates={
             role: read_prompt(folder / "prompts" / file, role) for role, file in roles.items()
         },
-        instructions_template=read_instructions(folder / "agents" / name / "instructions.md"),
+        instructions_template=read_instructions(
+            [folder / "agents" / agent / "instructions.md" for agent in merged.agents]
+        ),
         wording=_wording(folder / "phrases"),
         graph_schema=extended(
             load_graph_schema(folder / "graph" / "schema.yaml"), checked.graph, source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -71,11 +72,16 @@ def read_prompt(path: Path, role: str = "") -> str:
     return _checked(path, text[match.end() :] if match else text, offered)
 
 
-def read_instructions(path: Path) -> str:
-    """An agent's `instructions.md`; without one the job's instructions stand alone."""
-    if not path.is_file():
-        return "{{ instructions }}\n"
-    return _checked(path, read_text(path), _INSTRUCTIONS)
+def read_instructions(paths: Sequence[Path]) -> str:
+    """An agent's `instructions.md`: the first that is there; without any the job's stand alone.
+
+    Args:
+        paths: The agent's own, then those of the agents that it extends, the nearest first.
+    """
+    for path in paths:
+        if path.is_file():
+            return _checked(path, read_text(path), _INSTRUCTIONS)
+    return "{{ instructions }}\n"
 
 
 def _checked(path: Path, template: str, offered: frozenset[str]) -> str:

@@ -138,6 +138,10 @@ def test_an_agent_extends_another(folder: Path) -> None:
     assert mine.settings.chunk_tokens == 900
     assert mine.settings.chunk_overlap == creator.settings.chunk_overlap
     assert (mine.tools, mine.folders) == (creator.tools, ["notes"])
+    assert mine.instructions_template == creator.instructions_template
+    (folder / "agents" / "mine" / "instructions.md").write_text("Only tables.")
+    agent(folder, "extends: mine", "child")
+    assert load_agent("child", folder=folder).instructions_template == "Only tables."
 
 
 def test_a_circle_of_several_is_told(folder: Path) -> None:

@@ -65,6 +65,7 @@ def test_the_agent_with_servers_is_the_one_it_extends(tmp_path: Path) -> None:
     assert list(agent.mcp) == ["tracker", "docs", "fs"]
     assert agent.tools == coder.tools
     assert agent.todos == coder.todos
+    assert agent.instructions_template == coder.instructions_template
 
 
 @pytest.fixture
