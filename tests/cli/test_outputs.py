@@ -103,7 +103,7 @@ def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(
     held = tmp_path / "held"
     held.mkdir()
     # The worker needs it, and nothing before.
-    (held / "docx.py").write_text(HELD)
+    (held / "openai.py").write_text(HELD)
     demo = subprocess.Popen(
         [sys.executable, "starter.py", "demo"], cwd=REPOSITORY, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
