@@ -15,7 +15,7 @@ from cli.output import FAILED, OK, Mistake, console, dump, err_console, note, sa
 from cli.starting import job_input, new_id, start
 from cli.watch import follow_on
 from engine import logs
-from engine.connection import describe_endpoint, ui_link, workspaces_root
+from engine.connection import DEFAULT_UI, describe_endpoint, ui_link, workspaces_root
 from engine.development import Server, server
 from engine.process import INTERRUPTED
 from engine.root import RootUnusable, open_root
@@ -122,6 +122,8 @@ def _introduce(running: Server, database: Path) -> None:
         note(
             f"         port {PORT} is taken: other commands need TEMPORAL_ADDRESS={running.address}"
         )
+    if running.ui != DEFAULT_UI:
+        note(f"         port {UI_PORT} is taken: their links need TEMPORAL_UI_ADDRESS={running.ui}")
 
 
 async def _run(

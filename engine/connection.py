@@ -67,7 +67,7 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
     by = ", asked by TLS, as the configuration or an API key demands" if options.get("tls") else ""
     raise Unreachable(
         f"no Temporal server at {where} ({reason}{by}); start one with "
-        "`make demo` or `temporal server start-dev`, or set TEMPORAL_ADDRESS"
+        "`make demo ARGS=--keep` or `temporal server start-dev`, or set TEMPORAL_ADDRESS"
     )
 
 

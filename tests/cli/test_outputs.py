@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from cli.demo import _introduce
 from cli.output import dump, show_anything
+from engine.development import Server
 from protocol.payloads import MAX_INSTRUCTIONS
 from tests.cli.conftest import tries
 
@@ -94,6 +96,16 @@ def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
     ended = run("start", "generalist", "--instructions", f"@{large}", "--json", env=at)
     # Whether its warning (TMPRL1103) reaches stderr before the command ends is a race.
     assert set(json.loads(ended.stdout)) == {"job_id", "link"}
+
+
+def test_a_demo_on_other_ports_says_what_other_commands_need(capsys: Any) -> None:
+    client: Any = None
+    _introduce(Server(client, "127.0.0.1:7233", "http://localhost:8233"), Path("t.db"))
+    assert "TEMPORAL" not in capsys.readouterr().err
+    _introduce(Server(client, "127.0.0.1:20001", "http://localhost:20002"), Path("t.db"))
+    told = capsys.readouterr().err
+    assert "TEMPORAL_ADDRESS=127.0.0.1:20001\n" in told
+    assert "TEMPORAL_UI_ADDRESS=http://localhost:20002\n" in told
 
 
 @pytest.mark.parametrize("whole_group", [True, False])

@@ -24,7 +24,7 @@ async def test_no_server_is_one_line_that_names_it(address):
     with pytest.raises(Unreachable) as raised:
         await connect(address)
     assert address in str(raised.value)
-    assert "make demo" in str(raised.value)
+    assert "`make demo ARGS=--keep`" in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
