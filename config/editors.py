@@ -28,14 +28,16 @@ OF_PROJECTS = {
     "form": "`features`, `groups` or `pipeline`.",
     "title": "A name for people; else the first line of the instructions.",
     "instructions": "What is to be made. Every agent is given them.",
-    "documents": "As of a job, for the agents that plan and those that work in groups or stages.",
+    "documents": "As of a job, in a file paths as seen from it; for the agents that plan and "
+    "those that work in groups or stages.",
     "items": "`groups`: the scope; else the list under `Scope` in the instructions.",
     "stages": "`pipeline`: agents in order, with `agent`, `task` and what else a stage may have.",
     "agents": "Other agents for the roles initializer, coder, tester, manager, worker.",
     "product": "Folder of each workspace that holds the project's files; `repo` if left out.",
     "parallel": "Groups that work at the same time; 4 if left out.",
     "attempts": "Jobs on one feature, group or stage before it is blocked; 2 if left out.",
-    "proof": "For each check, the tools a result of which proves that it was run.",
+    "proof": "For each check (`unit`, `api`, `browser`, `db`), the tools a result of which proves "
+    "that it was run.",
     "success": "`groups`: what must hold of the project's files before it may end.",
     "deadline": "Seconds that each job may take.",
     "limits": "What all jobs together may use: model_calls, tool_calls, tokens, cost, seconds.",
