@@ -88,7 +88,9 @@ def resumed(before: Seen, after: Seen) -> bool:
     refused = any(
         text.startswith(f"{REFUSED}signal resume: ") for text in fresh_notices(before, after)
     )
-    going = after.live and bool(before.waiting) and not after.waiting
+    # What a paused job waits for next, such as an approval, it came to by going on.
+    going = (paused(before, before) and not paused(after, after)) or not after.waiting
+    going = after.live and bool(before.waiting) and going
     return going and not refused and not rewound(before, after)
 
 

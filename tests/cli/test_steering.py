@@ -41,6 +41,7 @@ def seen(**status):
         ({"notices": ["refused: signal resume: the job is not waiting"]}, False),
         ({"notices": ["refused: signal limit: the price is not known"]}, True),
         ({"waiting": {"reason": "paused"}}, False),
+        ({"waiting": {"reason": "approval"}}, True),
     ],
 )
 def test_what_another_set_going_in_between_was_not_resumed(after, expected):
