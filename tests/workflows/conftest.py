@@ -11,7 +11,7 @@ from activities.checkpoints import Root
 from activities.rehearsal import rehearse
 from engine.development import server
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import PAGE
+from tests.workflows.short import Short, job
 
 
 @pytest.fixture(scope="session")
@@ -22,10 +22,10 @@ async def temporal() -> AsyncIterator[Client]:
 
 @pytest.fixture(scope="session")
 async def undisturbed(temporal: Client, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The tree in which a job ends that nobody disturbs."""
+    """The tree in which a short job ends that nobody disturbs."""
     root = Root.open(tmp_path_factory.mktemp("undisturbed") / "root", create=True)
-    async with serving(temporal, root, rehearse) as jobs:
-        return str((await jobs.result(await jobs.start(PAGE)))["tree"])
+    async with serving(temporal, root, Short()) as jobs:
+        return str((await jobs.result(await jobs.start(job())))["tree"])
 
 
 @pytest.fixture

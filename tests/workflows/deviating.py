@@ -1,4 +1,4 @@
-"""A model that rehearses, but answers some calls otherwise."""
+"""A model that answers some calls otherwise."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ from typing import Any
 from temporalio.client import WorkflowHandle
 
 from activities.rehearsal import rehearse
-from activities.rehearsal.wire import Answer, Hang, Request
+from activities.rehearsal.wire import Answer, Hang, Model, Request
 from tests.workflows.serving import Jobs
 
 
 class Deviating:
-    """Rehearses, but the calls of these numbers get these answers: `Deviating({4: Reply("…")})`.
+    """Rehearses, or does what another model would, but the calls of these numbers get these
+    answers: `Deviating({4: Reply("…")})`.
 
     What it was asked is in `requests`, from 1; summaries are not counted.
     """
 
-    def __init__(self, answers: dict[int, Answer]) -> None:
+    def __init__(self, answers: dict[int, Answer], model: Model = rehearse) -> None:
         self.answers = answers
+        self._model = model
         self.requests: dict[int, Request] = {}
         self._hanging = asyncio.Event()
 
     def __call__(self, request: Request) -> Answer:
         if not request.get("tools"):
-            return rehearse(request)
+            return self._model(request)
         number = len(self.requests) + 1
         self.requests[number] = request
-        answer = self.answers.get(number) or rehearse(request)
+        answer = self.answers.get(number) or self._model(request)
         if isinstance(answer, Hang):
             self._hanging.set()
         return answer

@@ -1,4 +1,4 @@
-"""A model that rehearses and rests at one point: its job stays at work while a test looks at it."""
+"""A model that rests at one point: its job stays at work while a test looks at it."""
 
 from __future__ import annotations
 
@@ -6,30 +6,32 @@ from collections.abc import Callable
 
 from activities.rehearsal import call, rehearse
 from activities.rehearsal.seen import View, look
-from activities.rehearsal.wire import Answer, Request
+from activities.rehearsal.wire import Answer, Model, Request
 
 
 class Resting:
-    """Rehearses, but calls `wait` for an hour where what it sees is that point.
+    """Rehearses, or does what another model would, but calls `wait` for an hour where what it sees
+    is that point.
 
     The job waits for nobody meanwhile: it can be paused, given limits, taken back and cancelled.
     """
 
-    def __init__(self, at: Callable[[View], bool]) -> None:
+    def __init__(self, at: Callable[[View], bool], model: Model = rehearse) -> None:
         self._at = at
+        self._model = model
 
     def __call__(self, request: Request) -> Answer:
         if request.get("tools"):
             view = look(request)
             if self._at(view) and not any(made.tool == "wait" for made in view.made):
                 return call("wait", seconds=3600)
-        return rehearse(request)
+        return self._model(request)
 
 
-def at_todo(phase: int, number: int) -> Resting:
+def at_todo(phase: int, number: int, model: Model = rehearse) -> Resting:
     """Rests where a todo of a phase is the current one, before anything is done for it."""
 
     def is_there(view: View) -> bool:
         return view.number == phase and view.current is not None and view.current.id == number
 
-    return Resting(is_there)
+    return Resting(is_there, model)

@@ -1,4 +1,4 @@
-"""Jobs on tea: a guide of two documents in eight phases, and one page in four."""
+"""Jobs on tea: a guide of two documents in eight phases, and one page in three."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ PAGE: dict[str, Any] = {
         **SHORT,
         "todos.bootstrap": ["Write plan.md", "Call todo_write"],
         "todos.rewind": ["Revise plan.md", "Call todo_write"],
-        "todos.final": ["Call job_complete"],
+        "todos.transition": ["Mark progress in plan.md", "Call job_complete"],
     },
 }
-"""One page, which is written in phase 2: a third of the steps, for what needs no more."""
+"""One page, which is written in phase 2, in three phases: a quarter of the steps, for what needs no
+more."""
 
 
 def tea(**details: Any) -> dict[str, Any]:

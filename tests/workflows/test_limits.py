@@ -4,73 +4,75 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.rehearsal import Failure, call, rehearse
-from activities.rehearsal.wire import Answer, Request
+from activities.rehearsal import Failure, call
 from tests.workflows.deviating import Deviating
+from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import PAGE, in_phase, page
+from tests.workflows.short import DONE, Short, hand_over, job, plan
 
-PRICES = {"rehearsal": {"prompt": 100, "cached": 10, "completion": 400}}
+PRICES = {"rehearsal": {"prompt": 100, "cached": 80, "completion": 400}}
 
 
 def charged(**settings: Any) -> dict[str, Any]:
-    """A job on the rehearsal model, which charges, and whose replies are short."""
+    """A job on a model that charges, and whose replies are short."""
     base = {"model.name": "rehearsal", "model.max_output_tokens": 100, "prices": PRICES}
     named = {key.replace("__", "."): value for key, value in settings.items()}
-    return page(set=base | named)
+    return job(set=base | named)
+
+
+@pytest.fixture
+async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
+    async with serving(temporal, root, Short()) as found:
+        yield found
 
 
 async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(
-    jobs: Jobs,
+    temporal: Client, root: Root
 ) -> None:
-    free = await jobs.start(charged())
-    total = (await jobs.result(free))["usage"]["cost"]
-    used = (await free.query("status"))["usage"]
-    fresh = used["prompt_tokens"] - used["cached_tokens"]
-    due = fresh * 100 + used["cached_tokens"] * 10 + used["completion_tokens"] * 400
-    assert total == pytest.approx(due / 1_000_000)
-    half = round(total / 2, 2)
-    handle = await jobs.start(charged(limits__job__cost=half, limits__history_events=100))
-    status = await jobs.until(handle, waiting_for="budget")
-    assert half * 0.8 < status["usage"]["cost"] <= half
-    assert status["limits"]["job"]["cost"] == {"limit": half, "spent": status["usage"]["cost"]}
-    assert f"The job's cost limit is {half:.2f}" in status["waiting"]["message"]
-    assert f"starter.py limit {handle.id} cost=" in status["waiting"]["remedy"]
+    # So many calls that each is a small part of the whole.
+    model = Short({"Hand": [hand_over(*[{}] * 10), DONE]})
+    async with serving(temporal, root, model) as jobs:
+        free = await jobs.start(charged())
+        total = (await jobs.result(free))["usage"]["cost"]
+        used = (await free.query("status"))["usage"]
+        fresh = used["prompt_tokens"] - used["cached_tokens"]
+        due = fresh * 100 + used["cached_tokens"] * 80 + used["completion_tokens"] * 400
+        assert total == pytest.approx(due / 1_000_000)
+        half = round(total / 2, 2)
+        handle = await jobs.start(charged(limits__job__cost=half, limits__history_events=100))
+        status = await jobs.until(handle, waiting_for="budget")
+        assert half * 0.8 < status["usage"]["cost"] <= half
+        assert status["limits"]["job"]["cost"] == {"limit": half, "spent": status["usage"]["cost"]}
+        assert f"The job's cost limit is {half:.2f}" in status["waiting"]["message"]
+        assert f"starter.py limit {handle.id} cost=" in status["waiting"]["remedy"]
 
-    await handle.signal("limit", {"cost": half + 0.000001})
-    status = await jobs.until(handle, notices=lambda told: any("no room" in n for n in told))
-    assert status["waiting_for"] == "budget"
-    await handle.signal("limit", {"cost": 20 * total, "phase": {"tokens": 10**9}})
-    result = await jobs.result(handle)
-    assert result["usage"]["cost"] == total
-    status = await handle.query("status")
-    assert status["limits"]["job"]["cost"]["limit"] == 20 * total
-    assert status["limits"]["phase"]["tokens"]["limit"] == 10**9
-    assert (await handle.describe()).run_id != handle.first_execution_run_id
+        await handle.signal("limit", {"cost": half + 0.000001})
+        status = await jobs.until(handle, notices=lambda told: any("no room" in n for n in told))
+        assert status["waiting_for"] == "budget"
+        await handle.signal("limit", {"cost": 20 * total, "phase": {"tokens": 10**9}})
+        result = await jobs.result(handle)
+        assert result["usage"]["cost"] == total
+        status = await handle.query("status")
+        assert status["limits"]["job"]["cost"]["limit"] == 20 * total
+        assert status["limits"]["phase"]["tokens"]["limit"] == 10**9
+        assert (await handle.describe()).run_id != handle.first_execution_run_id
 
 
 async def test_what_the_endpoint_finds_too_long_is_compacted_only_where_there_is_room(
     temporal: Client, root: Root
 ) -> None:
-    calls = 0
-
-    def model(request: Request) -> Answer:
-        nonlocal calls
-        calls += 1
-        return (
-            Failure(400, "no", code="context_length_exceeded") if calls == 3 else rehearse(request)
-        )
-
+    model = Deviating({3: Failure(400, "no", code="context_length_exceeded")}, Short())
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(charged(limits__job__model_calls=3))
         status = await jobs.until(handle, waiting_for="budget")
-        assert (calls, status["usage"]["model_calls"]) == (3, 2)
+        assert (len(model.requests), status["usage"]["model_calls"]) == (3, 2)
         await handle.signal("limit", {"model_calls": 500})
         assert (await jobs.result(handle))["status"] == "completed"
 
@@ -78,7 +80,7 @@ async def test_what_the_endpoint_finds_too_long_is_compacted_only_where_there_is
 async def test_a_limit_on_cost_without_a_price_fails_the_start(jobs: Jobs) -> None:
     for scope in ("job", "phase"):
         settings = {"model.base_url": "http://model/v1", f"limits.{scope}.cost": 2}
-        handle = await jobs.start({**PAGE, "set": settings})
+        handle = await jobs.start(job(set=settings))
         with pytest.raises(WorkflowFailureError) as failed:
             await jobs.result(handle)
         message = str(failed.value.cause)
@@ -86,20 +88,21 @@ async def test_a_limit_on_cost_without_a_price_fails_the_start(jobs: Jobs) -> No
         assert "set prices.gpt-5-mini" in message
 
 
-async def test_a_rewind_gives_no_tokens_back(jobs: Jobs) -> None:
-    handle = await jobs.start(charged(limits__job__tokens=50_000))
-    before = await jobs.until(handle, waiting_for="budget")
-    spent = before["limits"]["job"]["tokens"]["spent"]
-    assert spent <= 50_000
-    assert "tokens" in before["waiting"]["message"]
-    await handle.signal("rewind", {"issue": "Too dear.", "phase": 1})
-    after = await jobs.until(handle, waiting_for="budget", rewinds=1)
-    # The new conversation is shorter and may leave room for a call; nothing is given back.
-    assert all(after["usage"][key] >= value for key, value in before["usage"].items())
-    assert spent <= after["limits"]["job"]["tokens"]["spent"] <= 50_000
-    await handle.signal("limit", {"tokens": 10_000_000})
-    await jobs.until(handle, usage=lambda usage: usage["prompt_tokens"] > spent)
-    await handle.terminate()
+async def test_a_rewind_gives_no_tokens_back(temporal: Client, root: Root) -> None:
+    model = Short({"Rethink": [plan("[ ] Boil", "[ ] Brew"), DONE]})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(charged(limits__job__tokens=10_000))
+        before = await jobs.until(handle, waiting_for="budget")
+        spent = before["limits"]["job"]["tokens"]["spent"]
+        assert spent <= 10_000
+        assert "tokens" in before["waiting"]["message"]
+        await handle.signal("rewind", {"issue": "Too dear.", "phase": 1})
+        after = await jobs.until(handle, waiting_for="budget", rewinds=1)
+        # The new conversation is shorter and may leave room for a call; nothing is given back.
+        assert all(after["usage"][key] >= value for key, value in before["usage"].items())
+        assert spent <= after["limits"]["job"]["tokens"]["spent"] <= 10_000
+        await handle.signal("limit", {"tokens": 10_000_000})
+        assert (await jobs.result(handle))["usage"]["prompt_tokens"] > spent
 
 
 async def test_tool_calls_and_a_resume_that_changes_nothing(jobs: Jobs) -> None:
@@ -110,34 +113,32 @@ async def test_tool_calls_and_a_resume_that_changes_nothing(jobs: Jobs) -> None:
     status = await jobs.until(handle, refusals=1)
     assert status["waiting_for"] == "budget"
     assert f"limit {handle.id} tool_calls=6" in status["notices"][-1]
-    await handle.signal("limit", {"tool_calls": 5})
-    await jobs.until(handle, usage=lambda usage: usage["tool_calls"] == 5)
+    await handle.signal("limit", {"tool_calls": 4})
+    await jobs.until(handle, usage=lambda usage: usage["tool_calls"] == 4)
     await handle.terminate()
 
 
-async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(jobs: Jobs) -> None:
-    # Its second phase takes more calls than the first.
-    first = await jobs.start(charged(limits__min_todos=3))
-    usual = await jobs.until(first, phase=in_phase(2))
-    await first.terminate()
-    begun = usual["checkpoints"][1]["id"]
-    calls = jobs.snapshot(first, begun).state.step
-
-    handle = await jobs.start(charged(limits__min_todos=3, limits__phase__model_calls=calls))
-    status = await jobs.until(handle, waiting_for="budget")
-    assert status["phase"]["number"] > 1
-    assert status["limits"]["phase"]["model_calls"] == {"limit": calls, "spent": calls}
-    assert any("phase 1: no room" in notice for notice in status["notices"])
-    page = jobs.snapshot(handle, status["checkpoint"]).text("archive/phase_001.md")
-    assert "From the notes" in page or "No notes were made" in page
-    await handle.signal("limit", {"phase": {"model_calls": 500}})
-    await jobs.until(handle, step=lambda step: step > status["step"])
-    await handle.terminate()
+async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(
+    temporal: Client, root: Root
+) -> None:
+    # Its first phase takes three calls, the second would take one more.
+    model = Short({"Hand": [hand_over({}, {}, {}, {}), DONE]})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(charged(limits__phase__model_calls=3))
+        status = await jobs.until(handle, waiting_for="budget")
+        assert status["phase"]["number"] > 1
+        assert status["limits"]["phase"]["model_calls"] == {"limit": 3, "spent": 3}
+        assert any("phase 1: no room" in notice for notice in status["notices"])
+        archived = jobs.snapshot(handle, status["checkpoint"]).text("archive/phase_001.md")
+        assert "From the notes" in archived or "No notes were made" in archived
+        await handle.signal("limit", {"phase": {"model_calls": 500}})
+        assert (await jobs.result(handle))["status"] == "completed"
 
 
 async def test_seconds_count_without_the_time_people_take(temporal: Client, root: Root) -> None:
     # A wait of its own counts.
-    async with serving(temporal, root, Deviating({9: call("wait", seconds=2)})) as jobs:
+    model = Deviating({4: call("wait", seconds=2), 5: call("wait", seconds=3600)}, Short())
+    async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(charged(limits__job__seconds=1))
         status = await jobs.until(handle, waiting_for="budget")
         spent = status["limits"]["job"]["seconds"]["spent"]
@@ -178,7 +179,7 @@ async def test_nonsense_is_refused_visibly_and_changes_nothing(jobs: Jobs) -> No
     await handle.terminate()
 
 
-async def test_time_spent_waiting_for_people_does_not_count(jobs: Jobs) -> None:
+async def test_time_spent_waiting_for_people_does_not_count(temporal: Client, root: Root) -> None:
     async def paused() -> float:
         """How long it was not at work since it began."""
         await handle.signal("pause", {})
@@ -187,10 +188,11 @@ async def test_time_spent_waiting_for_people_does_not_count(jobs: Jobs) -> None:
         return time.monotonic() - begun - spent
 
     begun = time.monotonic()
-    handle = await jobs.start({**PAGE, "set": {"limits.job.seconds": 1000}})
-    before = await paused()
-    await asyncio.sleep(2)
-    await handle.signal("resume", {})
-    await jobs.until(handle, waiting_for=None)
-    assert await paused() - before >= 2
-    await handle.signal("cancel", {})
+    async with serving(temporal, root, at_todo(phase=2, number=1, model=Short())) as jobs:
+        handle = await jobs.start(job(set={"limits.job.seconds": 1000}))
+        before = await paused()
+        await asyncio.sleep(2)
+        await handle.signal("resume", {})
+        await jobs.until(handle, waiting_for=None)
+        assert await paused() - before >= 2
+        await handle.signal("cancel", {})

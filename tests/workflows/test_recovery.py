@@ -13,17 +13,17 @@ from temporalio.client import Client
 from activities.checkpoints import Root, folders, open_checkpoints
 from activities.checkpoints.journal import journal_of
 from activities.checkpoints.records import BLOB, Record
-from activities.rehearsal import Failure, Reply, rehearse
+from activities.rehearsal import Failure, Reply
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, hand_over, job, plan
-from tests.workflows.tea import PAGE
 
 
 class Sometimes:
-    """Rehearses, but answers the listed calls otherwise, each once."""
+    """Does a short job, but answers the listed calls otherwise, each once."""
 
     def __init__(self, **others: Answer) -> None:
+        self.short = Short()
         self.others = {int(number[1:]): answer for number, answer in others.items()}
         self.calls = 0
         self.lasts: list[str] = []
@@ -32,18 +32,18 @@ class Sometimes:
     def __call__(self, request: Request) -> Answer:
         self.calls += 1
         self.lasts.append(str(request["messages"][-1]["content"]))
-        return self.others.get(self.calls) or rehearse(request)
+        return self.others.get(self.calls) or self.short(request)
 
 
 async def test_what_only_a_person_can_mend_parks_the_job(temporal: Client, root: Root) -> None:
     failures = {
-        "n5": (Failure(401, "bad key"), "credentials"),
-        "n8": (Failure(404, "no such model"), "credentials"),
-        "n11": (Failure(400, "will not do"), "endpoint"),
+        "n2": (Failure(401, "bad key"), "credentials"),
+        "n4": (Failure(404, "no such model"), "credentials"),
+        "n7": (Failure(400, "will not do"), "endpoint"),
     }
     model = Sometimes(**{at: failure for at, (failure, _) in failures.items()})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         for number, (failure, reason) in enumerate(failures.values(), 1):
             status = await jobs.until(
                 handle,
@@ -60,10 +60,10 @@ async def test_what_passes_is_retried_without_a_word(
     temporal: Client, root: Root, undisturbed: str
 ) -> None:
     model = Sometimes(
-        n5=Failure(429, "slow down", headers={"retry-after": "0"}), n11=Failure(503, "overloaded")
+        n2=Failure(429, "slow down", headers={"retry-after": "0"}), n6=Failure(503, "overloaded")
     )
     async with serving(temporal, root, model) as jobs:
-        result = await jobs.result(await jobs.start(PAGE))
+        result = await jobs.result(await jobs.start(job()))
         assert result["tree"] == undisturbed
 
 
@@ -71,7 +71,7 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
     temporal: Client, root: Root
 ) -> None:
     model = Sometimes(
-        n4=Reply(
+        n1=Reply(
             None,
             [
                 ("crystal_ball", {"question": "?"}),
@@ -81,13 +81,13 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
                 ("write_file", {"path": "archive/x.md", "content": "x"}),
             ],
         ),
-        n5=Reply(None, [("todo_complete", {}), ("delete_file", {"path": "instructions.md"})]),
-        n6=Reply("Shall I go on?"),
+        n2=Reply(None, [plan("[ ] Boil"), DONE, ("delete_file", {"path": "instructions.md"})]),
+        n3=Reply("Shall I go on?"),
         # There the job stands, within the same phase, and can be looked at.
-        n8=Failure(401, "the key was revoked"),
+        n5=Failure(401, "the key was revoked"),
     )
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         status = await jobs.until(handle, waiting_for="credentials")
         told = str(jobs.snapshot(handle, status["checkpoint"]).conversation.messages())
         for part in (
@@ -99,7 +99,7 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
         ):
             assert part in told
         # A correction is not kept.
-        assert ["need no permission" in last for last in model.lasts].index(True) == 6
+        assert ["need no permission" in last for last in model.lasts].index(True) == 3
         assert "need no permission" not in told
         assert status["refusals"] >= 2
         await handle.signal("resume", {})
@@ -109,9 +109,11 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
 async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
+    model = Sometimes(n8=Failure(401, "bad key"))
     # There it stands within a phase, of which something can be lost.
-    async with serving(temporal, root, Sometimes(n14=Failure(401, "bad key"))) as jobs:
-        handle = await jobs.start(PAGE)
+    model.short = Short({"Mark": [plan("[x] Boil", "[x] Brew"), DONE]})
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job())
         status = await jobs.until(handle, waiting_for="credentials")
         assert status["checkpoint"] != status["checkpoints"][-1]["id"]
         repository = jobs.root.repository(handle.id)

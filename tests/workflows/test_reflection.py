@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, Request, rehearse
+from activities.rehearsal import Reply, Request
 from activities.rehearsal.wire import Answer, Failure
 from activities.stores.engine import Store
 from activities.stores.traces import of_job
 from tests.workflows.serving import serving
-from tests.workflows.tea import in_phase, page
+from tests.workflows.short import Short, job
 
-PAGE = page(items=["green tea"])
 GENERIC = "One should plan better and be more careful."
 ASSUMPTION = "It was assumed that notes/step_01.md names the source; write_file showed it does not."
 PREVENTION = "Read documents/ before todo 1 and note the source in workspace.md."
@@ -28,6 +27,7 @@ class Failing:
     asked: list[Request] = field(default_factory=list)
     rewound: bool = False
     after: list[Request] = field(default_factory=list)
+    short: Short = field(default_factory=Short)
 
     def __call__(self, request: Request) -> Answer:
         system = str(request["messages"][0]["content"])
@@ -39,7 +39,7 @@ class Failing:
             return Reply(calls=[("todo_rewind", {"issue": "No source is named."})])
         if self.rewound:
             self.after.append(request)
-        return rehearse(request)
+        return self.short(request)
 
 
 def said(*texts: str) -> list[Answer]:
@@ -49,7 +49,7 @@ def said(*texts: str) -> list[Answer]:
 async def test_two_questions_and_the_next_attempt_knows(temporal: Client, root: Root) -> None:
     model = Failing(said(ASSUMPTION, PREVENTION))
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         first, second = (str(request["messages"][-1]["content"]) for request in model.asked)
@@ -68,7 +68,7 @@ async def test_two_questions_and_the_next_attempt_knows(temporal: Client, root: 
 async def test_what_names_nothing_is_asked_for_once_more(temporal: Client, root: Root) -> None:
     model = Failing(said(GENERIC, ASSUMPTION, GENERIC, GENERIC))
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         result = await jobs.result(handle)
         assert len(model.asked) == 4
         assert GENERIC in str(model.asked[1]["messages"][-1]["content"])
@@ -82,17 +82,15 @@ async def test_without_an_answer_the_job_goes_back_all_the_same(
 ) -> None:
     model = Failing([Failure(400, "no")])
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         status = await jobs.until(handle, rewinds=1)
         assert any("no reflection" in notice for notice in status["notices"])
-        await jobs.until(handle, phase=in_phase(4))
-        await handle.signal("cancel", {})
+        assert (await jobs.result(handle))["status"] == "completed"
 
 
 async def test_the_configuration_can_leave_it_out(temporal: Client, root: Root) -> None:
     model = Failing(said(ASSUMPTION))
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(page(set={"reflection": False}))
-        await jobs.until(handle, phase=in_phase(4), rewinds=1)
+        handle = await jobs.start(job(set={"reflection": False}))
+        assert (await jobs.result(handle))["rewinds"] == 1
         assert model.asked == []
-        await handle.signal("cancel", {})

@@ -12,10 +12,10 @@ from activities.rehearsal import Failure, Reply
 from activities.rehearsal.wire import Answer, Request
 from protocol.requests import ModelReply, Usage, Verdict
 from protocol.state import Todo
-from tests.workflows.deviating import Deviating, enough
+from tests.workflows.deviating import Deviating
 from tests.workflows.records import record
 from tests.workflows.serving import serving
-from tests.workflows.tea import PAGE
+from tests.workflows.short import Short, job
 from workflows.replies import correction, must_call
 
 TODO = Todo(id=3, content="Write   the guide.\nIn English.")
@@ -61,15 +61,15 @@ async def test_calls_beyond_the_most_are_not_made_and_not_lost(
     temporal: Client, root: Root
 ) -> None:
     calls: list[Any] = [("write_file", {"path": f"{n}.md", "content": f"{n}"}) for n in range(40)]
-    model = Deviating({3: Reply(calls=calls)})
+    model = Deviating({1: Reply(calls=calls)}, Short())
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         result = await jobs.result(handle)
     assert result["status"] == "completed"
     assert "had 40 calls; those after the first 32, which is the most, were left out" in (
-        model.told(4)
+        model.told(2)
     )
-    assert "were left out" not in model.told(5)
+    assert "were left out" not in model.told(3)
     assert sorted(path.name for path in root.workspace(handle.id).glob("[0-9]*.md")) == sorted(
         f"{n}.md" for n in range(32)
     )
@@ -90,31 +90,32 @@ def test_a_call_is_demanded_after_two_replies_unless_the_endpoint_cannot() -> No
 async def test_asking_twice_is_corrected_and_then_a_call_is_demanded(
     temporal: Client, root: Root
 ) -> None:
-    model = Deviating({3: Reply("Shall I go on?"), 4: Reply("The task is complete.")})
+    model = Deviating({1: Reply("Shall I go on?"), 2: Reply("The task is complete.")}, Short())
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         status = await handle.query("status")
     assert status["refusals"] == 2
-    assert "need no permission" in model.told(4)
+    assert "need no permission" in model.told(2)
     # The newest correction takes the place of the one before, and none is kept.
-    assert "only calls count" in model.told(5)
-    assert "need no permission" not in str(model.requests[5]["messages"])
-    assert "only calls count" not in str(model.requests[6]["messages"])
+    assert "only calls count" in model.told(3)
+    assert "need no permission" not in str(model.requests[3]["messages"])
+    assert "only calls count" not in str(model.requests[4]["messages"])
     demanded = [number for number, asked in model.requests.items() if "tool_choice" in asked]
-    assert demanded == [5]
-    assert model.requests[5]["tool_choice"] == "required"
+    assert demanded == [3]
+    assert model.requests[3]["tool_choice"] == "required"
 
 
 async def test_text_beside_a_call_is_not_held_against_it(temporal: Client, root: Root) -> None:
     said = "Shall I list the files? The task is complete."
-    model = Deviating({3: Reply(said, [("list_files", {})])})
+    model = Deviating({1: Reply(said, [("list_files", {})])}, Short())
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
-        status = await enough(jobs, handle, 4)
+        handle = await jobs.start(job())
+        assert (await jobs.result(handle))["status"] == "completed"
+        status = await handle.query("status")
     assert status["refusals"] == 0
-    assert "Nobody answers" not in model.told(4)
+    assert "Nobody answers" not in model.told(2)
 
 
 class CannotDemand(Deviating):
@@ -131,9 +132,9 @@ async def test_an_endpoint_that_refuses_the_demand_is_asked_without_it(
     temporal: Client, root: Root
 ) -> None:
     talk = Reply("I will read the file now.")
-    model = CannotDemand({3: talk, 4: talk, 5: talk, 6: talk})
+    model = CannotDemand({1: talk, 2: talk, 3: talk, 4: talk}, Short())
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
-        await enough(jobs, handle, 7)
+        handle = await jobs.start(job())
+        assert (await jobs.result(handle))["status"] == "completed"
     assert model.refused == 1
-    assert "called no tool" in model.told(7)
+    assert "called no tool" in model.told(5)

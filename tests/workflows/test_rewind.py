@@ -14,13 +14,13 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
 from activities.job.snapshot import Snapshot
-from activities.rehearsal import Hang, call, rehearse
-from activities.rehearsal.wire import Answer, Request
+from activities.rehearsal import Hang, call
 from activities.traces.storing import traces_of
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import PAGE, in_phase, page, start_of
+from tests.workflows.short import DONE, Short, hand_over, job
+from tests.workflows.tea import in_phase, start_of
 
 
 async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
@@ -28,8 +28,8 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
 ) -> None:
     # It asks, and so stands where it is looked at.
     ask = call("request_clarification", question="Which tea?", default="Any.")
-    async with serving(temporal, root, Deviating({12: ask, 14: ask})) as jobs:
-        handle = await jobs.start(page(set={"limits.clarifications": 2}))
+    async with serving(temporal, root, Deviating({5: ask, 6: ask}, Short())) as jobs:
+        handle = await jobs.start(job(set={"limits.clarifications": 2}))
         await jobs.until(handle, waiting_for="clarification")
         await handle.signal("pause", {})
         paused = await jobs.until(handle, waiting_for="paused")
@@ -43,7 +43,7 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
         back = jobs.snapshot(handle, start_of(status, number + 1))
         assert back.state.phase.purpose == "rewind"
         assert _own_files(back) == _own_files(jobs.snapshot(handle, starts[1]))
-        assert back.files.entry("output/green_tea.md") is None
+        assert back.files.entry("output/tea.md") is None
         # Why, and what is undone, survives the restore.
         assert "white tea" in str(back.conversation.messages()[1]["content"])
         failed = yaml.safe_load(back.text(f"archive/phase_{number:03d}.yaml"))
@@ -66,8 +66,9 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
 
 
 async def test_rewind_without_phase_keeps_the_work(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, at_todo(phase=2, number=2)) as jobs:
-        handle = await jobs.start(page(set={"limits.min_todos": 2}))
+    model = Short({"Hand": [hand_over({}, {}), DONE]})
+    async with serving(temporal, root, at_todo(phase=2, number=2, model=model)) as jobs:
+        handle = await jobs.start(job())
         await jobs.until(handle, waits_until=bool)
         await handle.signal("rewind", {"issue": "Too dry."})
         snapshot = await rewound(jobs, handle)
@@ -87,29 +88,20 @@ async def rewound(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> Snapshot:
 
 
 async def test_rewind_can_keep_the_files(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, at_todo(phase=2, number=1)) as jobs:
-        handle = await jobs.start(PAGE)
+    async with serving(temporal, root, at_todo(phase=2, number=1, model=Short())) as jobs:
+        handle = await jobs.start(job())
         await jobs.until(handle, waits_until=bool)
         await handle.signal("rewind", {"issue": "Again.", "phase": 1, "restore_files": False})
         assert (await rewound(jobs, handle)).text("plan.md")
         assert (await jobs.result(handle))["status"] == "completed"
 
 
-class Panicking:
-    """Rehearses, but calls todo_rewind at the first reply of every tactical phase."""
-
-    def __call__(self, request: Request) -> Answer:
-        tactical = "tactical phase" in str(request["messages"][0]["content"])[:100]
-        if tactical and len(request["messages"]) == 3:
-            return call("todo_rewind", issue="This cannot work.")
-        return rehearse(request)
-
-
 async def test_agent_may_rewind_so_often_then_a_person_is_asked(
     temporal: Client, root: Root
 ) -> None:
-    async with serving(temporal, root, Panicking()) as jobs:
-        handle = await jobs.start(page(set={"limits.rewinds": 2}))
+    panic = ("todo_rewind", {"issue": "This cannot work."})
+    async with serving(temporal, root, Short({"Work": [panic]})) as jobs:
+        handle = await jobs.start(job(set={"limits.rewinds": 2}))
         status = await jobs.until(handle, waiting_for="rewinds")
         assert status["rewinds"] == 2
         rewound = [row for row in traces_of(root, handle.id) if row.type == "outcome"]
@@ -147,9 +139,9 @@ async def reset(
 async def test_temporal_reset_leaves_job_and_files_consistent(
     temporal: Client, root: Root, undisturbed: str, share: float
 ) -> None:
-    model = Deviating({12: Hang()})
+    model = Deviating({6: Hang()}, Short())
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         await model.hangs()
         again = await reset(jobs, handle, handle.first_execution_run_id or "", share)
         result = await jobs.result(again)
@@ -160,12 +152,12 @@ async def test_temporal_reset_leaves_job_and_files_consistent(
 
 
 async def test_reset_into_an_earlier_run_of_the_chain(temporal: Client, root: Root) -> None:
-    small = page(set={"limits.history_events": 100})
-    model = Deviating({})
+    small = job(set={"limits.history_events": 100})
+    model = Deviating({}, Short())
     async with serving(temporal, root, model) as jobs:
         tree = str((await jobs.result(await jobs.start(small)))["tree"])
         calls = len(model.requests)
-        model.answers[2 * calls - 2] = Hang()
+        model.answers[2 * calls] = Hang()
         handle = await jobs.start(small)
         await model.hangs()
         assert (await handle.describe()).run_id != handle.first_execution_run_id

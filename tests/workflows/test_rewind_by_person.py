@@ -9,27 +9,28 @@ import yaml
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Hang, call, rehearse
+from activities.rehearsal import Hang
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import in_phase, page, start_of
+from tests.workflows.short import DONE, Short, hand_over, job
+from tests.workflows.tea import in_phase, start_of
 
-SETTINGS = {"limits.min_todos": 2}
-PAGE = page(items=["green tea"], set=SETTINGS)
+START = job(items=["green tea"])
+SHORT = Short({"Hand": [hand_over({"items": ["S1"]}, {}), DONE]})
 
 
 def is_tactical(request: Request) -> bool:
     return "tactical phase" in str(request["messages"][0]["content"])[:100]
 
 
-BETWEEN = at_todo(phase=2, number=2)
+BETWEEN = at_todo(phase=2, number=2, model=SHORT)
 """Rests in the first tactical phase, once the todo that covers the item is done."""
 
 
 async def paused_with_the_item_covered(jobs: Jobs) -> tuple[Any, dict[str, Any]]:
     """A job of that model, paused there."""
-    handle = await jobs.start(PAGE)
+    handle = await jobs.start(START)
     await jobs.until(handle, scope=lambda scope: scope["completed"] == 1)
     await handle.signal("pause", {})
     return handle, await jobs.until(handle, waiting_for="paused")
@@ -43,7 +44,7 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
         start = jobs.snapshot(handle, start_of(status, 3))
         base = jobs.snapshot(handle, paused["checkpoints"][1]["id"])
         assert [item.status for item in start.state.scope] == ["open"]
-        assert start.files.entry("output/green_tea.md") is None
+        assert start.files.entry("output/tea.md") is None
         assert start.text("plan.md") == base.text("plan.md")
         # The page of the phase itself, not the list that it started with.
         archived = yaml.safe_load(start.text("archive/phase_002.yaml"))
@@ -79,17 +80,17 @@ async def test_scope_goes_back_also_where_files_stay(temporal: Client, root: Roo
 
 
 class Hanging:
-    """Rehearses, but says nothing in tactical phases."""
+    """Says nothing in tactical phases."""
 
     def __call__(self, request: Request) -> Answer:
-        return Hang() if is_tactical(request) else rehearse(request)
+        return Hang() if is_tactical(request) else SHORT(request)
 
 
 async def test_the_step_in_flight_is_given_up_and_leaves_nothing(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Hanging()) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(START)
         status = await jobs.until(handle, phase=in_phase(2))
         outside = root.path / "outside.txt"
         outside.write_text("not the job's")
@@ -105,20 +106,12 @@ async def test_the_step_in_flight_is_given_up_and_leaves_nothing(
         await handle.signal("cancel", {})
 
 
-class Panicking:
-    """Rehearses, but gives up at the first reply of every tactical phase."""
-
-    def __call__(self, request: Request) -> Answer:
-        if is_tactical(request) and len(request["messages"]) == 3:
-            return call("todo_rewind", issue="This cannot work.")
-        return rehearse(request)
-
-
 async def test_resume_grants_a_rewind_also_after_those_of_a_person(
     temporal: Client, root: Root
 ) -> None:
-    async with serving(temporal, root, Panicking()) as jobs:
-        handle = await jobs.start(page(items=["green tea"], set={**SETTINGS, "limits.rewinds": 0}))
+    panic = ("todo_rewind", {"issue": "This cannot work."})
+    async with serving(temporal, root, Short({"Work": [panic]})) as jobs:
+        handle = await jobs.start(job(items=["green tea"], set={"limits.rewinds": 0}))
         await jobs.until(handle, waiting_for="rewinds")
         await handle.signal("rewind", {"issue": "Think again."})
         await jobs.until(handle, rewinds=1, waiting_for="rewinds")

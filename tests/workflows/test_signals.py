@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,26 @@ from temporalio.exceptions import ApplicationError, CancelledError
 
 from activities.checkpoints import Root
 from activities.ending import closing
-from activities.rehearsal import Hang, rehearse
+from activities.rehearsal import Hang
+from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Answer, Request
 from tests.soak import soak
 from tests.workflows.holding import Held, gate_held, paused_at_gate
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import Short, job
-from tests.workflows.tea import PAGE, tea
+from tests.workflows.short import DONE, TEA, Call, Short, job
 from workflows.inbox import MAX_CHARACTERS
 
 SIGNALS = soak(80, 200)
 """More than a run of a job that continues as new has steps."""
+STEPS = soak(16, 60)
+START = job()
+
+
+@pytest.fixture
+async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
+    async with serving(temporal, root, Short()) as found:
+        yield found
 
 
 @pytest.mark.parametrize(
@@ -36,7 +45,7 @@ SIGNALS = soak(80, 200)
         ([], "one JSON object"),
         ([None], "expected a JSON object"),
         (["generalist"], "expected a JSON object"),
-        ([PAGE, PAGE], "found 2 values"),
+        ([START, START], "found 2 values"),
         ([{}], "agent: field required"),
         ([{"agent": 7}], "agent: input should be a valid string"),
         ([{"agent": "generalist", "instruktions": "x"}], "instruktions: extra inputs"),
@@ -46,9 +55,9 @@ SIGNALS = soak(80, 200)
         ([{"agent": "creator"}], "works on documents"),
         ([{"agent": "creator", "documents": ["/nowhere.pdf"]}], "/nowhere.pdf"),
         ([{"agent": "creator", "documents": ["staged:../../x"]}], "not a staged document"),
-        ([{**PAGE, "set": {"limits.min_todo": 3}}], "limits.min_todo: extra inputs"),
-        ([{**PAGE, "set": {"model.temperature": "hot"}}], "model.temperature"),
-        ([{**PAGE, "set": {"tools": ["files", "crystal_ball"]}}], "crystal_ball"),
+        ([{**START, "set": {"limits.min_todo": 3}}], "limits.min_todo: extra inputs"),
+        ([{**START, "set": {"model.temperature": "hot"}}], "model.temperature"),
+        ([{**START, "set": {"tools": ["files", "crystal_ball"]}}], "crystal_ball"),
     ],
 )
 async def test_bad_start_fails_the_job_at_once_and_makes_nothing(
@@ -65,12 +74,12 @@ async def test_bad_start_fails_the_job_at_once_and_makes_nothing(
 
 
 async def test_job_id_used_before_is_refused(jobs: Jobs) -> None:
-    first = await jobs.start(PAGE)
+    first = await jobs.start(START)
     await jobs.until(first, step=lambda step: step > 0)
     await first.signal("cancel", {})
     with pytest.raises(WorkflowFailureError):
         await jobs.result(first)
-    again = await jobs.start(PAGE, job_id=first.id)
+    again = await jobs.start(START, job_id=first.id)
     with pytest.raises(WorkflowFailureError) as failed:
         await jobs.result(again)
     assert "already run" in str(failed.value.cause)
@@ -78,7 +87,7 @@ async def test_job_id_used_before_is_refused(jobs: Jobs) -> None:
 
 async def test_bad_signals_are_refused_visibly_and_disturb_nothing(jobs: Jobs) -> None:
     with gate_held("todo_complete") as held:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(START)
         await held.until_begun()
         await handle.signal("rewind")
         await handle.signal("rewind", "again")
@@ -104,20 +113,28 @@ async def test_bad_signals_are_refused_visibly_and_disturb_nothing(jobs: Jobs) -
 
 
 async def test_many_signals_while_continuing_as_new_are_each_applied_once(
-    jobs: Jobs,
+    temporal: Client, root: Root
 ) -> None:
-    handle = await jobs.start(tea(set={"limits.history_events": 100}))
-    sent = 0
-    for number in range(SIGNALS):
-        if number % 10 == 9:
-            await handle.signal("resume" if number % 20 == 9 else "bogus", ["not an object"])
-        else:
-            await handle.signal("resume", {})
-            sent += 1
-        if number % 5 == 0:
-            await asyncio.sleep(0.02)
-    await jobs.result(handle)
-    status = await handle.query("status")
+    def work(view: View) -> Sequence[Call]:
+        if (made := len(view.made)) < STEPS:
+            return [("write_file", {"path": f"{made}.md", "content": "tea"})]
+        return [TEA, DONE]
+
+    async with serving(temporal, root, Short({"Work": work})) as jobs:
+        # It does not end before the last is sent.
+        with gate_held("job_complete") as held:
+            handle = await jobs.start(job(set={"limits.history_events": 100}))
+            for number in range(SIGNALS):
+                if number % 10 == 9:
+                    name = "resume" if number % 20 == 9 else "bogus"
+                    await handle.signal(name, ["not an object"])
+                else:
+                    await handle.signal("resume", {})
+                if number % 5 == 0:
+                    await asyncio.sleep(0.02)
+            held.go.set()
+            await jobs.result(handle)
+        status = await handle.query("status")
     # Each is refused, since nothing waits: a count that shows every one was seen once.
     assert status["refusals"] == SIGNALS
     described = await jobs.client.get_workflow_handle(handle.id).describe()
@@ -129,10 +146,10 @@ async def test_many_signals_while_continuing_as_new_are_each_applied_once(
 
 async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: Root) -> None:
     queue, most = "long-letters", 20_000
-    handle = await temporal.start_workflow("Job", PAGE, id=f"{queue}-1", task_queue=queue)
+    handle = await temporal.start_workflow("Job", START, id=f"{queue}-1", task_queue=queue)
     for _ in range(10):
         await handle.signal("cancel", {"reason": "\N{TEACUP WITHOUT HANDLE}" * most})
-    async with serving(temporal, root, rehearse, queue=queue):
+    async with serving(temporal, root, Short(), queue=queue):
         with pytest.raises(WorkflowFailureError):
             await asyncio.wait_for(handle.result(), 40)
         status = await handle.query("status")
@@ -141,7 +158,7 @@ async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: 
 
 
 async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None:
-    handle, status = await paused_at_gate(jobs, PAGE)
+    handle, status = await paused_at_gate(jobs, START)
     step = status["step"]
     assert status["waiting"]["remedy"]
     folder = jobs.folder(handle)
@@ -157,16 +174,16 @@ async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None
 
 
 class Hanging:
-    """Rehearses, but hangs at the n-th call for good."""
+    """Does a short job, but hangs at the n-th call for good."""
 
     def __init__(self, at: int) -> None:
-        self.at, self.calls = at, 0
+        self.at, self.calls, self.short = at, 0, Short()
         self.hanging = asyncio.Event()
 
     def __call__(self, request: Request) -> Answer:
         self.calls += 1
         if self.calls < self.at:
-            return rehearse(request)
+            return self.short(request)
         self.hanging.set()
         return Hang()
 
@@ -177,7 +194,7 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
 ) -> None:
     model = Hanging(at=5)
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(START)
         async with asyncio.timeout(20):
             await model.hanging.wait()
         begun = time.monotonic()
@@ -201,7 +218,7 @@ async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(
 ) -> None:
     model = Hanging(at=3)
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(START)
         async with asyncio.timeout(20):
             await model.hanging.wait()
         repository, kept = root.repository(handle.id), tmp_path / "kept.git"
@@ -220,7 +237,7 @@ async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(
 async def test_cancel_and_pause_before_anything_is_prepared(jobs: Jobs) -> None:
     handle = await jobs.client.start_workflow(
         "Job",
-        PAGE,
+        START,
         id=f"{jobs.queue}-early",
         task_queue=jobs.queue,
         start_signal="cancel",
@@ -301,8 +318,8 @@ async def test_a_step_given_up_at_its_gate_begins_nothing_more(
 async def test_a_signal_refused_while_a_step_goes_on_is_counted_at_once(
     temporal: Client, root: Root
 ) -> None:
-    async with serving(temporal, root, at_todo(phase=2, number=1)) as jobs:
-        handle = await jobs.start(PAGE)
+    async with serving(temporal, root, at_todo(phase=2, number=1, model=Short())) as jobs:
+        handle = await jobs.start(START)
         before = (await jobs.until(handle, waits_until=bool))["refusals"]
         await handle.signal("limit", {"nonsense": 1})
         status = await jobs.until(handle, refusals=before + 1)

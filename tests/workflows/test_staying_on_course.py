@@ -9,43 +9,45 @@ import yaml
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, call, rehearse
-from activities.rehearsal.wire import Answer, Request
+from activities.rehearsal import Reply, call
+from activities.rehearsal.wire import Request
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import PAGE, in_phase, page
+from tests.workflows.short import Short, close, job
+from tests.workflows.tea import in_phase
 
 PAGES = ["list_files", "read_file", "write_file", "edit_file", "todo_write", "wait", "append_file"]
 
 
-class Otherwise:
-    """Rehearses but for phase 2, in which it answers as the subclass says."""
+class Otherwise(Short):
+    """Does a short job but for phase 2, in which it answers as the subclass says."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.shown: list[str] = []
         """The last message of each request of that phase."""
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: Request) -> Reply:
         last = str(request["messages"][-1]["content"])
         if not request.get("tools") or "tactical phase 2 " not in last:
-            return rehearse(request)
+            return super().__call__(request)
         self.shown.append(last)
         return self.answer(len(self.shown), request)
 
-    def answer(self, number: int, request: Request) -> Answer:
+    def answer(self, number: int, request: Request) -> Reply:
         raise NotImplementedError
 
 
 class Looping(Otherwise):
     """Lists the same empty folder over and over; what it says varies."""
 
-    def answer(self, number: int, request: Request) -> Answer:
+    def answer(self, number: int, request: Request) -> Reply:
         return Reply(f"Thought {number}.", [("list_files", {"path": "documents"})])
 
 
 async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Root) -> None:
     model = Looping()
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         assert result["rewinds"] == 1
@@ -73,16 +75,16 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
 class Relenting(Looping):
     """Completes its todo when it is narrowed, and goes on as it should."""
 
-    def answer(self, number: int, request: Request) -> Answer:
+    def answer(self, number: int, request: Request) -> Reply:
         if number == 6:
             assert "only todo_rewind and todo_complete" in self.shown[-1]
             return call("todo_complete", notes="It was done all along.")
-        return super().answer(number, request) if number < 6 else rehearse(request)
+        return super().answer(number, request)
 
 
 async def test_a_todo_completed_in_the_last_turn_goes_on(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, Relenting()) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         status = await jobs.until(handle, phase=in_phase(3))
         archived = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
         assert (archived["outcome"], status["rewinds"]) == ("completed", 0)
@@ -93,7 +95,7 @@ async def test_forced_rewinds_count_and_then_a_person_is_asked(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Looping()) as jobs:
-        handle = await jobs.start(page(set={"limits.rewinds": 0}))
+        handle = await jobs.start(job(set={"limits.rewinds": 0}))
         status = await jobs.until(handle, waiting_for="rewinds")
         assert "list_files was called 5 times" in status["waiting"]["message"]
         await handle.signal("resume", {})
@@ -104,14 +106,14 @@ async def test_forced_rewinds_count_and_then_a_person_is_asked(
 class Talking(Otherwise):
     """Only ever talks."""
 
-    def answer(self, number: int, request: Request) -> Answer:
+    def answer(self, number: int, request: Request) -> Reply:
         return Reply(f"I am at it, part {number}.")
 
 
 async def test_text_alone_is_sent_back_as_well(temporal: Client, root: Root) -> None:
     model = Talking()
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         await jobs.until(handle, phase=in_phase(3), rewinds=1)
         archived = yaml.safe_load((jobs.folder(handle) / "archive/phase_002.yaml").read_text())
         await handle.signal("cancel", {})
@@ -119,32 +121,18 @@ async def test_text_alone_is_sent_back_as_well(temporal: Client, root: Root) -> 
     assert len(model.shown) == 6
 
 
-class Overconfident:
-    """Names a deliverable that is not there, until somebody looked."""
-
-    def __init__(self) -> None:
-        self.refused = 0
-
-    def __call__(self, request: Request) -> Answer:
-        answer = rehearse(request)
-        for name, arguments in answer.calls:
-            if name == "job_complete" and self.refused < 3 and isinstance(arguments, dict):
-                self.refused += 1
-                return call(name, **{**arguments, "deliverables": [f"no{self.refused}.md"]})
-        return answer
-
-
 async def test_completion_refused_three_times_waits_for_review(
     temporal: Client, root: Root
 ) -> None:
-    model = Overconfident()
+    claims = [close(path) for path in ("no1.md", "no2.md", "no3.md", "output/tea.md")]
+    model = Short({"Close": claims})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         status = await jobs.until(handle, waiting_for="review")
-        assert model.refused == 3
         assert "job_complete was refused 3 times" in status["waiting"]["message"]
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
+    assert ["does not exist" in refusal for refusal in model.refusals] == [True] * 3
 
 
 class Leafing(Otherwise):
@@ -153,7 +141,7 @@ class Leafing(Otherwise):
     begun: datetime
     """When it was first asked in that phase."""
 
-    def answer(self, number: int, request: Request) -> Answer:
+    def answer(self, number: int, request: Request) -> Reply:
         if number == 1:
             self.begun = datetime.now(UTC)
         return call("read_file", path=f"tools/{PAGES[number % 7]}.md")
@@ -162,13 +150,14 @@ class Leafing(Otherwise):
 async def test_the_window_survives_continue_as_new(temporal: Client, root: Root) -> None:
     model = Leafing()
     async with serving(temporal, root, model) as jobs:
-        settings = {"limits.history_events": 100, "stuck.nothing_new.then": 25}
-        handle = await jobs.start(page(set=settings))
+        figures = {"stuck.nothing_new.nudge": 8, "stuck.nothing_new.then": 15}
+        settings = {"limits.history_events": 100, **figures}
+        handle = await jobs.start(job(set=settings))
         status = await jobs.until(handle, waiting_for="stuck")
         newest = await jobs.client.get_workflow_handle(handle.id).describe()
         assert newest.start_time > model.begun
-        assert "25 calls brought no new result" in status["waiting"]["message"]
-        assert len(model.shown) == 7 + 25
+        assert "15 calls brought no new result" in status["waiting"]["message"]
+        assert len(model.shown) == 7 + 15
         await handle.signal("resume", {})
         await jobs.until(handle, step=lambda step: step > status["step"])
         await handle.signal("cancel", {})
@@ -179,7 +168,7 @@ async def test_who_pauses_a_stuck_job_and_resumes_it_lets_it_go_on(
 ) -> None:
     async with serving(temporal, root, Leafing()) as jobs:
         handle = await jobs.start(
-            page(set={"stuck.nothing_new.nudge": 5, "stuck.nothing_new.then": 10})
+            job(set={"stuck.nothing_new.nudge": 3, "stuck.nothing_new.then": 5})
         )
         before = await jobs.until(handle, waiting_for="stuck")
         await handle.signal("pause", {})
@@ -188,7 +177,7 @@ async def test_who_pauses_a_stuck_job_and_resumes_it_lets_it_go_on(
         after = await jobs.until(
             handle, waiting_for="stuck", step=lambda step: step > before["step"]
         )
-        assert after["step"] - before["step"] >= 10
+        assert after["step"] - before["step"] >= 5
         await handle.signal("cancel", {})
 
 
@@ -199,9 +188,9 @@ class Patient(Otherwise):
         super().__init__()
         self.waits = waits
 
-    def answer(self, number: int, request: Request) -> Answer:
+    def answer(self, number: int, request: Request) -> Reply:
         if number > len(self.waits):
-            return rehearse(request)
+            return Short.__call__(self, request)
         return call("wait", **self.waits[number - 1])
 
 
@@ -219,7 +208,7 @@ async def test_a_wait_is_a_timer_and_no_model_call_and_none_until_a_time_that_is
 ) -> None:
     model = Patient({"seconds": 2}, {"seconds": 3600, "until": "2020-01-01T00:00:00Z"})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         status = await jobs.until(handle, waits_until=lambda until: until.endswith("Z"))
         assert status["status"] == "running"
         calls = len(model.shown)
@@ -232,7 +221,7 @@ async def test_a_wait_is_a_timer_and_no_model_call_and_none_until_a_time_that_is
 
 async def test_a_wait_can_be_paused_and_rewound(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, Patient({"seconds": 3600})) as jobs:
-        handle = await jobs.start(PAGE)
+        handle = await jobs.start(job())
         waiting = await jobs.until(handle, waits_until=bool)
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
