@@ -5,7 +5,7 @@ import itertools
 import logging
 import os
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from sqlalchemy import create_engine, text
 
 from activities.checkpoints import Root
 from activities.guards import known
+from engine.development import Server, server
 from tests.activities.graph import serving as graph_serving
 from tests.crash.processes import Nursery, nursery
 
@@ -120,6 +121,13 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip(f"PostgreSQL does not start here: {error}")
     yield server.get_uri()
     server.cleanup()
+
+
+@pytest.fixture(scope="session")
+async def running() -> AsyncIterator[Server]:
+    """A Temporal server; tests have task queues of their own on it."""
+    async with server(ui=False) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
