@@ -5,7 +5,7 @@ import itertools
 import logging
 import os
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from sqlalchemy import create_engine, text
 
 from activities.checkpoints import Root
 from activities.guards import known
+from engine.development import Server, server
 from tests.activities.graph import serving as graph_serving
+from tests.crash.processes import Nursery, nursery
 
 _FETCHED = Path(__file__).with_name(".fetched")
 _COMMAND = Path(__file__).with_name("sources.txt")
@@ -40,7 +42,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What one process should have, first and together: the crash tests, which begin together and
-    are the longest, and those that share a database whose start takes long."""
+    are the longest, and those that share workers or a database whose start takes long."""
     items.sort(key=_place)
 
 
@@ -49,7 +51,8 @@ def _place(item: pytest.Item) -> tuple[bool, ...]:
         *getattr(item, "fixturenames", ()),
         *item.name.rstrip("]").partition("[")[2].split("-"),
     }
-    return "crash" not in item.path.parts, "graph_server" not in wanted, "postgres" not in wanted
+    in_crash, workers = "crash" in item.path.parts, "workers" in wanted
+    return not in_crash, not workers, "graph_server" not in wanted, "postgres" not in wanted
 
 
 @pytest.fixture(autouse=True)
@@ -118,6 +121,20 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip(f"PostgreSQL does not start here: {error}")
     yield server.get_uri()
     server.cleanup()
+
+
+@pytest.fixture(scope="session")
+async def running() -> AsyncIterator[Server]:
+    """A Temporal server; tests have task queues of their own on it."""
+    async with server(ui=False) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    """Workers as processes of their own."""
+    with nursery(tmp_path_factory.mktemp("logs")) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

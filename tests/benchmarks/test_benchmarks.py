@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from activities.checkpoints import Root
 from benchmarks.model import common_prefix
 from benchmarks.runs import JobRun, bare, job
-from engine.development import server
+from engine.development import Server
 
 MOST_GROWTH = 1.5
 
 
-async def test_a_step_costs_few_events_and_bytes_whatever_the_length(tmp_path: Path) -> None:
-    root = Root.open(tmp_path / "root", create=True)
-    async with server(ui=False) as temporal:
-        engine = await bare(temporal.client, 10, local=False)
-        short = await job(temporal.client, root, 20)
-        longer = await job(temporal.client, root, 160)
-        growth = _growth(longer)
-        for _ in range(2):
-            # Whatever else runs here counts too, but hardly three times in the same place.
-            if growth >= MOST_GROWTH:
-                growth = _growth(await job(temporal.client, root, 160))
+async def test_a_step_costs_few_events_and_bytes_whatever_the_length(
+    running: Server, root: Root
+) -> None:
+    engine = await bare(running.client, 10, local=False)
+    short = await job(running.client, root, 20)
+    longer = await job(running.client, root, 160)
+    growth = _growth(longer)
+    for _ in range(2):
+        # Whatever else runs here counts too, but hardly three times in the same place.
+        if growth >= MOST_GROWTH:
+            growth = _growth(await job(running.client, root, 160))
     # The unit: twelve events for two activities that do nothing.
     assert engine.median_events == 12
     for ran in (short, longer):

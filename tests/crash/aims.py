@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-POLL = 0.0002
+POLL = 0.0005
 PATIENCE = 15.0
 """Seconds to wait for a moment; on a busy machine a phase may take as long."""
 

@@ -8,15 +8,9 @@ import pytest
 
 from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
-from tests.crash.processes import Nursery, TemporalServer, nursery
+from tests.crash.processes import Nursery, TemporalServer
 from tests.crash.site import Site
 from tests.crash.trial import opened
-
-
-@pytest.fixture(scope="session")
-def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    with nursery(tmp_path_factory.mktemp("logs")) as made:
-        yield made
 
 
 @pytest.fixture(scope="session")

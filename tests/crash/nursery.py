@@ -10,6 +10,8 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 from openai import AsyncOpenAI
 from temporalio.worker._worker import load_default_build_id
@@ -21,6 +23,10 @@ from workflows import job
 
 READY = (catalogue, job)
 """What a worker loads late."""
+DEATHS = {signal.SIGCHLD}
+
+born: dict[int, Path] = {}
+"""The logs of those that run, by id."""
 
 
 def main() -> None:
@@ -31,18 +37,32 @@ def main() -> None:
     tokens.count("tea")
     load_agent("generalist")
     AsyncOpenAI(base_url="http://localhost", api_key="none")
-    # Nobody waits for a killed worker: the kernel may forget it at once.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, _bury)
     for line in sys.stdin:
         asked = json.loads(line)
-        born = os.fork()
-        if born == 0:
+        # It is known before it can end.
+        signal.pthread_sigmask(signal.SIG_BLOCK, DEATHS)
+        pid = os.fork()
+        if pid == 0:
             _become_worker(asked["environment"], asked["log"])
-        print(born, flush=True)
+        born[pid] = Path(asked["log"])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, DEATHS)
+        print(pid, flush=True)
+
+
+def _bury(*_: object) -> None:
+    """Forget those that ended, at once; what each left with lies beside its log."""
+    # None may be left.
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            log = born.pop(ended[0])
+            log.with_suffix(".new").write_text(str(os.waitstatus_to_exitcode(ended[1])))
+            log.with_suffix(".new").rename(log.with_suffix(".code"))
 
 
 def _become_worker(environment: dict[str, str], log: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, DEATHS)
     nothing = os.open(os.devnull, os.O_RDONLY)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for there, here in ((nothing, 0), (output, 1), (output, 2)):

@@ -82,11 +82,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
+        return not self._code.exists()
 
     @property
     def ready(self) -> bool:
@@ -97,6 +93,18 @@ class Worker:
             while not self.ready:
                 assert self.alive, self.log.read_text()
                 await asyncio.sleep(0.02)
+
+    async def left(self) -> int:
+        """Its exit code, once it has ended."""
+        async with asyncio.timeout(90):
+            while self.alive:  # noqa: ASYNC110 - a file tells
+                await asyncio.sleep(0.02)
+        return int(self._code.read_text())
+
+    @property
+    def _code(self) -> Path:
+        """Where the nursery writes it."""
+        return self.log.with_suffix(".code")
 
     def kill(self) -> None:
         """`kill -9`."""
@@ -117,8 +125,10 @@ class Worker:
         self._send(signal.SIGCONT)
 
     def _send(self, number: signal.Signals) -> None:
+        # Another process may have the id of one that ended.
         with suppress(ProcessLookupError):
-            os.kill(self.pid, number)
+            if self.alive:
+                os.kill(self.pid, number)
 
 
 class Nursery:
@@ -134,9 +144,12 @@ class Nursery:
 
         `more` goes into its environment.
         """
-        log = self._logs / f"{queue}-{len(self.born)}.log"
-        told = environment(address, root, queue, model_url) | more
-        asked = {"environment": told, "log": str(log)}
+        return self.start(queue, environment(address, root, queue, model_url) | more)
+
+    def start(self, name: str, variables: dict[str, str]) -> Worker:
+        """A worker with this environment; its output is in a log of this name."""
+        log = self._logs / f"{name}-{len(self.born)}.log"
+        asked = {"environment": variables, "log": str(log)}
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps(asked) + "\n")

@@ -19,7 +19,7 @@ from tests.soak import soak
 MOST_SECONDS = 12.0
 TRIES = 3
 MOMENTS = (aims.during_a_model_call, aims.during_a_checkpoint, aims.after_the_effect)
-AIMS = random.Random(SEED).sample(MOMENTS, soak(2, 3))
+AIMS = random.Random(SEED).sample(MOMENTS, soak(1, 3))
 OLD = 10
 """Steps before the kill: the workflow has been continued as new by then."""
 

@@ -54,15 +54,14 @@ async def test_another_port_is_chosen_when_the_wanted_one_is_taken():
             assert str(port) not in running.ui
 
 
-async def test_a_worker_serves_and_drops_no_signal():
-    async with server(ui=False) as running:
-        client = running.client
-        async with build_worker(client, task_queue="q", workflows=[Echo], activities=[]):
-            handle = await client.start_workflow("Job", {"a": 1}, id="echo", task_queue="q")
-            await handle.signal("put", b"\xff bytes")
-            await handle.signal("put", args=[1, 2])
-            assert await handle.result() == [
-                {"a": 1},
-                [{"undecodable": "binary/plain: only JSON is understood"}],
-                [1, 2],
-            ]
+async def test_a_worker_serves_and_drops_no_signal(running):
+    client = running.client
+    async with build_worker(client, task_queue="q", workflows=[Echo], activities=[]):
+        handle = await client.start_workflow("Job", {"a": 1}, id="echo", task_queue="q")
+        await handle.signal("put", b"\xff bytes")
+        await handle.signal("put", args=[1, 2])
+        assert await handle.result() == [
+            {"a": 1},
+            [{"undecodable": "binary/plain: only JSON is understood"}],
+            [1, 2],
+        ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,16 @@ from temporalio.client import Client, WorkflowHandle
 
 from engine.development import Server, free_port
 from tests.brief import BRIEF
-from tests.engine.test_process import REPOSITORY, environment
+from tests.crash.processes import Nursery
+from tests.engine.test_process import environment
 
 QUEUE = "observed"
 
 
 async def test_health_metrics_and_logs_of_a_worker_with_a_job(
-    running: Server, tmp_path: Path
+    running: Server, workers: Nursery, tmp_path: Path
 ) -> None:
     health, metrics = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
-    log = tmp_path / "log"
     variables = {
         **environment(running.address, tmp_path / "root"),
         "LONGHAUL_TASK_QUEUE": QUEUE,
@@ -31,14 +30,9 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
         "LONGHAUL_LOG": "DEBUG",
         "LONGHAUL_LOG_FORMAT": "json",
     }
-    with log.open("wb") as out:
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable, "worker.py", cwd=REPOSITORY, env=variables,
-            stdout=asyncio.subprocess.PIPE, stderr=out,
-        )  # fmt: skip
-    assert worker.stdout
+    worker = workers.start(QUEUE, variables)
     try:
-        await asyncio.wait_for(worker.stdout.readline(), 120)
+        await worker.until_ready()
         async with httpx2.AsyncClient(trust_env=False, timeout=10) as http:
             for path, status in (("healthz", 200), ("readyz", 200), ("other", 404)):
                 assert (await http.get(f"http://{health}/{path}")).status_code == status
@@ -56,8 +50,8 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
             assert (answer.status_code, "root" in answer.json()["status"]) == (503, True)
             assert (await http.get(f"http://{health}/healthz")).status_code == 200
     finally:
-        worker.terminate()
-        await asyncio.wait_for(worker.communicate(), 60)
+        worker.drain()
+        await worker.left()
     [counted] = [
         line
         for line in shown.splitlines()
@@ -66,7 +60,9 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
     assert 'agent="generalist"' in counted
     assert 'model="rehearsal"' in counted
     assert float(counted.split()[-1]) > 10
-    lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    lines = [
+        json.loads(line) for line in worker.log.read_text().splitlines() if line.startswith("{")
+    ]
     assert len(lines) > 10
     assert any({"job", "phase", "step", "activity"} <= set(line) for line in lines)
 

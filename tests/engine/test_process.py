@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.service import GRACE
+from tests.crash.processes import Nursery
 from tests.workflows.deploying import make_current
 
 REPOSITORY = Path(__file__).parents[2]
@@ -21,10 +22,10 @@ def environment(address: str, root: Path, **more: str) -> dict[str, str]:
     return {**kept, "TEMPORAL_ADDRESS": address, "LONGHAUL_WORKSPACES": str(root), **more}
 
 
-def run(address: str, root: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+def run(address: str, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "worker.py", *arguments], cwd=REPOSITORY, timeout=90, check=False,
-        env=environment(address, root, **more), capture_output=True, text=True,
+        [sys.executable, "worker.py", *arguments], cwd=REPOSITORY, env=environment(address, root),
+        capture_output=True, text=True, timeout=90, check=False,
     )  # fmt: skip
 
 
@@ -44,20 +45,26 @@ def test_with_an_argument_it_says_where_settings_come_from(tmp_path, argument, c
     assert ("TEMPORAL_ADDRESS" if code == 0 else "unrecognized arguments: 7233") in told
 
 
-def test_with_a_root_that_cannot_be_written_one_line_and_code_2(tmp_path):
+async def refused(workers: Nursery, address: str, root: Path, **more: str) -> str:
+    """The one line that is all a worker says before it leaves with code 2."""
+    worker = workers.start("refused", environment(address, root, **more))
+    assert await worker.left() == 2
+    said = worker.log.read_text()
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    return said
+
+
+async def test_with_a_root_that_cannot_be_written_one_line_and_code_2(workers, tmp_path):
     (tmp_path / "file").write_text("")
-    ended = run("localhost:1", tmp_path / "file" / "root")
-    assert ended.returncode == 2
-    assert str(tmp_path / "file" / "root") in ended.stderr
-    assert ended.stderr.count("\n") == 1
+    root = tmp_path / "file" / "root"
+    assert str(root) in await refused(workers, "localhost:1", root)
 
 
-async def test_with_a_namespace_that_is_not_there_one_line_and_code_2(running, tmp_path):
-    ended = await asyncio.to_thread(run, running.address, tmp_path, TEMPORAL_NAMESPACE="tea")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("error: the namespace tea cannot be used")
-    assert "TEMPORAL_NAMESPACE" in ended.stderr
-    assert ended.stderr.count("\n") == 1
+async def test_with_a_namespace_that_is_not_there_one_line_and_code_2(running, workers, tmp_path):
+    said = await refused(workers, running.address, tmp_path, TEMPORAL_NAMESPACE="tea")
+    assert said.startswith("error: the namespace tea cannot be used")
+    assert "TEMPORAL_NAMESPACE" in said
 
 
 @pytest.mark.parametrize(
@@ -72,17 +79,17 @@ async def test_with_a_namespace_that_is_not_there_one_line_and_code_2(running, t
         ({"LONGHAUL_LOG": "loud"}, "LONGHAUL_LOG: found 'loud', expected one of DEBUG, INFO"),
     ],
 )
-def test_with_a_variable_that_cannot_be_used_one_line_and_code_2(tmp_path, given, told):
-    ended = run("localhost:1", tmp_path, **given)
-    assert ended.returncode == 2
-    assert told in ended.stderr
-    assert "secret" not in ended.stderr
-    assert ended.stderr.count("\n") == 1
+async def test_with_a_variable_that_cannot_be_used_one_line_and_code_2(
+    workers, tmp_path, given, told
+):
+    said = await refused(workers, "localhost:1", tmp_path, **given)
+    assert told in said
+    assert "secret" not in said
 
 
-def test_a_store_and_a_graph_that_are_away_do_not_keep_it_from_beginning(tmp_path):
+async def test_a_store_and_a_graph_that_are_away_do_not_keep_it_from_beginning(workers, tmp_path):
     away = {"LONGHAUL_STORE_URL": "postgresql://127.0.0.1:1/db", "LONGHAUL_GRAPH_URL": "bolt://h:1"}
-    assert "no Temporal server" in run("localhost:1", tmp_path, **away).stderr
+    assert "no Temporal server" in await refused(workers, "localhost:1", tmp_path, **away)
 
 
 def test_interrupted_while_it_loads_it_leaves_without_a_word(tmp_path):

@@ -11,21 +11,20 @@ from temporalio.client import WorkflowFailureError
 from temporalio.worker import Worker
 
 from engine import sandbox
-from engine.development import server
+from engine.development import Server
 from tests.engine.reading import Reading
 
 
-async def test_every_run_is_kept_from_the_clock_in_modules_that_were_imported_once() -> None:
+async def test_every_run_is_kept_from_the_clock_in_modules_that_were_imported_once(
+    running: Server,
+) -> None:
     queue = uuid.uuid4().hex
-    async with (
-        server(ui=False) as running,
-        Worker(
-            running.client,
-            task_queue=queue,
-            workflows=[Reading],
-            workflow_runner=sandbox.runner(),
-            workflow_failure_exception_types=[Exception],
-        ),
+    async with Worker(
+        running.client,
+        task_queue=queue,
+        workflows=[Reading],
+        workflow_runner=sandbox.runner(),
+        workflow_failure_exception_types=[Exception],
     ):
 
         async def told(number: int) -> str:

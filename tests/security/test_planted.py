@@ -5,11 +5,8 @@ The worker is a process of its own with everything logged: what is scanned is wh
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,11 +21,11 @@ from activities.rehearsal.seen import View
 from activities.rehearsal.server import ModelServer
 from activities.rehearsal.wire import Answer, Failure, Request
 from tests.activities.mcp.serving import odd
+from tests.crash.processes import Nursery, Worker
 from tests.workflows.serving import Jobs
 from tests.workflows.short import Call, Short, job
 from tests.workflows.test_codec import raw
 
-REPOSITORY = Path(__file__).parents[2]
 # None of them looks like a key of any kind, so that no pattern hides them by chance.
 ENVIRONMENT = {
     "OPENAI_API_KEY": "oolong-4711-model",
@@ -73,7 +70,9 @@ class Careless:
 
 
 @asynccontextmanager
-async def working(address: str, root: Root, base_url: str, log: Path) -> AsyncIterator[None]:
+async def working(
+    workers: Nursery, address: str, root: Root, base_url: str
+) -> AsyncIterator[Worker]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "LONGHAUL_"))}
     variables = {
         **kept,
@@ -85,15 +84,12 @@ async def working(address: str, root: Root, base_url: str, log: Path) -> AsyncIt
         "LONGHAUL_STORE_URL": f"postgresql://app:{IN_ADDRESS}@127.0.0.1:1/db",
         "OPENAI_BASE_URL": base_url,
     }
-    with log.open("wb") as out:
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable, "worker.py", cwd=REPOSITORY, env=variables, stdout=out, stderr=out
-        )
-        try:
-            yield
-        finally:
-            worker.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(worker.wait(), 90)
+    worker = workers.start("planted", variables)
+    try:
+        yield worker
+    finally:
+        worker.drain()
+        await worker.left()
 
 
 def stored(root: Root, job_id: str) -> dict[str, str]:
@@ -116,11 +112,10 @@ def leaks(planted: str, where: dict[str, str]) -> list[str]:
 
 
 async def test_no_credential_of_the_worker_is_found_anywhere(
-    temporal: Client, root: Root, tmp_path: Path
+    temporal: Client, workers: Nursery, root: Root, tmp_path: Path
 ) -> None:
     document = tmp_path / "law.md"
     document.write_text(f"# Law\n\nThe old token was {IN_DOCUMENT}.\n")
-    log = tmp_path / "log"
     start: dict[str, Any] = job(
         documents=[str(document)],
         set={
@@ -133,7 +128,7 @@ async def test_no_credential_of_the_worker_is_found_anywhere(
     address = temporal.service_client.config.target_host
     model = Careless()
     with ModelServer(model) as served:
-        async with working(address, root, served.base_url, log):
+        async with working(workers, address, root, served.base_url) as worker:
             jobs = Jobs(temporal, root, "planted")
             handle = await jobs.start(start)
             status = await jobs.until(handle, waiting_for="dependency")
@@ -145,7 +140,7 @@ async def test_no_credential_of_the_worker_is_found_anywhere(
     left = {
         "history": held,
         "status": str(status),
-        "log": log.read_text(errors="replace"),
+        "log": worker.log.read_text(errors="replace"),
         **stored(root, handle.id),
     }
     # That the job met them: the failing endpoint, the server's answer, the store's message.

@@ -1,4 +1,4 @@
-"""One real Temporal server for all tests here, and jobs on it."""
+"""Jobs on a real Temporal server."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.rehearsal import rehearse
-from engine.development import server
+from engine.development import Server
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
 
 
 @pytest.fixture(scope="session")
-async def temporal() -> AsyncIterator[Client]:
-    async with server(ui=False) as running:
-        yield running.client
+def temporal(running: Server) -> Client:
+    return running.client
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 
@@ -21,25 +23,13 @@ from config.graph_schema import GraphSchema
 from config.loader import load_agent
 from tests.soak import soak
 
+_FORK = multiprocessing.get_context("fork")
 PUT = "MERGE (n:BusinessObject {id: $id}) SET n.name = $name"
 COUNT = Query("MATCH (n:BusinessObject) RETURN count(*), count(DISTINCT n.id)")
-WRITER = """
-import sys
-from pathlib import Path
-from activities.graph import Query
-from activities.graph.embedded import Embedded
-from config.loader import load_agent
-graph = Embedded(Path(sys.argv[1]), load_agent("generalist").graph_schema)
-print("ready", flush=True)
-size = int(sys.argv[4])
-for number in range(int(sys.argv[2]), int(sys.argv[3])):
-    graph.write(*(
-        Query("UNWIND range(1, $size) AS part MERGE (n:%s {id: $start + CAST(part, 'STRING')}) "
-              "SET n.name = repeat('x', 500)" % kind, {"start": f"{number}.", "size": size})
-        for kind in ("BusinessObject", "Message")
-    ))
-"""
-
+PARTS = (
+    "UNWIND range(1, $size) AS part MERGE (n:%s {id: $start + CAST(part, 'STRING')}) "
+    "SET n.name = repeat('x', 500)"
+)
 KILLED = """
 import os, sys
 import ladybug
@@ -61,11 +51,17 @@ def graph(tmp_path: Path, schema: GraphSchema) -> Embedded:
     return Embedded(tmp_path / "graph", schema)
 
 
-def writer(folder: Path, first: int, last: int, size: int = 1) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder), str(first), str(last), str(size)],
-        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3],
-    )  # fmt: skip
+def write(folder: Path, first: int, last: int, size: int = 1) -> None:
+    graph = Embedded(folder, load_agent("generalist").graph_schema)
+    for number in range(first, last):
+        start = {"start": f"{number}.", "size": size}
+        graph.write(*(Query(PARTS % kind, start) for kind in ("BusinessObject", "Message")))
+
+
+def writer(*told: Any) -> multiprocessing.process.BaseProcess:
+    process = _FORK.Process(target=write, args=told)
+    process.start()
+    return process
 
 
 def test_what_was_written_is_read(graph: Embedded) -> None:
@@ -106,7 +102,9 @@ def test_a_schema_that_grew_adds_to_the_graph(tmp_path: Path, graph: Embedded) -
 def test_two_processes_write_at_the_same_time(tmp_path: Path, graph: Embedded) -> None:
     # The same nodes from both, so that whatever is doubled shows.
     both = [writer(tmp_path / "graph", 0, 4), writer(tmp_path / "graph", 0, 4)]
-    assert [each.wait(timeout=60) for each in both] == [0, 0]
+    for each in both:
+        each.join(60)
+    assert [each.exitcode for each in both] == [0, 0]
     assert graph.read(COUNT)[0].rows == [[4, 4]]
 
 
@@ -118,23 +116,20 @@ def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
     graph.read(COUNT)
     for round_, pause in enumerate(soak((0.6,), (0.2, 0.4, 0.6, 0.8))):
         worker = writer(tmp_path / "graph", round_ * 100, round_ * 100 + 100, size)
-        assert worker.stdout
-        worker.stdout.readline()
         time.sleep(pause)
-        for child in children(worker.pid):
+        for child in children(worker.pid or 0):
             # One that has just done its part ends by itself.
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
         worker.kill()
-        worker.wait()
+        worker.join()
         started = time.monotonic()
         [objects], [messages] = (rows.rows for rows in graph.read(COUNT, halves))
         assert time.monotonic() - started < 10
         assert objects[0] == objects[1] == messages[0]
         assert int(str(objects[0])) % size == 0
         # The retry.
-        again = writer(tmp_path / "graph", round_ * 100, round_ * 100 + 1, size)
-        assert again.wait(timeout=60) == 0
+        write(tmp_path / "graph", round_ * 100, round_ * 100 + 1, size)
     assert graph.read(COUNT)[0].rows[0][0] == graph.read(halves)[0].rows[0][0]
 
 

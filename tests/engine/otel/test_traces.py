@@ -15,6 +15,7 @@ from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Model
 from engine.development import Server, free_port
 from examples.receiver import Span
+from tests.crash.processes import Nursery
 from tests.engine.otel.watching import KEY, Watched, named, under, watched
 from tests.workflows.short import DONE, Call, Short, job
 from tests.workflows.team import Team, project, write
@@ -70,16 +71,16 @@ def _work(view: View) -> list[Call]:
 
 
 async def test_a_job_is_one_trace_over_runs_retries_and_workers(
-    running: Server, tmp_path: Path
+    running: Server, workers: Nursery, tmp_path: Path
 ) -> None:
     holding = Holding()
-    async with watched(running, tmp_path, Failing(Short({"Work": holding.work}))) as site:
+    async with watched(running, workers, tmp_path, Failing(Short({"Work": holding.work}))) as site:
         first = await site.worker()
         start = job(instructions=f"Make tea {PLANTED}.", set={"limits.history_events": 100})
         handle = await site.client.start_workflow("Job", start, id="tea", task_queue=site.queue)
         await _until_continued(site, handle.first_execution_run_id or "")
         first.kill()
-        await first.wait()
+        await first.left()
         holding.go_on()
         # What is sent now comes from the second.
         before = {span.id for span in site.receiver.spans()}
@@ -163,7 +164,9 @@ def _check_model_calls(spans: list[Span], steps: list[Span], before: set[str]) -
         assert {"longhaul.agent", "longhaul.phase", "longhaul.step"} <= told.keys()
 
 
-async def test_the_jobs_of_a_project_are_in_its_trace(running: Server, tmp_path: Path) -> None:
+async def test_the_jobs_of_a_project_are_in_its_trace(
+    running: Server, workers: Nursery, tmp_path: Path
+) -> None:
     team = Team(
         {
             "Draft the menu": lambda told: [write("repo/menu.md", "tea\n")],
@@ -178,7 +181,7 @@ async def test_the_jobs_of_a_project_are_in_its_trace(running: Server, tmp_path:
     ]  # fmt: skip
     file = tmp_path / "project.yaml"
     file.write_text(yaml.safe_dump(project("pipeline", stages=stages)), encoding="utf-8")
-    async with watched(running, tmp_path, team, OTEL_METRICS_EXPORTER="none") as site:
+    async with watched(running, workers, tmp_path, team, OTEL_METRICS_EXPORTER="none") as site:
         await site.worker()
         starter = await site.run("starter.py", "project", str(file), "--id", "room")
         await asyncio.wait_for(starter.communicate(), 60)
@@ -204,7 +207,7 @@ async def test_the_jobs_of_a_project_are_in_its_trace(running: Server, tmp_path:
 
 
 async def test_an_endpoint_that_is_not_there_costs_a_job_nothing(
-    running: Server, tmp_path: Path
+    running: Server, workers: Nursery, tmp_path: Path
 ) -> None:
     """Traces go where nobody ever answers, metrics where nobody listens."""
     with socket.socket() as silent:
@@ -215,7 +218,7 @@ async def test_an_endpoint_that_is_not_there_costs_a_job_nothing(
             "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://127.0.0.1:{free_port()}",
             "OTEL_METRIC_EXPORT_INTERVAL": "200",
         }
-        async with watched(running, tmp_path, Short(), **where) as site:
+        async with watched(running, workers, tmp_path, Short(), **where) as site:
             await site.worker()
             await site.client.start_workflow("Job", job(), id="tea", task_queue=site.queue)
             result = await site.result("tea")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +16,7 @@ from activities.rehearsal.server import ModelServer
 from activities.rehearsal.wire import Model
 from engine.development import Server
 from examples.receiver import Receiver, Span
-from tests.crash.processes import REPOSITORY, environment
+from tests.crash.processes import REPOSITORY, Nursery, Worker, environment
 
 KEY = "sk-planted-key-0123456789"
 
@@ -31,14 +29,14 @@ class Watched:
     queue: str
     variables: dict[str, str]
     receiver: Receiver
-    workers: list[asyncio.subprocess.Process] = field(default_factory=list)
+    nursery: Nursery
+    workers: list[Worker] = field(default_factory=list)
 
-    async def worker(self) -> asyncio.subprocess.Process:
+    async def worker(self) -> Worker:
         """Another worker, as soon as it is ready."""
-        made = await self.run("worker.py")
+        made = self.nursery.start(self.queue, self.variables)
         self.workers.append(made)
-        assert made.stdout
-        assert b"worker ready" in await asyncio.wait_for(made.stdout.readline(), 120)
+        await made.until_ready()
         return made
 
     async def run(self, *command: str) -> asyncio.subprocess.Process:
@@ -49,9 +47,8 @@ class Watched:
 
     async def drained(self) -> None:
         """Stop the last worker in good order; it has sent everything then."""
-        self.workers[-1].terminate()
-        await asyncio.wait_for(self.workers[-1].communicate(), 60)
-        assert self.workers[-1].returncode == 0
+        self.workers[-1].drain()
+        assert await self.workers[-1].left() == 0
 
     async def result(self, job: str) -> dict[str, Any]:
         handle = self.client.get_workflow_handle(job, result_type=dict)
@@ -60,7 +57,7 @@ class Watched:
 
 @asynccontextmanager
 async def watched(
-    running: Server, folder: Path, model: Model, **variables: str
+    running: Server, workers: Nursery, folder: Path, model: Model, **variables: str
 ) -> AsyncIterator[Watched]:
     """What is exported comes to the receiver at once, unless the variables say otherwise."""
     with Receiver() as receiver, ModelServer(model, delay=0.03) as models:
@@ -72,14 +69,12 @@ async def watched(
             "OTEL_BSP_SCHEDULE_DELAY": "100",
             **variables,
         }
-        site = Watched(running.client, folder.name, told, receiver)
+        site = Watched(running.client, folder.name, told, receiver, workers)
         try:
             yield site
         finally:
             for worker in site.workers:
-                if worker.returncode is None:
-                    os.kill(worker.pid, signal.SIGKILL)
-                    await worker.wait()
+                worker.kill()
 
 
 def under(spans: list[Span], parent: Span) -> list[Span]:
