@@ -48,12 +48,15 @@ class Ended:
     calls: int
 
 
-async def as_job(temporal: Client, root: Root, queue: str, model: Drifting, seed: int) -> Ended:
-    """One job of this model, until it is done or waits for a person."""
+async def as_job(
+    temporal: Client, root: Root, queue: str, model: Drifting, seed: int, **details: Any
+) -> Ended:
+    """One job of this model, with further details, until it is done or waits for a person."""
     start = {
         "agent": "generalist",
         "instructions": f"Make every item. Seed {seed}.",
         "items": [f"Item {number}" for number in range(1, ITEMS + 1)],
+        **details,
     }
     name = f"{queue}-{seed}"
     handle = await temporal.start_workflow(

@@ -72,12 +72,14 @@ def test_without_a_stream_a_command_ends_as_ever(closed):
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_what_the_encoding_lacks_is_written_as_escapes(encoding):
-    more = {"env": {**os.environ, "PYTHONIOENCODING": encoding}}
-    told = run("start", "--help", **more)
-    assert (told.returncode, told.stderr) == (0, b"")
-    noted = run("show", "lat\udce9\N{SNOWMAN}", **more)
+    noted = run("show", "lat\udce9\N{SNOWMAN}", env={**os.environ, "PYTHONIOENCODING": encoding})
     assert noted.returncode == 2
     assert rb"lat\xe9\u2603" in noted.stderr
+
+
+def test_help_is_written_in_ascii_as_well():
+    told = run("start", "--help", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (told.returncode, told.stderr) == (0, b"")
 
 
 def test_json_is_json_in_any_encoding(monkeypatch):

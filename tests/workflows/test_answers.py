@@ -16,13 +16,16 @@ from activities.rehearsal import Cut, Failure, Reply, Stall, ZeroCost
 from activities.rehearsal.server import ModelServer
 from activities.rehearsal.wire import Answer, Request
 from engine.service import build_worker
+from tests.brief import BRIEFEST
 from tests.workflows.serving import Jobs, serving
 
 START: dict[str, Any] = {
     "agent": "generalist",
     "instructions": "Keep a log.",
-    "set": {"model.stall_seconds": 1, "model.patience_seconds": 600},
+    "set": {**BRIEFEST, "model.stall_seconds": 1, "model.patience_seconds": 600},
 }
+FEW = ZeroCost(steps=2, todos=1)
+"""A model that takes a job to its end in as few replies as there can be."""
 LISTED = Reply(calls=[("list_files", {})])
 FIVE = Reply(calls=[("list_files", {"path": path}) for path in ("", "output", "notes", "", "")])
 AT_ONCE = {"retry-after": "0"}
@@ -50,7 +53,7 @@ class Troubled:
 
     def __init__(self) -> None:
         self.waiting = list(TROUBLES.values())
-        self.model = ZeroCost(steps=20, tool="append_file")
+        self.model = ZeroCost(steps=16, todos=1)
         self.requests: list[Request] = []
         self.calls = 0
 
@@ -125,10 +128,10 @@ async def test_an_endpoint_that_stays_away_shows_and_the_job_goes_on_by_itself(
     def model(request: Request) -> Answer:
         if away["now"]:
             return Failure(503, "gone fishing", headers={"retry-after": "1"})
-        return ZeroCost(steps=10)(request)
+        return FEW(request)
 
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start({**START, "set": {"model.patience_seconds": 2}})
+        handle = await jobs.start({**START, "set": {**BRIEFEST, "model.patience_seconds": 2}})
         status = await jobs.until(handle, waiting_for="endpoint")
         assert "gone fishing" in status["waiting"]["message"]
         assert "goes on trying by itself" in status["waiting"]["remedy"]
@@ -149,9 +152,10 @@ async def test_a_fallback_answers_where_the_model_fails_or_refuses(
         asked.append(request["model"])
         if request["model"] == "first" and len(asked) < 8:
             return AWAY if len(asked) < 4 else Failure(400, "I will not")
-        return ZeroCost(steps=10)(request)
+        return FEW(request)
 
     settings = {
+        **BRIEFEST,
         "model.name": "first",
         "model.base_url": "http://model/v1",
         "fallbacks": [{"name": "second", "temperature": 1}],
@@ -174,9 +178,10 @@ async def test_kinds_of_phase_may_have_models_of_their_own(temporal: Client, roo
         if request.get("tools"):
             todos = request["messages"][-1]["content"]
             asked["tactical" if "tactical phase" in todos else "strategic"].add(request["model"])
-        return ZeroCost(steps=10)(request)
+        return FEW(request)
 
     settings = {
+        **BRIEFEST,
         "model.name": "thinker",
         "model.base_url": "http://model/v1",
         "phase_models": {"tactical": {"name": "doer"}},
@@ -190,9 +195,8 @@ async def test_a_revoked_key_parks_the_job_and_a_new_one_finishes_it(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = itertools.count(1)
-    model = ZeroCost(steps=10)
     # From one request to the next, in the middle of the job.
-    with ModelServer(model, key=lambda: "sk-old" if next(requests) < 8 else "sk-new") as server:
+    with ModelServer(FEW, key=lambda: "sk-old" if next(requests) < 4 else "sk-new") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-old")
         activities = all_activities(root, connect=connect)

@@ -104,7 +104,7 @@ async def test_a_question_outlives_continue_as_new_and_pause(temporal: Client, r
         await jobs.until(current, clarification=lambda held: held["pending"]["answer"])
         assert (await current.query("status"))["waiting_for"] == "paused"
         await current.signal("resume", {})
-        assert (await jobs.result(current))["status"] == "completed"
+        await enough(jobs, current, 4)
     assert model.results(4)[-1] == "A person answers: Black tea."
 
 

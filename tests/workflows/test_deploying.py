@@ -93,29 +93,7 @@ async def doctor(name: str) -> str:
     return told
 
 
-async def test_with_versioned_workers_a_job_stays_with_the_code_it_began_on(
-    temporal: Client, root: Root
-) -> None:
-    name = f"tea-{root.id}"
-    async with serving(
-        temporal, root, ASKS, workflows=[Job], deployment=version(name, "1")
-    ) as first:
-        await make_current(temporal, name, "1")
-        old = await waiting(first)
-        async with serving(
-            temporal, root, ASKS, workflows=[Unguarded], queue=first.queue,
-            deployment=version(name, "2"),
-        ) as second:  # fmt: skip
-            await make_current(temporal, name, "2")
-            new = await waiting(second)
-            await answered(second, new)
-            await answered(first, old)
-    assert [await build_of(old), await build_of(new)] == ["1", "2"]
-    assert not await counts(old)
-    assert await counts(new)
-
-
-async def test_so_do_jobs_that_continue_as_new_and_jobs_of_a_project(
+async def test_with_versioned_workers_jobs_stay_with_the_code_they_or_their_project_began_on(
     temporal: Client, root: Root
 ) -> None:
     name, stages = f"tea-{root.id}", []
@@ -135,13 +113,17 @@ async def test_so_do_jobs_that_continue_as_new_and_jobs_of_a_project(
         children = [temporal.get_workflow_handle(f"{whole.id}.s{n}-generalist-1") for n in (1, 2)]
         run = (await children[0].describe()).run_id
         async with serving(
-            temporal, root, team, workflows=[Unguarded, Project], queue=jobs.queue,
+            temporal, root, ASKS, workflows=[Unguarded, Project], queue=jobs.queue,
             deployment=version(name, "2"),
-        ):  # fmt: skip
+        ) as second:  # fmt: skip
             await make_current(temporal, name, "2")
+            new = await waiting(second)
+            await answered(second, new)
             await whole.signal("answer", {"text": "Green."})
             assert (await jobs.result(whole))["status"] == "completed"
-    assert [await build_of(one) for one in (whole, *children)] == ["1"] * 3
+    assert [await build_of(one) for one in (whole, *children, new)] == ["1", "1", "1", "2"]
+    assert [await counts(one) for one in (*children, new)] == [False, False, True]
+    # Also where the job continued as new.
     assert (await children[0].describe()).run_id != run
 
 

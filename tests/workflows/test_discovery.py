@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -15,8 +13,7 @@ from activities.rehearsal.seen import look, text_of
 from activities.rehearsal.wire import Answer, Request
 from activities.tools import select
 from tests.activities.tools.plenty import GROUPS, plenty
-from tests.brief import BRIEFEST
-from tests.workflows.serving import Jobs, serving
+from tests.workflows.serving import serving
 from tests.workflows.tea import in_phase, tea
 
 START = tea(set={"tools": GROUPS})
@@ -86,20 +83,6 @@ async def test_called_too_early_then_found_then_used(
 
     pages = {page.stem for page in (jobs.folder(handle) / "tools").iterdir()}
     assert pages == {entry.name for entry in select([*GROUPS, "search_tools"])}
-
-
-async def test_the_rehearsal_model_finds_what_it_needs(jobs: Jobs, tmp_path: Path) -> None:
-    policy = tmp_path / "policy.md"
-    policy.write_text("# Records\n\nInvoices must be kept for ten years.\n")
-    wanted = {
-        "agent": "creator",
-        "documents": [str(policy)],
-        "set": {**BRIEFEST, "limits.tools_offered": 12},
-    }
-    handle = await jobs.start(wanted)
-    assert (await jobs.result(handle))["status"] == "completed"
-    [requirement] = json.loads((jobs.folder(handle) / "output/requirements.json").read_text())
-    assert "ten years" in str(requirement)
 
 
 async def test_an_unknown_tool_is_answered_in_a_few_lines(

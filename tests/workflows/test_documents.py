@@ -6,31 +6,45 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from temporalio.client import Client
+
+from activities.checkpoints import Root
 from activities.documents import contains_quote, extract
+from activities.rehearsal.seen import View
 from activities.stores import requirements as rows
 from activities.stores.engine import Store
 from tests.brief import BRIEFEST
-from tests.workflows.serving import Jobs
+from tests.workflows.resting import Resting
+from tests.workflows.serving import serving
 
 PDF = "pypdf-7.1.0/resources/Seige_of_Vicksburg_Sample_OCR-crazyones-merged.pdf"
 DOCX = "python_docx-1.2.0/features/steps/test_files/sct-first-page-hdrftr.docx"
 MARKDOWN = "pypdf-7.1.0/CHANGELOG.md"
 
 
+def once_listed(view: View) -> bool:
+    """Where all requirements are in one file."""
+    return view.current is not None and view.current.text.startswith("Check `output/requirements.")
+
+
 async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
-    jobs: Jobs, real: Callable[[str], bytes], tmp_path: Path
+    temporal: Client, root: Root, real: Callable[[str], bytes], tmp_path: Path
 ) -> None:
     paths = [tmp_path / Path(source).name for source in (PDF, DOCX, MARKDOWN)]
     for path, source in zip(paths, (PDF, DOCX, MARKDOWN), strict=True):
         path.write_bytes(real(source))
     documents = [str(path) for path in paths]
-    settings = {**BRIEFEST, "settings.confidence_threshold": 0.7}
-    handle = await jobs.start({"agent": "creator", "documents": documents, "set": settings})
-    result = await jobs.result(handle)
-    assert result["status"] == "completed"
-    folder = jobs.folder(handle)
+    # So few that the model has to look for the others.
+    settings = {**BRIEFEST, "settings.confidence_threshold": 0.7, "limits.tools_offered": 12}
+    async with serving(temporal, root, Resting(once_listed)) as jobs:
+        handle = await jobs.start({"agent": "creator", "documents": documents, "set": settings})
+        status = await jobs.until(handle, waits_until=bool)
+        await handle.signal("cancel", {})
+    left = jobs.snapshot(handle, status["checkpoint"])
     found = [
-        json.loads(path.read_text()) for path in sorted(folder.glob("requirements/*/final.json"))
+        json.loads(left.text(entry.path))
+        for entry in left.files.walk("requirements")
+        if entry.path.endswith("/final.json")
     ]
     sources = {requirement["source"] for requirement in found}
     assert {f"documents/{Path(PDF).name}", f"documents/{Path(MARKDOWN).name}"} <= sources
@@ -47,20 +61,10 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
         page = pages[citation["document"]][citation["page"]]
         assert contains_quote(page, citation["quote"])
     assert len({c["page"] for c in cited if c["document"].endswith(".pdf")}) > 3
-    listed = json.loads((folder / "output/requirements.json").read_text())
-    assert len(listed) == len(found)
-    stored = Store(jobs.root).run(lambda connection: rows.of_job(connection, handle.id))
+    assert len(json.loads(left.text("output/requirements.json"))) == len(found)
+    stored = Store(root).run(lambda connection: rows.of_job(connection, handle.id))
     assert [json.loads(row.final_json) for row in stored] == found
-
-
-async def test_text_lies_beside_each_document_with_its_page_marks(
-    jobs: Jobs, real: Callable[[str], bytes], tmp_path: Path
-) -> None:
-    path = tmp_path / "sections.docx"
-    path.write_bytes(real(DOCX))
-    handle = await jobs.start({"agent": "creator", "documents": [str(path)]})
-    await jobs.until(handle, step=lambda step: step > 0)
-    text = (jobs.folder(handle) / "documents/sections.docx.txt").read_text()
+    # The text of each lies beside it, with its page marks.
+    text = left.text(f"documents/{Path(DOCX).name}.txt")
     assert text.startswith("[page 1]\n")
     assert "[page 2]\n" in text
-    await handle.signal("cancel", {})

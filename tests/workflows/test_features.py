@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.commands import sandbox
 from activities.job.conversation import Conversation
 from activities.projects.repository import Repository, repository_path
 from tests.workflows.serving import serving
@@ -25,7 +23,6 @@ FEATURES = {
 PROOF = {"unit": ["search_files"]}
 """Any tool the system records, for a test that needs no sandbox."""
 FILES = {"tools": ["files", "todos", "job"]}
-WHY = sandbox.lacking(sandbox.find_bwrap())
 
 
 def verdict(*findings: str) -> Call:
@@ -43,7 +40,7 @@ def verdict(*findings: str) -> Call:
 RUN: Call = ("search_files", {"query": "tea", "path": "repo"})
 
 
-async def test_a_feature_that_fails_goes_back_to_a_fork_of_its_coder_and_is_blocked_at_last(
+async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tester(
     temporal: Client, root: Root
 ) -> None:
     def brew(told: str) -> Sequence[Call]:
@@ -52,8 +49,12 @@ async def test_a_feature_that_fails_goes_back_to_a_fork_of_its_coder_and_is_bloc
     def test_brew(told: str) -> Sequence[Call]:
         return [RUN, ("read_file", {"path": "repo/brew.md"}), verdict("It is cold.")]
 
+    def test_serve(told: str) -> Sequence[Call]:
+        return [RUN, verdict()] if "was not run" in told else [verdict()]
+
     team = Team(
         {
+            "The check unit was not run": test_serve,
             "Set the project up": lambda told: [
                 write("repo/readme.md", "Tea.\n"),
                 answer("output/features.json", FEATURES),
@@ -65,7 +66,7 @@ async def test_a_feature_that_fails_goes_back_to_a_fork_of_its_coder_and_is_bloc
                 write("repo/feature-list.json", "{}"),
             ],
             "Test the feature brew": test_brew,
-            "Test the feature serve": lambda told: [RUN, verdict()],
+            "Test the feature serve": test_serve,
         }
     )
     async with serving(temporal, root, team) as jobs:
@@ -79,6 +80,9 @@ async def test_a_feature_that_fails_goes_back_to_a_fork_of_its_coder_and_is_bloc
         assert brewed["reasons"] == ["It is cold."]
         assert (served["status"], served["tested"]) == ("completed", True)
         assert "search_files" in served["evidence"][0]
+        # It was claimed first, without running anything.
+        tester = await temporal.get_workflow_handle("tearoom.serve-tester-1").query("status")
+        assert (tester["refusals"], tester["rewinds"]) == (1, 1)
         assert result["unresolved"] == ["brew (blocked): It is cold."]
         assert (await handle.query("status"))["jobs"] != []
 
@@ -105,32 +109,3 @@ async def test_a_feature_that_fails_goes_back_to_a_fork_of_its_coder_and_is_bloc
     events = (await second.fetch_history()).events
     start = events[0].workflow_execution_started_event_attributes.input.payloads[0].data
     assert json.loads(start)["fork"]["job"] == "tearoom.brew-coder-1"
-
-
-@pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
-async def test_a_tester_that_claims_without_running_anything_is_sent_back(
-    temporal: Client, root: Root
-) -> None:
-    def tested(told: str) -> Sequence[Call]:
-        run: Call = ("run_command", {"command": "cd repo && sh check.sh"})
-        return [run, verdict()] if "was not run" in told else [verdict()]
-
-    features = {"features": FEATURES["features"][:1]}
-    team = Team(
-        {
-            "Set the project up": lambda told: [answer("output/features.json", features)],
-            "Make the feature brew": lambda told: [write("repo/check.sh", "echo hot\n")],
-            "The check unit was not run": tested,
-            "Test the feature brew": tested,
-        }
-    )
-    async with serving(temporal, root, team) as jobs:
-        handle = await jobs.start(project("features"), kind="Project")
-        result = await jobs.result(handle)
-        [brewed] = result["units"]
-        assert (brewed["status"], brewed["tested"]) == ("completed", True), result
-        assert brewed["evidence"] == ["unit: run_command cd repo && sh check.sh: exit code 0"]
-        tester = temporal.get_workflow_handle(f"{handle.id}.brew-tester-1")
-        status = await tester.query("status")
-        assert status["refusals"] == 1
-        assert status["rewinds"] == 1

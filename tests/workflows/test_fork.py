@@ -48,7 +48,7 @@ async def standing(jobs: Jobs) -> Any:
     return handle
 
 
-async def test_fork_of_a_running_job_goes_on_from_the_phase_and_leaves_the_first(
+async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_same_tree(
     jobs: Jobs,
 ) -> None:
     undisturbed = await jobs.result(await jobs.start(PAGE))
@@ -57,9 +57,8 @@ async def test_fork_of_a_running_job_goes_on_from_the_phase_and_leaves_the_first
     store = jobs.root.repository(first.id)
     before = content(jobs.folder(first)), content(store)
 
-    fork = await jobs.start(
-        fork_of(first.id, 2, instructions="Cover white tea as well.", items=["white tea"])
-    )
+    forked = fork_of(first.id, 2, instructions="Cover white tea as well.", items=["white tea"])
+    fork = await jobs.start(forked)
     result = await jobs.result(fork)
     assert result["status"] == "completed"
     assert (content(jobs.folder(first)), content(store)) == before
@@ -98,21 +97,19 @@ async def test_fork_of_a_running_job_goes_on_from_the_phase_and_leaves_the_first
     assert story[0].startswith(f"forked from {first.id} at the start of phase 2 · phase 3 begins")
     assert story[-1].startswith("phase 1 begins")
 
-
-async def test_fork_of_a_closed_job_outlives_it(jobs: Jobs) -> None:
-    first = await jobs.start(PAGE)
-    await jobs.result(first)
-    base = (await first.query("status"))["checkpoints"][1]["id"]
+    # Another, of the closed job, which goes before the fork is through.
+    base_id = paused["checkpoints"][1]["id"]
     with gate_held("todo_complete") as held:
-        fork = await jobs.start(fork_of(first.id, 2, instructions="Make it short."))
+        fork = await jobs.start(forked)
         await held.until_begun()
-        shutil.rmtree(jobs.root.repository(first.id))
+        shutil.rmtree(store)
         shutil.rmtree(jobs.folder(first))
         held.go.set()
-        assert (await jobs.result(fork))["status"] == "completed"
-    assert open_checkpoints(jobs.root, fork.id).is_whole(base)
+        again = await jobs.result(fork)
+    assert (again["status"], again["tree"]) == ("completed", result["tree"])
+    assert open_checkpoints(jobs.root, fork.id).is_whole(base_id)
     # Its past can be looked at by phase as well.
-    assert open_checkpoints(jobs.root, fork.id).tags()["phase/0002"] == base
+    assert open_checkpoints(jobs.root, fork.id).tags()["phase/0002"] == base_id
 
 
 async def test_fork_of_a_fork_and_rewind_within_it(temporal: Client, root: Root) -> None:
@@ -129,38 +126,26 @@ async def test_fork_of_a_fork_and_rewind_within_it(temporal: Client, root: Root)
         status = await jobs.until(third, rewinds=1)
         told = jobs.snapshot(third, status["checkpoint"]).text("instructions.md")
         assert told.index("Cover white tea.") < told.index("Cover black tea.")
-        assert (await jobs.result(third))["status"] == "completed"
+        # Phase 6 reconsiders, and hands over to the next.
+        await jobs.until(third, phase=in_phase(7))
         await first.signal("cancel", {})
 
 
-async def test_fork_from_the_first_phase_plans_anew(jobs: Jobs) -> None:
-    first = await standing(jobs)
-    fork = await jobs.start(fork_of(first.id, 1, instructions="- Cover oolong."))
+async def test_fork_from_the_first_phase_plans_anew_with_what_is_set_now(jobs: Jobs) -> None:
+    first = await jobs.start(page(set={"limits.rewinds": 1, "limits.max_todos": 30}))
+    await jobs.until(first, phase=in_phase(1))
+    fork = await jobs.start(
+        fork_of(first.id, 1, instructions="- Cover oolong.", set={"limits.rewinds": 3})
+    )
+    await first.signal("cancel", {})
     status = await jobs.until(fork, phase=in_phase(3))
+    await fork.signal("cancel", {})
     first_start, start = [jobs.snapshot(fork, start_of(status, phase)) for phase in (2, 3)]
     assert (first_start.state.phase.number, first_start.state.phase.purpose) == (2, "bootstrap")
     assert "oolong" in start.text("plan.md")
-    await fork.signal("cancel", {})
-    await first.signal("cancel", {})
-
-
-async def test_two_forks_alike_end_in_the_same_tree(jobs: Jobs) -> None:
-    first = await standing(jobs)
-    start = fork_of(first.id, 2, instructions="Cover white tea.")
-    trees = {(await jobs.result(await jobs.start(start)))["tree"] for _ in range(2)}
-    assert len(trees) == 1
-    await first.signal("cancel", {})
-
-
-async def test_the_pinned_configuration_stays_but_for_what_is_set(jobs: Jobs) -> None:
-    first = await jobs.start(page(set={"limits.rewinds": 1, "limits.max_todos": 30}))
-    await jobs.until(first, phase=in_phase(1))
-    fork = await jobs.start(fork_of(first.id, 1, set={"limits.rewinds": 3}))
-    status = await jobs.until(fork, status="running", step=lambda step: step > 0)
-    limits = jobs.snapshot(fork, status["checkpoint"]).config.limits
+    # The pinned configuration stays but for that.
+    limits = start.config.limits
     assert (limits.rewinds, limits.max_todos) == (3, 30)
-    await fork.signal("cancel", {})
-    await first.signal("cancel", {})
 
 
 async def test_what_cannot_be_forked_says_what_there_is(

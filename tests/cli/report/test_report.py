@@ -20,7 +20,7 @@ from tests.workflows.serving import SECONDS, serving
 from tests.workflows.team import Team, project, write
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
-TITLE = "Write a guide on <script>alert(1)</script> tea."
+TITLE = "Work on the group <script>alert(1)</script> of the project, in output/."
 
 
 class Astray:
@@ -59,9 +59,10 @@ def job(engine: Any, workspaces: Path) -> Iterator[tuple[str, Callable[[], None]
         stack.callback(lambda: engine.do(context.__aexit__(None, None, None)))
         start = {
             "agent": "generalist",
-            "instructions": TITLE,
+            "instructions": f"{TITLE}\n\n- S1: green tea",
             "set": {
                 **BRIEF,
+                "todos.rewind": ["Revise plan.md", "Call todo_write"],
                 "limits.history_events": 100,
                 "prices.rehearsal": {"prompt": 1, "cached": 0.5, "completion": 4},
             },
@@ -146,7 +147,7 @@ def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
     ran = starter("report", job, "--output", str(file))
     assert (ran.code, ran.out.strip()) == (0, str(file))
     page = file.read_text(encoding="utf-8")
-    assert "alert(1)&lt;/script&gt; tea." in page
+    assert "alert(1)&lt;/script&gt; of the project" in page
     assert "<script" not in page
     for shown in (page, json.dumps(told)):
         assert "a1B2c3" not in shown
