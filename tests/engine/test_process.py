@@ -22,9 +22,9 @@ def environment(address: str, root: Path, **more: str) -> dict[str, str]:
     return {**kept, "TEMPORAL_ADDRESS": address, "LONGHAUL_WORKSPACES": str(root), **more}
 
 
-def run(address: str, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(address: str, root: Path, *told: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "worker.py", *arguments], cwd=REPOSITORY, env=environment(address, root),
+        [sys.executable, "worker.py", *told], cwd=REPOSITORY, env=environment(address, root, **more),
         capture_output=True, text=True, timeout=90, check=False,
     )  # fmt: skip
 
