@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from pydantic import ValidationError
+
 from protocol.project_requests import Work
 from protocol.record import Waiting
 from protocol.requests import Usage
@@ -40,6 +43,19 @@ def test_a_stage_may_ask_for_no_second_attempt() -> None:
     play = Play(started("pipeline", stages=[{**STAGES[0], "on_failure": "block"}]))
     play.one(status="failed")
     assert play.moves == [End("failed")]
+
+
+def test_a_start_that_no_project_could_be_made_of_is_refused() -> None:
+    # The second would be called stage-1 as the first is, and so would never be seen as completed.
+    with pytest.raises(ValidationError, match="two have the same id; one without an id"):
+        started("pipeline", stages=[{"agent": "creator"}, {"agent": "creator", "id": "stage-1"}])
+    # A longer one than any timer takes.
+    for start in (
+        {"deadline": 10**30, "stages": STAGES},
+        {"stages": [{**STAGES[0], "deadline": 10**30}]},
+    ):
+        with pytest.raises(ValidationError, match="deadline"):
+            started("pipeline", **start)
 
 
 def test_a_limit_is_shared_out_and_what_is_left_goes_to_who_waits() -> None:
