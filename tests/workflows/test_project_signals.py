@@ -193,6 +193,7 @@ async def test_goes_on_as_new_between_jobs_and_a_bad_start_says_what_is_wrong(
             ({"form": "features", "instruction": "x"}, "instruction: extra inputs"),
             ({**project("features"), "agents": {"coder": "nobody"}}, "'nobody' is not known"),
             ({"form": "pipeline", "instructions": "x"}, "has stages"),
+            ({**project("features"), "product": "notes"}, "every job writes to notes/"),
         ):
             bad = await jobs.start(wrong, kind="Project")
             with pytest.raises(WorkflowFailureError) as failed:
