@@ -58,13 +58,16 @@ def traces(
             if not store.run(lambda c: rows.make_universal(c, number)):
                 raise Mistake(f"there is no trace {universal}; `starter.py traces` names them")
             return [store.read(lambda c: rows.find(c, number))]
-        wanted = {"job": job, "type": type or "", "guard": guard}
+        only = {"job": job, "type": type or "", "guard": guard}
         if not query:
-            return list(store.read(lambda c: rows.some(c, **wanted, limit=limit)))
-        found = find(root, Reader("", "", everything=True), query, 10 * limit)
-        return [row for row in found if all(v in ("", getattr(row, k)) for k, v in wanted.items())][
-            :limit
-        ]
+            return list(store.read(lambda c: rows.some(c, **only, limit=limit)))
+        return find(
+            root,
+            Reader("", "", everything=True),
+            query,
+            limit,
+            wanted=lambda row: all(v in ("", getattr(row, k)) for k, v in only.items()),
+        )
 
     found = _with_root(fetch)
     if json:

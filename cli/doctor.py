@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from temporalio.api.enums.v1 import TaskQueueType, WorkerVersioningMode
+from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType, WorkerVersioningMode
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
@@ -217,7 +217,18 @@ async def _attributes(client: Client) -> Check:
         found = await client.operator_service.list_search_attributes(request, timeout=LIMIT)
     except RPCError as error:
         return Check(name, True, f"not checked, the server does not tell ({error.message})")
-    missing = [each for each in NAMES if each not in found.custom_attributes]
+    known = found.custom_attributes
+    missing = [each for each in NAMES if each not in known]
+    keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+    if other := [each for each in NAMES if known.get(each, keyword) != keyword]:
+        return Check(
+            name,
+            False,
+            f"not of type Keyword: {', '.join(other)} (jobs run, but cannot be filtered by them)",
+            "remove these and create them anew with --type Keyword: "
+            "temporal operator search-attribute remove "
+            + " ".join(f"--name {each}" for each in other),
+        )
     if not missing:
         return Check(name, True, ", ".join(NAMES))
     flags = " ".join(f"--name {each} --type Keyword" for each in missing)

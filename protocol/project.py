@@ -39,6 +39,8 @@ ROLES: dict[FormName, tuple[str, ...]] = {
 """The roles that jobs have in each form; stages of a pipeline name their agents."""
 BRIEF = "project.md"
 """The project's instructions, in its repository."""
+MOST_SECONDS = 10**12
+"""No timer takes 10 ** 20."""
 MOST_TOLD = 300
 """Jobs of a project that people are told of, the newest."""
 
@@ -54,7 +56,7 @@ class StageStart(Data):
     needs: list[DoneWhen] = Field(default_factory=list, max_length=20)
     delivers: list[DoneWhen] = Field(default_factory=list, max_length=20)
     success: list[Line] = Field(default_factory=list, max_length=20)
-    deadline: int | None = Field(None, ge=1)
+    deadline: int | None = Field(None, ge=1, le=MOST_SECONDS)
     on_failure: OnFailure = "retry"
     set: dict[str, Any] = Field(default_factory=dict)
 
@@ -79,7 +81,7 @@ class ProjectStart(Data):
     proof: dict[Check, list[str]] = Field(default_factory=dict)
     success: list[DoneWhen] = Field(default_factory=list, max_length=20)
     """What must hold of the project's files before `groups` may end."""
-    deadline: int | None = Field(None, ge=1)
+    deadline: int | None = Field(None, ge=1, le=MOST_SECONDS)
     """Seconds that each job may take."""
     limits: Budget = Field(default_factory=Budget)
     set: dict[str, Any] = Field(default_factory=dict)
@@ -94,15 +96,22 @@ class ProjectStart(Data):
             s.task.strip() for s in self.stages or [_NONE]
         ):
             raise ValueError("instructions: field required")
-        ids = [stage.id for stage in self.stages if stage.id]
+        ids = self.stage_ids
         if len(set(ids)) < len(ids):
-            raise ValueError("stages: two have the same id")
+            raise ValueError(
+                "stages: two have the same id; one without an id is called by its place, as stage-2"
+            )
         known = {role for roles in ROLES.values() for role in roles}
         if strange := sorted(self.agents.keys() - known):
             raise ValueError(
                 f"agents: {', '.join(strange)} is no role; the roles are {', '.join(sorted(known))}"
             )
         return self
+
+    @property
+    def stage_ids(self) -> list[str]:
+        """What the stations are called, in order."""
+        return [stage.id or f"stage-{number}" for number, stage in enumerate(self.stages, 1)]
 
     def agent(self, role: str) -> str:
         """Who plays a role."""

@@ -72,8 +72,9 @@ class Merged(Data):
     """Accepted work in the project's main line, or where it collides with what is there."""
 
     commit: str
-    """The new head; with conflicts, a commit of both sides with the places marked."""
+    """The new head; with conflicts, a commit with both versions of the places."""
     conflicts: list[str] = Field(default_factory=list)
+    """Paths, with what is there where that is not a text with marks."""
 
 
 class StateRequest(InProject):

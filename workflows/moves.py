@@ -122,7 +122,8 @@ def shortened(units: Sequence[Unit]) -> None:
 def collision(conflicts: Sequence[str]) -> list[str]:
     """What whoever has to mend a merge conflict is told."""
     return [
-        "The work collides with what others have had accepted meanwhile. Both versions are in "
-        f"these files, marked with <<<<<<< and >>>>>>>: {', '.join(conflicts[:20])}. Keep what "
-        "both sides mean and take the marks out."
+        "The work collides with what others have had accepted meanwhile. A text has both versions, "
+        "marked with <<<<<<< and >>>>>>>; of all else it says here which version is where: "
+        f"{', '.join(conflicts[:20])}. Keep what both sides mean, and take out the marks and the "
+        "files that were put beside others."
     ]

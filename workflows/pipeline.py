@@ -21,11 +21,11 @@ def stages(start: ProjectStart) -> list[Stage]:
     """The units of a pipeline."""
     return [
         Stage(
-            id=stage.id or f"stage-{number}",
+            id=id_,
             title=stage.task.strip().partition("\n")[0][:80] or stage.agent,
-            number=number - 1,
+            number=number,
         )
-        for number, stage in enumerate(start.stages, 1)
+        for number, (id_, stage) in enumerate(zip(start.stage_ids, start.stages, strict=True))
     ]
 
 

@@ -10,7 +10,6 @@ carries that out. What people send is attended to between moves, and reaches the
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
@@ -179,17 +178,11 @@ class Project(ProjectStanding):
 
     async def _watch(self, run: Running, child: Child) -> None:
         """Wait for a child, but not beyond its deadline."""
-        late = False
-        if (seconds := run.handoff.deadline) is not None:
-            left = run.since + seconds - workflow.time()
-            with suppress(TimeoutError):
-                await workflow.wait_condition(child.done, timeout=max(0.001, left))
-            late = not child.done()
-            if late:
-                child.cancel()
+        if late := await self._is_late(run, child):
+            child.cancel()
         ended = await outcome(run, child)
         if late and ended.status != "completed":
-            ended.status, ended.reason = "late", f"{seconds} seconds were not enough"
+            ended.status, ended.reason = "late", "the deadline passed"
         self._project.ended.append(ended)
         self._news = True
 

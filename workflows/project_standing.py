@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
 
 from protocol.payloads import read_project_signal
-from protocol.project import ProjectRecord
+from protocol.project import ProjectRecord, Running
 from protocol.record import Letter
 from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, project_status, shares
 from workflows.parking import StepFailed
-from workflows.project_steps import ProjectSteps
+from workflows.project_steps import Child, ProjectSteps
 from workflows.standing import CancelAsked, Standing, is_cancelled
 
 BY_REASON = {"answer": "clarification", "approve": "approval", "deny": "approval"}
@@ -46,11 +47,42 @@ class ProjectStanding(Standing):
             project.count_time(workflow.now().timestamp())
             self._show(project)
             self._continue_as_new_if_due()
+            begun = workflow.time()
             await workflow.wait_condition(
                 lambda: bool(self._inbox.letters or self._inbox.refused) or self._news
             )
             self._news = False
             project.clock = workflow.now().timestamp()
+            if self._is_paused and self._holds_deadlines:
+                for run in project.running.values():
+                    run.since += workflow.time() - begun
+
+    @property
+    def _is_paused(self) -> bool:
+        waiting = self._project.waiting
+        return waiting is not None and waiting.reason == "paused"
+
+    @property
+    def _holds_deadlines(self) -> bool:
+        """Whether the time of jobs stands still while a person has paused the project."""
+        jobs = self._project.running.values()
+        limited = any(run.handoff.deadline is not None for run in jobs)
+        return limited and workflow.patched("deadlines stand still in a pause")
+
+    async def _is_late(self, run: Running, child: Child) -> bool:
+        """Wait for a child until its deadline, if it has one; whether that passed."""
+        if (seconds := run.handoff.deadline) is None:
+            return False
+        while not child.done():
+            left = run.since + seconds - workflow.time()
+            with suppress(TimeoutError):
+                await workflow.wait_condition(child.done, timeout=max(0.001, left))
+            if child.done() or not self._holds_deadlines:
+                break
+            await workflow.wait_condition(lambda: child.done() or not self._is_paused)
+            if run.since + seconds <= workflow.time():
+                break
+        return not child.done()
 
     async def _obey(self, letter: Letter) -> None:
         project, signal = self._project, letter.signal
@@ -70,7 +102,7 @@ class ProjectStanding(Standing):
             await self._share_out()
         elif signal == "pause":
             project.waiting = parking.PAUSED
-            await self._forward(list(project.running), signal, payload)
+            await self._forward([run.job for run in self._at_work()], signal, payload)
         elif signal == "resume":
             await self._resume()
         else:
@@ -81,7 +113,7 @@ class ProjectStanding(Standing):
         paused = project.waiting is not None and project.waiting.reason == "paused"
         stuck = [
             run.job
-            for run in project.running.values()
+            for run in self._at_work()
             if paused or run.seen.waiting not in (None, "clarification", "approval")
         ]
         if project.waiting is None and not stuck:
@@ -91,6 +123,14 @@ class ProjectStanding(Standing):
             project.planning = 0
         project.waiting = None
         await self._forward(stuck, "resume", {})
+
+    def _at_work(self) -> list[Running]:
+        """The jobs that have not ended; one that has is taken in when the project goes on."""
+        project = self._project
+        runs, ended = list(project.running.values()), {ended.job for ended in project.ended}
+        if ended and workflow.patched("a job that has ended is told nothing"):
+            return [run for run in runs if run.job not in ended]
+        return runs
 
     async def _forward_to_who_waits(self, signal: str, payload: dict[str, Any]) -> None:
         """To the one child that it can be meant for; else a person has to name it."""

@@ -33,10 +33,12 @@ def waiting(project: ProjectRecord) -> Waiting | None:
     if not runs or project.ended or any(run.seen.waiting is None for run in runs):
         return None
     seen = runs[0].seen
+    # A job knows of its share alone; raised by itself it would take what the others are to have.
+    shared = next((key for key in runs[0].share if f" {key}=" in seen.remedy), None)
     return Waiting(
         reason=seen.waiting or "tool",
         message=f"Job {seen.job}: {seen.message}",
-        remedy=seen.remedy,
+        remedy=shares.remedy(project, shared, len(runs)) if shared else seen.remedy,
     )
 
 

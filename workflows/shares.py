@@ -82,16 +82,24 @@ def used_up(project: ProjectRecord, key: str, among: int) -> Waiting:
     """How the project waits when a limit leaves no room for so many further jobs."""
     limit = getattr(project.limits, key)
     used = spent(project).of(key)
-    # Children that are over may have used more than twice the limit.
-    enough = max(2 * limit, used + among * LEAST[key])
-    value = figure(key, enough, up=True).replace(",", "")
     name = key.replace("_", " ")
     return Waiting(
         reason="budget",
         message=f"The project's limit of {figure(key, limit)} {name} leaves no room for the next "
         f"job; {figure(key, used)} are used.",
-        remedy=f"Raise it with the signal limit, such as `starter.py limit {quoted(project.id)} "
-        f"{key}={value}`, or cancel the project.",
+        remedy=remedy(project, key, among),
+    )
+
+
+def remedy(project: ProjectRecord, key: str, among: int) -> str:
+    """How a person makes room for so many jobs."""
+    limit, used = getattr(project.limits, key), spent(project).of(key)
+    # Children that are over may have used more than twice the limit.
+    enough = max(2 * limit, used + among * LEAST[key])
+    value = figure(key, enough, up=True).replace(",", "")
+    return (
+        "Raise the project's limit with the signal limit, such as `starter.py limit "
+        f"{quoted(project.id)} {key}={value}`, or cancel the project."
     )
 
 

@@ -163,34 +163,53 @@ class Repository:
         return str(made)
 
     def merge(self, head: str, commit: str, message: str, at: int) -> tuple[str, list[str]]:
-        """Both sides in one commit, and the paths at which they collide.
+        """Both sides in one commit, and where they collide: a path each, and what is there.
 
-        With collisions the commit holds both versions of the places, marked as git marks them.
+        The commit holds both versions of these places: marked as git marks them in a text, of all
+        else one with the other beside it.
         """
         ours, theirs = self.commit_of(head), self.commit_of(commit)
         base = self.git.merge_base(ours.id, theirs.id)
         if base == theirs.id:
             return head, []
         index = self.git.merge_commits(ours, theirs)
-        collisions = list(index.conflicts or [])
-        paths = []
-        for ancestor, mine, other in collisions:
-            entry = mine or other or ancestor
-            paths.append(entry.path)
-            if mine and other and (text := self._marked(ancestor, mine, other)) is not None:
-                blob = self.git.create_blob(text.encode())
-                entry = pygit2.IndexEntry(entry.path, blob, entry.mode)
-            del index.conflicts[entry.path]
-            index.add(entry)
+        told = []
+        for ancestor, mine, other in list(index.conflicts or []):
+            path = (mine or other or ancestor).path
+            del index.conflicts[path]
+            told.append(f"{path}{self._settle(index, ancestor, mine, other)}")
         tree = str(index.write_tree(self.git))
         # The side that is to be mended goes first: its story is the one that goes on.
-        parents = [commit, head] if paths else [head, commit]
-        return self.commit(tree, parents, message, at), sorted(paths)
+        parents = [commit, head] if told else [head, commit]
+        return self.commit(tree, parents, message, at), sorted(told)
+
+    def _settle(self, index: Any, ancestor: Any, mine: Any, other: Any) -> str:
+        """Put what collides at one path into the index; in words, what is there now."""
+        entry = mine or other
+        if entry is None:
+            return " (renamed by both sides)"
+        if any(there.path.startswith(f"{entry.path}/") for there in index):
+            beside = _beside(index, entry.path, "accepted" if mine else "yours")
+            index.add(pygit2.IndexEntry(beside, entry.id, entry.mode))
+            return f" (a folder on one side; the file of the other is {beside})"
+        if mine and other and (text := self._marked(ancestor, mine, other)) is not None:
+            entry = pygit2.IndexEntry(entry.path, self.git.create_blob(text.encode()), entry.mode)
+        index.add(entry)
+        if mine is None or other is None:
+            whose = "what others had accepted" if mine else "yours"
+            return f" (deleted or renamed on one side; what is there is {whose})"
+        if entry is not mine:
+            return ""
+        beside = _beside(index, entry.path, "yours")
+        index.add(pygit2.IndexEntry(beside, other.id, other.mode))
+        return f" (what others had accepted; yours is {beside})"
 
     def _marked(self, ancestor: Any, mine: Any, other: Any) -> str | None:
         """A file with both versions of what collides; None where it is no text."""
         sides = [self.git[side.id] for side in (mine, other)]
         if any(not isinstance(side, pygit2.Blob) or side.is_binary for side in sides):
+            return None
+        if FileMode.LINK in (mine.mode, other.mode):
             return None
         try:
             return self.git.merge_file_from_index(ancestor, mine, other).contents
@@ -211,3 +230,11 @@ class Repository:
         finally:
             with suppress(FileNotFoundError):
                 draft.unlink()
+
+
+def _beside(index: Any, path: str, whose: str) -> str:
+    """A path for the version of a file that cannot be at its own."""
+    beside = f"{path}~{whose}"
+    while beside in index:
+        beside += "~"
+    return beside

@@ -40,6 +40,8 @@ from protocol.scope import given_items
 from protocol.state import MAX_ITEMS, DoneWhen
 
 MOST_ID = 150
+OF_EVERY_JOB = ("notes", "output")
+"""Folders that jobs write to whatever they are asked for."""
 
 
 def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]:
@@ -97,6 +99,11 @@ class Beginning:
         agents = checked_agents(start)
         if why := refusal(start.product, "tactical"):
             raise Problem(f"product: {why}")
+        if start.form == "features" and start.product in OF_EVERY_JOB:
+            raise Problem(
+                f"product: every job writes to {start.product}/, and a tester has to leave what it "
+                "is handed as it is; choose another folder"
+            )
         for condition in _conditions(start):
             try:
                 checked(condition)

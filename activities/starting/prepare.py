@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from temporalio import activity
+from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
@@ -265,7 +266,7 @@ def _problems(config: AgentConfig) -> Iterator[None]:
 
 
 async def registered_attributes(client: Client) -> list[str]:
-    """Those of our search attributes that the server knows; setting another would be an error.
+    """Those of our search attributes that may be set; another would fail the workflow's task.
 
     None where the server does not tell. Raises RPCError when it cannot be asked.
     """
@@ -277,4 +278,7 @@ async def registered_attributes(client: Client) -> list[str]:
         if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED):
             return []
         raise
-    return [name for name in NAMES if name in answer.custom_attributes]
+    known = answer.custom_attributes
+    return [
+        name for name in NAMES if known.get(name) == IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+    ]

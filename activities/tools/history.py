@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -99,7 +101,12 @@ def _search(conversation: Conversation, phase: int, words: set[str]) -> Iterator
 def _hits(text: str, words: set[str]) -> dict[str, int]:
     """Where each word first occurs."""
     folded = text.casefold()
-    return {word: at for word in words if (at := folded.find(word)) >= 0}
+    found = {word: at for word in words if (at := folded.find(word)) >= 0}
+    if found and len(folded) != len(text):
+        # Some letters become two: ß is ss.
+        ends = list(accumulate(len(letter.casefold()) for letter in text))
+        return {word: bisect_right(ends, at) for word, at in found.items()}
+    return found
 
 
 def _excerpt(text: str, at: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,8 @@ EMBEDDED_AT_A_TIME = 256
 """Traces that one search embeds at most; those that are left are found by words."""
 NEAR = 0.2
 """Likeness below which a trace is not near in meaning."""
+Fits = Callable[[Row[Any]], bool]
+"""Whether a trace is looked for at all."""
 _indices: dict[str, Index] = {}
 _making = threading.Lock()
 
@@ -85,8 +87,8 @@ class Index:
         self.rows.update((row.id, row) for row in found)
         self.newest = max(self.newest, *(row.id for row in new)) if new else self.newest
 
-    def by_words(self, query: str, reader: Reader) -> list[int]:
-        """The best by BM25 that the reader may see."""
+    def by_words(self, query: str, fits: Fits, most: int) -> list[int]:
+        """The best by BM25 of those that fit."""
         asked = asked_words(query)
         if not asked:
             return []
@@ -96,21 +98,21 @@ class Index:
         )
         best: list[int] = []
         for (id,) in found:
-            if reader.may_see(self.rows[id]):
+            if fits(self.rows[id]):
                 best.append(id)
-                if len(best) == DEPTH:
+                if len(best) == most:
                     break
         return best
 
-    def by_meaning(self, vector: Matrix, reader: Reader) -> list[int]:
-        """The nearest that the reader may see."""
-        ids = [id for id in self.vectors if id in self.rows and reader.may_see(self.rows[id])]
+    def by_meaning(self, vector: Matrix, fits: Fits, most: int) -> list[int]:
+        """The nearest of those that fit."""
+        ids = [id for id in self.vectors if id in self.rows and fits(self.rows[id])]
         if not ids:
             return []
         scores = np.round(np.stack([self.vectors[id] for id in ids]) @ vector, 4)
         far: list[float] = (-scores).tolist()
         ranked = sorted(zip(far, ids, strict=True))
-        return [id for score, id in ranked[:DEPTH] if -score >= NEAR]
+        return [id for score, id in ranked[:most] if -score >= NEAR]
 
 
 def find(
@@ -120,7 +122,7 @@ def find(
     limit: int,
     *,
     embeddings: Embeddings | None = None,
-    others_only: bool = False,
+    wanted: Fits = lambda _: True,
     seconds: float = SECONDS,
 ) -> list[Row[Any]]:
     """The traces that fit a situation best, best first.
@@ -131,25 +133,29 @@ def find(
         query: The situation, in words.
         limit: Most traces.
         embeddings: The agent's endpoint; None searches by words alone.
-        others_only: Without those of the reader's own job.
+        wanted: Which of those that the reader may see are looked for.
         seconds: How long the store may take for one try.
 
     Raises:
         StoreAway: the store does not answer.
     """
-    store = Store(root)
+    store, most = Store(root), max(DEPTH, limit)
+
+    def fits(row: Row[Any]) -> bool:
+        return reader.may_see(row) and wanted(row)
+
     with _making:
         index = _indices.setdefault(store.address, Index())
     # Before the lock: others need not wait for an endpoint.
     asked = _embedded(store, query, embeddings) if embeddings else None
     with index.lock:
         _bring_up(store, index, seconds)
-        rankings = [index.by_words(query, reader)]
+        rankings = [index.by_words(query, fits, most)]
         if asked:
-            rankings.append(_meant(store, index, reader, *asked))
-        best = [index.rows[id] for id in fused(rankings)]
-    fitting = [row for row in best if not (others_only and row.job == reader.job)]
-    return fitting[:limit]
+            model, vector = asked
+            _take_vectors(store, index, model)
+            rankings.append(index.by_meaning(vector, fits, most))
+        return [index.rows[id] for id in fused(rankings)[:limit]]
 
 
 def _bring_up(store: Store, index: Index, seconds: float) -> None:
@@ -180,9 +186,8 @@ def _embedded(store: Store, query: str, embeddings: Embeddings) -> tuple[str, Ma
     return model, vector
 
 
-def _meant(store: Store, index: Index, reader: Reader, model: str, vector: Matrix) -> list[int]:
+def _take_vectors(store: Store, index: Index, model: str) -> None:
     if index.model != model:
         index.model, index.vectors = model, {}
     for id, data in store.read(lambda c: rows.vectors(c, model, len(index.vectors))).items():
         index.vectors[id] = np.frombuffer(data, dtype="<f2").astype(np.float32)
-    return index.by_meaning(vector, reader)

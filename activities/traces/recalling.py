@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from sqlalchemy import Row
 from temporalio import activity
 
 from activities.checkpoints import Root
@@ -35,20 +38,22 @@ def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             root,
             reader,
             _situation(snapshot, issue),
-            4 * RECALLED,
+            RECALLED,
             embeddings=config.embeddings,
-            others_only=True,
+            wanted=lambda row: row.job != reader.job and _teaches(row),
             seconds=PATIENCE,
         )
-        # What a gate settled without a word to anybody is nothing to learn from.
-        found = [row for row in found if row.type != "decision" or row.source == "agent"]
-        found = found[:RECALLED]
         if found:
             store.run(lambda c: rows.count_retrieved(c, [row.id for row in found]))
     except StoreAway as error:
         activity.logger.warning("a phase begins without traces: %s", error)
         return []
     return [told(row, "summary") for row in found]
+
+
+def _teaches(row: Row[Any]) -> bool:
+    """What a gate settled without a word to anybody is nothing to learn from."""
+    return bool(row.type != "decision" or row.source == "agent")
 
 
 def reader_of(snapshot: Snapshot) -> Reader:

@@ -24,8 +24,8 @@ def environment(address: str, root: Path, **more: str) -> dict[str, str]:
 
 def run(address: str, root: Path, *told: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "worker.py", *told], cwd=REPOSITORY, env=environment(address, root, **more),
-        capture_output=True, text=True, timeout=90, check=False,
+        [sys.executable, "worker.py", *told], cwd=REPOSITORY, timeout=90, check=False,
+        env=environment(address, root, **more), capture_output=True, text=True,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,25 @@ async def project(jobs: Jobs, name: str = RECORDED) -> Handle:
     return handle
 
 
+async def paused_project(jobs: Jobs) -> Handle:
+    """While a project is paused the deadline of its job passes, and then the job ends."""
+    stages = [{"agent": "generalist", "task": "Draft it."}]
+    start = team.project("pipeline", stages=stages, deadline=4, attempts=1)
+    handle = await jobs.start(start, kind="Project", job_id=RECORDED)
+    child: Handle = jobs.client.get_workflow_handle(f"{RECORDED}.stage-1-generalist-1")
+    await jobs.until(handle, line="0 of 1 stages; generalist on stage-1")
+    await handle.signal("pause", {})
+    await jobs.until(child, waiting_for="paused")
+    await asyncio.sleep(5)
+    await child.signal("cancel", {})
+    with suppress(WorkflowFailureError):
+        await jobs.result(child)
+    await asyncio.sleep(1)  # until the server has told the project
+    await handle.signal("resume", {})
+    await jobs.result(handle)
+    return handle
+
+
 async def project_job(jobs: Jobs) -> Handle:
     """The fork that mends the collision: a job that tells its project how it stands."""
     handle = await project(jobs, "other")
@@ -171,6 +191,10 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "bypassed": (bypassed, lambda: Short(judge=in_turn(Reply("FAIL\nNo tea."), Reply("PASS")))),
     "cancelled": (cancelled, lambda: rehearse),
     "project": (project, colliding),
+    "paused_project": (
+        paused_project,
+        lambda: team.Team({"Draft it": lambda told: [("wait", {"seconds": 3600})]}),
+    ),
     "project_job": (project_job, colliding),
 }
 
@@ -178,11 +202,12 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
 async def record(version: str, scenes: Sequence[str]) -> None:
     target = HISTORIES / version
     target.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        root = Root.open(Path(folder) / "root", create=True)
-        async with server(ui=False) as temporal:
-            for name in scenes or SCENES:
-                scene, model = SCENES[name]
+    for name in scenes or SCENES:
+        scene, model = SCENES[name]
+        # Of its own, since several have the same id.
+        with tempfile.TemporaryDirectory() as folder:
+            root = Root.open(Path(folder) / "root", create=True)
+            async with server(ui=False) as temporal:
                 async with serving(temporal.client, root, model()) as jobs:
                     handle = await scene(jobs)
                 runs = temporal.client.list_workflows(f'WorkflowId="{handle.id}"')

@@ -121,7 +121,7 @@ async def test_the_time_for_an_answer_goes_on_over_continue_as_new(
         # Each is an event: more than a run may have.
         for _ in range(100):
             await latest.signal("resume", {})
-        while (await latest.describe()).run_id == run:
+        while (await latest.describe()).run_id == run:  # noqa: ASYNC110 - the server tells
             await asyncio.sleep(0.02)
         await enough(jobs, latest, 4)
     assert "Go on with your default: Green tea." in model.results(4)[-1]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+from pydantic import ValidationError
+
 from protocol.project_requests import Work
 from protocol.record import Waiting
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
-from workflows import shares
+from workflows import project_status, shares
 from workflows.moves import End, Wait
 
 STAGES = [{"agent": "creator", "task": "Find."}, {"agent": "validator", "task": "Check."}]
@@ -42,6 +45,19 @@ def test_a_stage_may_ask_for_no_second_attempt() -> None:
     assert play.moves == [End("failed")]
 
 
+def test_a_start_that_no_project_could_be_made_of_is_refused() -> None:
+    # The second would be called stage-1 as the first is, and so would never be seen as completed.
+    with pytest.raises(ValidationError, match="two have the same id; one without an id"):
+        started("pipeline", stages=[{"agent": "creator"}, {"agent": "creator", "id": "stage-1"}])
+    # A longer one than any timer takes.
+    for start in (
+        {"deadline": 10**30, "stages": STAGES},
+        {"stages": [{**STAGES[0], "deadline": 10**30}]},
+    ):
+        with pytest.raises(ValidationError, match="deadline"):
+            started("pipeline", **start)
+
+
 def test_a_limit_is_shared_out_and_what_is_left_goes_to_who_waits() -> None:
     play = Play(started("groups", items=["a", "b"], limits={"cost": 10, "tokens": 90_000}))
     project = play.project
@@ -71,3 +87,21 @@ def test_the_limit_that_a_project_is_advised_leaves_room() -> None:
     assert "starter.py limit 'tea; ls' tokens=7000`" in stopped.remedy
     project.limits = shares.raised(project.limits, {"tokens": 7000})
     assert shares.share(project, 2) == {"tokens": 1000}
+
+
+def test_where_a_job_has_used_up_its_share_the_projects_limit_is_to_be_raised() -> None:
+    play = Play(started("groups", items=["a"], limits={"tokens": 1000}))
+    [manager] = play.start()
+    run = play.project.running[manager.job]
+    run.share = {"tokens": 1000}
+    run.seen.waiting = "budget"
+    # What the job says itself: it knows of its share alone.
+    run.seen.remedy = f"Raise it: `starter.py limit {manager.job} tokens=2000`."
+    shown = project_status.waiting(play.project)
+    assert shown is not None
+    assert "`starter.py limit tea tokens=2000`" in shown.remedy
+    # A limit of its own is its own matter.
+    run.seen.remedy = f"Raise it: `starter.py limit {manager.job} phase.tokens=2000`."
+    shown = project_status.waiting(play.project)
+    assert shown is not None
+    assert shown.remedy == run.seen.remedy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,6 +71,43 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         assert status["result"]["status"] == "cancelled"
         assert status["result"]["summary"].startswith("enough: ")
         assert status["result"]["usage"]["model_calls"] > 0
+
+
+async def test_a_deadline_stands_still_in_a_pause(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, drafting(("wait", {"seconds": 3600}))) as jobs:
+        handle = await jobs.start(one_stage(deadline=8, attempts=1), kind="Project")
+        await jobs.until(handle, line="0 of 1 stages; generalist on stage-1")
+        await handle.signal("pause", {})
+        child = f"{handle.id}.stage-1-generalist-1"
+        await told(jobs, child, waiting_for="paused")
+        await asyncio.sleep(9)
+        await told(jobs, child, status="waiting", waiting_for="paused")
+        await handle.signal("resume", {})
+        status = await jobs.until(handle, waiting_for=None)
+        assert [(run["job"], run["waiting"]) for run in status["running"]] == [(child, None)]
+        # It has what was left before; then it is late.
+        result = await jobs.result(handle)
+        assert result["unresolved"] == [f"stage-1 (blocked): The deadline of job {child} passed."]
+
+
+async def test_a_job_that_ends_while_its_project_is_paused_is_no_obstacle(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, drafting(("wait", {"seconds": 3600}))) as jobs:
+        handle = await jobs.start(one_stage(attempts=1), kind="Project")
+        await jobs.until(handle, line="0 of 1 stages; generalist on stage-1")
+        await handle.signal("pause", {})
+        child = f"{handle.id}.stage-1-generalist-1"
+        await told(jobs, child, waiting_for="paused")
+        await temporal.get_workflow_handle(child).signal("cancel", {})
+        with pytest.raises(WorkflowFailureError):
+            await temporal.get_workflow_handle(child).result()
+        await asyncio.sleep(1)  # until the server has told the project
+        await handle.signal("pause", {})
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "failed"
+        status = await handle.query("status")
+        assert status["refusals"] == 0, status["notices"]
 
 
 async def test_a_limit_of_the_project_stops_the_child_at_work_and_a_raise_lets_it_go_on(
@@ -155,6 +193,7 @@ async def test_goes_on_as_new_between_jobs_and_a_bad_start_says_what_is_wrong(
             ({"form": "features", "instruction": "x"}, "instruction: extra inputs"),
             ({**project("features"), "agents": {"coder": "nobody"}}, "'nobody' is not known"),
             ({"form": "pipeline", "instructions": "x"}, "has stages"),
+            ({**project("features"), "product": "notes"}, "every job writes to notes/"),
         ):
             bad = await jobs.start(wrong, kind="Project")
             with pytest.raises(WorkflowFailureError) as failed:

@@ -104,9 +104,48 @@ def test_what_one_side_deletes_and_what_is_no_text_collide_without_marks(
     tree = repository.with_files(repository.tree_id(base), {"a": None, "b": b"\0three"})
     other = repository.commit(tree, [base], "made", AT)
     made, conflicts = repository.merge(head, other, "Merge", AT)
-    assert conflicts == ["a", "b"]
+    assert conflicts == [
+        "a (deleted or renamed on one side; what is there is what others had accepted)",
+        "b (what others had accepted; yours is b~yours)",
+    ]
     assert repository.file(made, "a") == b"2\n"
     assert repository.file(made, "b") == b"\0two"
+    assert repository.file(made, "b~yours") == b"\0three"
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "told", "beside"),
+    [
+        ("repo/x", "repo/x/y", "the file of the other is x~accepted", "x~accepted"),
+        ("repo/x/y", "repo/x", "the file of the other is x~yours", "x~yours"),
+    ],
+)
+def test_a_file_where_the_other_side_has_a_folder_is_kept_beside_it(
+    repository: Repository, empty: Files, mine: str, other: str, told: str, beside: str
+) -> None:
+    base = commit(repository, readme="tea\n")
+    head, theirs = (
+        repository.commit(repository.take_from(empty.write(path, b"x"), "repo"), [base], "made", AT)
+        for path in (mine, other)
+    )
+    made, [conflict] = repository.merge(head, theirs, "Merge", AT)
+    assert told in conflict
+    assert repository.file(made, "x/y") == b"x"
+    assert repository.file(made, beside) == b"x"
+
+
+def test_links_collide_without_marks(repository: Repository, empty: Files) -> None:
+    base = commit(repository, readme="tea\n")
+    head, other = (
+        repository.commit(
+            repository.take_from(empty.link("repo/x", to), "repo"), [base], "made", AT
+        )
+        for to in ("green", "black")
+    )
+    made, conflicts = repository.merge(head, other, "Merge", AT)
+    assert conflicts == ["x (what others had accepted; yours is x~yours)"]
+    assert repository.file(made, "x") == b"green"
+    assert repository.file(made, "x~yours") == b"black"
 
 
 def test_a_branch_moves_whatever_a_killed_worker_left(repository: Repository) -> None:

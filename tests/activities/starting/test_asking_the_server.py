@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -14,6 +15,7 @@ from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.mark import Mark, take_mark
 from activities.starting.forking import no_such_job
 from activities.starting.prepare import registered_attributes
+from protocol.search_attributes import NAMES, PHASE
 
 
 def failing(status: RPCStatusCode) -> Client:
@@ -42,6 +44,19 @@ async def test_a_server_that_does_not_tell_its_search_attributes_has_none_for_us
 async def test_a_server_that_is_away_is_asked_for_its_search_attributes_again() -> None:
     with pytest.raises(RPCError):
         await registered_attributes(failing(RPCStatusCode.UNAVAILABLE))
+
+
+async def test_an_attribute_of_another_type_is_none_for_us() -> None:
+    """Setting it would fail the workflow's task for ever."""
+    types = dict.fromkeys(NAMES, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD)
+    types[PHASE] = IndexedValueType.INDEXED_VALUE_TYPE_INT
+
+    async def told(_: Any) -> Any:
+        return SimpleNamespace(custom_attributes=types)
+
+    operator = SimpleNamespace(list_search_attributes=told)
+    client = cast(Client, SimpleNamespace(namespace="default", operator_service=operator))
+    assert await registered_attributes(client) == [name for name in NAMES if name != PHASE]
 
 
 async def test_a_job_is_missing_only_if_the_server_says_so(tmp_path: Path) -> None:

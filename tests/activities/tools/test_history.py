@@ -73,3 +73,11 @@ def test_a_phase_can_be_named(job: Standing) -> None:
 def test_what_is_not_there_is_said(job: Standing, query: str) -> None:
     found = search(job, query=query)
     assert "holds any of these words" in found or "has no words" in found
+
+
+def test_what_is_found_is_shown_although_letters_before_it_are_two_when_folded(
+    job: Standing,
+) -> None:
+    job.write("notes/b.md", "Straße " * 900 + "the valve is stuck " + "filler " * 200)
+    job.call("read_file", path="notes/b.md")
+    assert "the valve is stuck" in search(job, query="valve")

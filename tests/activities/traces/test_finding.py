@@ -76,7 +76,14 @@ def test_a_universal_trace_is_found_by_all(root: Root) -> None:
 def test_a_job_is_told_of_others_alone_when_a_phase_is_planned(root: Root) -> None:
     store(root, trace(1, "tea"))
     store(root, trace(2, "tea"), job="other")
-    assert found(root, "tea", others_only=True) == ["run.1"]
+    assert found(root, "tea", wanted=lambda row: row.job != "other") == ["run.1"]
+
+
+def test_what_is_not_looked_for_takes_no_place_of_what_is(root: Root) -> None:
+    store(root, *(trace(n, "tea tea tea") for n in range(2, 200)), job="other")
+    store(root, trace(1, "tea, somewhere in a longer sentence"), job="first")
+    assert found(root, "tea", wanted=lambda row: row.job == "first") == ["run.1"]
+    assert len(find(root, READER, "tea", 150)) == 150
 
 
 def test_words_of_the_search_language_mean_nothing(root: Root) -> None:
