@@ -146,14 +146,18 @@ class Refused(ValueError):
 
 
 def read_start(values: tuple[Any, ...]) -> Start:
-    """The start input. Raises Refused, or Sealed."""
+    """The start input of a job. Raises Refused, or Sealed."""
+    return read_input(Start, values, "job", '{"agent": "…", "instructions": "…"}')
+
+
+def read_input(kind: type[D], values: tuple[Any, ...], what: str, example: str) -> D:
+    """What a workflow is started with. Raises Refused, or Sealed."""
     check_unsealed(values)
     if len(values) != 1:
         raise Refused(
-            f"a job starts with one JSON object, found {len(values)} values; "
-            'expected {"agent": "…", "instructions": "…"}'
+            f"a {what} starts with one JSON object, found {len(values)} values; expected {example}"
         )
-    return read(Start, values[0], "start")
+    return read(kind, values[0], "start")
 
 
 def check_unsealed(values: tuple[Any, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -78,7 +78,7 @@ class ProjectStart(Data):
     """The folder of each workspace that holds the project's files."""
     parallel: int = Field(4, ge=1, le=50)
     attempts: int = Field(2, ge=1, le=20)
-    proof: dict[Check, list[str]] = Field(default_factory=dict)
+    proof: dict[Check, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     success: list[DoneWhen] = Field(default_factory=list, max_length=20)
     """What must hold of the project's files before `groups` may end."""
     deadline: int | None = Field(None, ge=1, le=MOST_SECONDS)

@@ -15,7 +15,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from protocol.payloads import Refused, check_unsealed, read
+from protocol.payloads import Refused, read, read_input
 from protocol.project import (
     MOST_TOLD,
     ChildReport,
@@ -80,9 +80,8 @@ class Project(ProjectStanding):
     async def _begin(self, start: tuple[Any, ...]) -> ProjectRecord:
         if (taken_over := self._taken_over(ProjectRecord, start)) is not None:
             return taken_over
-        check_unsealed(start)
         try:
-            asked = read(ProjectStart, start[0] if len(start) == 1 else start, "start")
+            asked = read_input(ProjectStart, start, "project", '{"form": "…", "instructions": "…"}')
             request = ProjectPrepareRequest(
                 start=asked, chain=workflow.info().first_execution_run_id
             )

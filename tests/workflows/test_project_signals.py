@@ -188,14 +188,19 @@ async def test_goes_on_as_new_between_jobs_and_a_bad_start_says_what_is_wrong(
         runs = [run async for run in temporal.list_workflows(f'WorkflowId="{handle.id}"')]
         assert len(runs) >= 2
 
-        for wrong, why in (
+        for *wrong, why in (
+            ('found 0 values; expected {"form"',),
             ({"form": "groups", "instructions": "x"}, "divides a scope"),
             ({"form": "features", "instruction": "x"}, "instruction: extra inputs"),
             ({**project("features"), "agents": {"coder": "nobody"}}, "'nobody' is not known"),
             ({"form": "pipeline", "instructions": "x"}, "has stages"),
             ({**project("features"), "product": "notes"}, "every job writes to notes/"),
+            (
+                {**project("features"), "proof": {"unit": []}},
+                "proof.unit: list should have at least",
+            ),
         ):
-            bad = await jobs.start(wrong, kind="Project")
+            bad = await jobs.start(*wrong, kind="Project")
             with pytest.raises(WorkflowFailureError) as failed:
                 await jobs.result(bad)
             assert why in str(failed.value.cause)
