@@ -35,9 +35,11 @@ def request_body(
     cached prefix.
     """
     last = {"role": "user", "content": render_todos(snapshot, correction)}
-    messages = b",".join([*snapshot.view.wire(), on_wire(last)])
     demand = b',"tool_choice":"required"' if must_call else b""
-    return b'%b,"messages":[%b]%b}' % (_fixed(snapshot, model).text, messages, demand)
+    pieces = [*snapshot.view.wire(), b"%b]%b}" % (on_wire(last), demand)]
+    # In one go: of a long conversation a second copy takes as long as the rest of the request.
+    pieces[0] = b'%b,"messages":[%b' % (_fixed(snapshot, model).text, pieces[0])
+    return b",".join(pieces)
 
 
 def context_tokens(snapshot: Snapshot) -> int:
