@@ -51,6 +51,8 @@ class RoutingFrame(Data):
     """Ids of the items that have to be in a group now, or dropped with a reason."""
     optional: list[str] = Field(default_factory=list)
     """Ids of the items of blocked groups: they may be tried in another group."""
+    accepted: list[str] = Field(default_factory=list)
+    """Ids of the items of accepted groups: what is not done after all may be worked on again."""
     groups: list[str] = Field(default_factory=list)
     """Ids of the groups there are."""
     live: list[str] = Field(default_factory=list)

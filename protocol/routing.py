@@ -30,11 +30,12 @@ def problems(routing: Routing, frame: RoutingFrame) -> list[str]:
     named += [item.id for item in routing.drop]
     if twice := _twice(named):
         found.append(f"These items are named more than once: {_named(twice)}.")
-    may = {*frame.required, *frame.optional}
+    open_ids = {*frame.required, *frame.optional}
+    may = {*open_ids, *frame.accepted}
     if strange := sorted({item for item in named if item not in may}):
-        found.append(
-            f"These items are not in the scope, or are done or in work already: {_named(strange)}."
-        )
+        found.append(f"These items are not in the scope, or are in work: {_named(strange)}.")
+    if done := [item.id for item in routing.drop if item.id in may - open_ids]:
+        found.append(f"These items are done and cannot be dropped: {_named(done)}.")
     if missing := [item for item in frame.required if item not in set(named)]:
         found.append(
             f"These items are in no group: {_named(missing)}. Every item is in exactly one group, "

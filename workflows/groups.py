@@ -36,8 +36,9 @@ same files wait for one another. An item that must not be done goes under `drop`
 COMPARE = """\
 A wave of groups is through. Compare the project's scope with what is done in {folder}/, and write
 output/groups.json anew: `groups` with what is to be done next (items of blocked groups may be tried
-in another group, with what was learned), or `{{"groups": [], "complete": true}}` when everything is
-done or blocked for good reasons. Groups that wait for others begin by themselves.
+in another group, with what was learned; so may items of completed ones that turn out not to be
+done), or `{{"groups": [], "complete": true}}` when everything is done or blocked for good reasons.
+Groups that wait for others begin by themselves.
 
 The groups:
 {groups}
@@ -120,6 +121,7 @@ def frame(project: ProjectRecord) -> RoutingFrame:
     return RoutingFrame(
         required=[item for item in open_ids if item not in held],
         optional=[i for i in open_ids if i in held and held[i].status == "blocked"],
+        accepted=[item.id for item in project.scope if item.status == "completed"],
         groups=[group.id for group in project.groups],
         live=[group.id for group in project.groups if not group.settled],
     )
@@ -127,9 +129,12 @@ def frame(project: ProjectRecord) -> RoutingFrame:
 
 def _take_routing(project: ProjectRecord, routing: Routing) -> None:
     reasons = {item.id: item.reason for item in routing.drop}
+    again = {item for group in routing.groups for item in group.items}
     for item in project.scope:
         if item.id in reasons:
             item.status, item.reason = "dropped", reasons[item.id]
+        elif item.id in again:
+            item.status = "open"
     project.groups = [*project.groups, *map(_from_report, routing.groups)]
     project.planning, project.findings = 0, []
     if routing.complete:

@@ -106,3 +106,34 @@ async def test_a_manager_that_leaves_items_out_to_the_last_waits_for_a_person(
         assert (status["result"], status["units"]) == (None, [])
         assert [run["role"] for run in status["running"]] == ["manager"]
         await handle.terminate()
+
+
+async def test_what_the_success_criteria_show_undone_is_worked_on_again(
+    temporal: Client, root: Root
+) -> None:
+    def compare(told: str) -> Sequence[Call]:
+        if "sugar.md" in told and "sweet (completed)" not in told:
+            return [answer(GROUPS, {"groups": [group("sweet", "S1")]})]
+        return [answer(GROUPS, COMPLETE)]
+
+    team = Team(
+        {
+            "Divide the project's scope": lambda told: [
+                answer(GROUPS, {"groups": [group("green", "S1")]})
+            ],
+            "A wave of groups is through": compare,
+            "the group green": lambda told: [write("repo/menu.md", "green\n")],
+            "the group sweet": lambda told: [write("repo/sugar.md", "sugar\n")],
+        }
+    )
+    async with serving(temporal, root, team) as jobs:
+        start = project("groups", items=ITEMS[:1], success=[{"file_exists": "sugar.md"}])
+        handle = await jobs.start(start, kind="Project")
+        result = await jobs.result(handle)
+        assert result["status"] == "completed", result
+        assert [(unit["id"], unit["items"]) for unit in result["units"]] == [
+            ("green", ["S1"]),
+            ("sweet", ["S1"]),
+        ]
+        status = await handle.query("status")
+        assert (status["scope"]["completed"], status["scope"]["open"]) == (1, 0)

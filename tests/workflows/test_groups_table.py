@@ -156,4 +156,22 @@ def test_a_claim_of_completion_does_not_pass_while_anything_is_open() -> None:
     assert told(play, complete=True) == []
     assert told(play, groups=grouped(c=["S2"])) == []
     assert "or say `complete: true`" in told(play, groups=[])[0]
-    assert "done or in work already: S1" in told(play, groups=grouped(c=["S1"]))[0]
+
+
+def test_an_item_of_an_accepted_group_that_is_not_done_after_all_is_worked_on_again() -> None:
+    play = divided(a=["S1"], b=["S2"])
+    a, b = play.start()
+    play.end(a.job, DONE)
+    assert "in work: S2" in told(play, groups=grouped(c=["S2"]))[0]
+    play.end(b.job, DONE)
+    assert told(play, complete=True) == []
+    drop = [{"id": "S2", "reason": "Nobody drinks it."}]
+    assert "cannot be dropped: S2" in told(play, groups=grouped(c=["S1"]), drop=drop)[0]
+    play.one(routing(groups=grouped(c=["S1"])))
+    assert [item.status for item in play.project.scope] == ["open", "completed"]
+    assert play.jobs == ["tea.c-worker-1"]
+    play.one(DONE)
+    assert [item.status for item in play.project.scope] == ["completed", "completed"]
+    assert play.jobs == ["tea.scope-manager-3"]
+    play.one(routing(complete=True))
+    assert play.moves == [End("completed")]
