@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+MOST_REASONS = 1000
+"""Characters."""
 MARKS = {"completed": "☑", "in_progress": "▶", "blocked": "☒", "pending": "☐"}
 
 
@@ -13,7 +15,7 @@ def units(status: dict[str, Any]) -> list[tuple[str, str]]:
     for unit in status.get("units") or []:
         text = f"{unit['id']}: {unit['title']}"
         if unit["status"] == "blocked":
-            text += f" (blocked: {' '.join(unit.get('reasons') or [])[:200]})"
+            text += f" (blocked: {' '.join(unit.get('reasons') or [])[:MOST_REASONS]})"
         found.append((MARKS.get(unit["status"], "☐"), text))
     return found
 

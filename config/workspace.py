@@ -38,5 +38,7 @@ class Workspace(Section):
                 "own credential helper or ssh agent",
             )
         if not (_URL if "://" in url else _SCP).fullmatch(url):
-            raise ValueError("expected file://…, ssh://…, https://… or host:path")
+            raise ValueError(
+                "expected file://…, ssh://…, https://…, http://…, git://… or host:path"
+            )
         return url
