@@ -274,6 +274,54 @@ async def test_a_request_that_is_too_long_is_told_from_others(said: Failure) -> 
     assert (error.type, error.non_retryable) == ("ContextTooLong", True)
 
 
+def answering(status: int, body: Any) -> httpx2.MockTransport:
+    """An endpoint whose errors have a form of their own."""
+    return httpx2.MockTransport(lambda _: httpx2.Response(status, json=body))
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, [{"error": {"message": "The input token count (1200000) exceeds the maximum number "
+                          "of tokens allowed (1048576).", "status": "INVALID_ARGUMENT"}}]),
+        (400, {"code": "invalid", "error": "This model's maximum prompt length is 131072 but the "
+               "request contains 537812 tokens."}),
+        (400, {"error": {"message": "prompt token count of 130000 exceeds the limit of 128000"}}),
+        (400, {"error": {"message": "Your request exceeded model token limit: 262144"}}),
+        (400, {"error": {"message": "input length and `max_tokens` exceed context limit: 9 + 9"}}),
+        (400, {"error": {"message": "Provider returned error", "code": 400,
+                         "metadata": {"raw": '{"message": "prompt is too long: 9 > 5"}'}}}),
+        (413, {"error": {"message": "Request Entity Too Large", "code": "request_too_large"}}),
+        (413, "<html><head><title>413 Payload</title></head></html>"),
+        (422, {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 9"}),
+        (429, {"error": {"message": "Request too large for m on tokens per min (TPM): Limit 30000, "
+                         "Requested 33401.", "type": "tokens", "code": "rate_limit_exceeded"}}),
+    ],
+    ids=range(10),
+)  # fmt: skip
+async def test_servers_word_it_differently_that_a_request_is_too_long(
+    status: int, body: Any
+) -> None:
+    with pytest.raises(ApplicationError) as caught:
+        await asked(answering(status, body))
+    assert (caught.value.type, caught.value.non_retryable) == ("ContextTooLong", True)
+
+
+async def test_a_busy_server_is_not_taken_for_one_that_finds_a_request_too_long() -> None:
+    error = await failed(Failure(429, "Too many tokens, please wait before trying again."))
+    assert (error.type, error.non_retryable) == ("Endpoint", False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"error": "out of tea"}, {"detail": "out of tea"}, [{"error": "out of tea"}], "out of tea"],
+)
+async def test_what_an_endpoint_says_in_a_form_of_its_own_is_told(body: Any) -> None:
+    for status in (400, 401, 404, 503):
+        with pytest.raises(ApplicationError, match=rf"{status}.*out of tea"):
+            await asked(answering(status, body))
+
+
 @pytest.mark.parametrize(
     ("code", "kind"),
     [("insufficient_quota", "Credentials"), ("context_length_exceeded", "ContextTooLong")],
