@@ -23,15 +23,16 @@ from activities.heartbeats import still_wanted
 from activities.job.kept import Kept
 from activities.job.opening import attempt_key, job_id
 from activities.model.endpoint import Connect, explain
-from activities.model.stream import Streamed, stream_reply
+from activities.model.stream import BROKEN, Streamed, stream_reply
 from config.sections import ModelConfig
 
 TRANSIENT = 3
 """Attempts that fail on the way before the next fallback is asked."""
 ELSEWHERE = frozenset({"ModelRefused", "Credentials"})
 """Refusals that another model may not share."""
-UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError, RecursionError)
-"""What comes of an answer that is not the protocol's: the client checks its form nowhere."""
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError, RecursionError, *BROKEN)
+"""What comes of an answer that is not the protocol's: the client checks its form nowhere, and lets
+out what comes of an error's body that breaks off."""
 
 R = TypeVar("R")
 
@@ -125,7 +126,9 @@ async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
     try:
         client = connect(model)
         with observing.chat(model, client) as heard:
-            streamed = await stream_reply(client, body, model)
+            # The client's own limit is on each wait for something, and a reply may drip for ever.
+            async with asyncio.timeout(model.timeout_seconds):
+                streamed = await stream_reply(client, body, model)
             heard(streamed)
             return streamed
     except (openai.OpenAIError, *UNREADABLE) as error:

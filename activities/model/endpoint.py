@@ -127,7 +127,7 @@ def explain(error: Exception, model: ModelConfig) -> ApplicationError:
         return _status(error, model)
     if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
         return _within_stream(error, model)
-    if isinstance(error, openai.APITimeoutError):
+    if isinstance(error, (openai.APITimeoutError, TimeoutError)):
         return failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
     if isinstance(error, openai.APIConnectionError):
         return failure(

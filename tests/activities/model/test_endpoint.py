@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import timedelta
 from email.utils import formatdate
@@ -154,6 +154,60 @@ async def test_calls_without_an_index_are_told_apart() -> None:
     assert got.calls == [("a", '{"x":1}'), ("b", "{}")]
 
 
+def piece(id_: str | None, name: str | None, arguments: str, index: int = 0) -> dict[str, Any]:
+    function = {"arguments": arguments, **({"name": name} if name else {})}
+    return {"index": index, "function": function, **({"id": id_} if id_ else {})}
+
+
+async def test_calls_that_are_all_numbered_0_are_told_apart_by_their_ids() -> None:
+    pieces = [
+        piece("x", "a", '{"x":1}'),
+        piece("y", "a", '{"x":'),
+        piece(None, None, "2}"),
+        piece("z", "b", "{}", 1),
+    ]
+    chunks = [delta(tool_calls=[one]) for one in pieces]
+    got = await asked(streaming(*chunks, delta("tool_calls")))
+    assert got.calls == [("a", '{"x":1}'), ("a", '{"x":2}'), ("b", "{}")]
+
+
+async def test_an_id_that_changes_within_a_call_begins_no_other() -> None:
+    chunks = [delta(tool_calls=[one]) for one in (piece("x", "a", '{"x":'), piece("y", None, "1}"))]
+    assert (await asked(streaming(*chunks, delta("tool_calls")))).calls == [("a", '{"x":1}')]
+
+
+async def test_content_in_parts_is_read() -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    parts = [[thought], [{"type": "text", "text": "hel"}], "lo"]
+    got = await asked(streaming(*(delta(content=part) for part in parts), delta("stop")))
+    assert got.text == "hello"
+
+
+async def test_arguments_that_are_an_object_are_taken_as_one() -> None:
+    call = {"function": {"name": "a", "arguments": {"path": "ä.md"}}}
+    assert (await asked(whole({"content": None, "tool_calls": [call]}))).calls == [
+        ("a", '{"path": "ä.md"}')
+    ]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("said", "kind", "words"),
+    [
+        ({"message": "out of tea", "code": 502}, "Endpoint", "out of tea"),
+        ("out of tea", "Endpoint", "out of tea"),
+        ({"message": "maximum context length is 9", "code": 400}, "ContextTooLong", "length is 9"),
+    ],
+)
+async def test_an_error_under_status_200_is_one(
+    stream: bool, said: Any, kind: str, words: str
+) -> None:
+    one_piece = httpx2.MockTransport(lambda _: httpx2.Response(200, json={"error": said}))
+    with pytest.raises(ApplicationError, match=words) as caught:
+        await asked(streaming({"error": said}) if stream else one_piece)
+    assert caught.value.type == kind
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -258,6 +312,39 @@ async def test_a_stream_that_falls_silent_is_given_up_before_the_call_is() -> No
         pytest.raises(ApplicationError, match="said nothing for 1 s"),
     ):
         await asked(RehearsalTransport(script), patience=60, model=model)
+
+
+class Dripping(httpx2.AsyncByteStream):
+    """A reply that goes on and on."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            yield b"data: %b\n\n" % json.dumps(delta(content="more ")).encode()
+            await asyncio.sleep(0.01)
+
+
+class Broken(httpx2.AsyncByteStream):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"half"
+        raise httpx2.RemoteProtocolError("peer closed the connection")
+
+
+def sending(status: int, stream: httpx2.AsyncByteStream) -> httpx2.MockTransport:
+    headers = {"content-type": "text/event-stream"}
+    return httpx2.MockTransport(lambda _: httpx2.Response(status, headers=headers, stream=stream))
+
+
+async def test_a_reply_that_never_ends_is_given_up_in_time() -> None:
+    model = MODEL.model_copy(update={"timeout_seconds": 1})
+    with pytest.raises(ApplicationError, match="did not answer in time") as caught:
+        await asyncio.wait_for(asked(sending(200, Dripping()), 60, model), 20)
+    assert (caught.value.type, caught.value.non_retryable) == ("Endpoint", False)
+
+
+async def test_an_error_whose_body_breaks_off_is_the_endpoints() -> None:
+    with pytest.raises(ApplicationError, match="peer closed the connection") as caught:
+        await asked(sending(502, Broken()))
+    assert (caught.value.type, caught.value.non_retryable) == ("Endpoint", False)
 
 
 @pytest.mark.parametrize(
