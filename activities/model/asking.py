@@ -18,6 +18,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities import observing
 from activities.checkpoints import Root
+from activities.failures import failure
 from activities.guards.known import hide
 from activities.heartbeats import still_wanted
 from activities.job.kept import Kept
@@ -30,6 +31,8 @@ TRANSIENT = 3
 """Attempts that fail on the way before the next fallback is asked."""
 ELSEWHERE = frozenset({"ModelRefused", "Credentials"})
 """Refusals that another model may not share."""
+FILTERED = "content_filter"
+"""Finish reason of a reply that was refused after the request had been taken."""
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError, RecursionError, *BROKEN)
 """What comes of an answer that is not the protocol's: the client checks its form nowhere, and lets
 out what comes of an error's body that breaks off."""
@@ -130,9 +133,13 @@ async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
             async with asyncio.timeout(model.timeout_seconds):
                 streamed = await stream_reply(client, body, model)
             heard(streamed)
-            return streamed
     except (openai.OpenAIError, *UNREADABLE) as error:
         raise explain(error, model) from error
+    if streamed.finish == FILTERED and not streamed.calls:
+        raise failure(
+            "ModelRefused", f"The model endpoint took the reply back for its content ({FILTERED})."
+        )
+    return streamed
 
 
 def _find(replies: Kept, key: str) -> Streamed | None:

@@ -151,7 +151,7 @@ class _Gathered:
             self.piece(choice.get("delta") or {})
 
     def piece(self, delta: dict[str, Any]) -> None:
-        if content := delta.get("content"):
+        if content := delta.get("content") or delta.get("refusal"):
             self.text.append(content if isinstance(content, str) else _parts(content))
         for name in REASONING:
             if isinstance(delta.get(name), str):

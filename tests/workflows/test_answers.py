@@ -171,6 +171,29 @@ async def test_a_fallback_answers_where_the_model_fails_or_refuses(
     assert any("the fallback second answered" in notice for notice in status["notices"])
 
 
+async def test_content_that_is_filtered_is_a_refusal(temporal: Client, root: Root) -> None:
+    asked: list[str] = []
+
+    def model(request: Request) -> Answer:
+        asked.append(request["model"])
+        filtered = len(asked) < 4 and asked[-1] != "second"
+        return Reply("The te", finish="content_filter") if filtered else FEW(request)
+
+    named = {**BRIEFEST, "model.name": "first", "model.base_url": "http://model/v1"}
+    async with serving(temporal, root, model) as jobs:
+        fallen = {**named, "fallbacks": [{"name": "second"}]}
+        result = await jobs.result(await jobs.start({**START, "set": fallen}))
+        assert (result["status"], asked[:2]) == ("completed", ["first", "second"])
+        asked.clear()
+        handle = await jobs.start({**START, "set": named})
+        status = await jobs.until(handle, waiting_for="endpoint")
+        assert "content_filter" in status["waiting"]["message"]
+        assert status["refusals"] == 0
+        asked += ["first"] * 3
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+
+
 async def test_kinds_of_phase_may_have_models_of_their_own(temporal: Client, root: Root) -> None:
     asked: dict[str, set[str]] = {"strategic": set(), "tactical": set()}
 

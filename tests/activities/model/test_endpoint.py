@@ -183,6 +183,11 @@ async def test_content_in_parts_is_read() -> None:
     assert got.text == "hello"
 
 
+async def test_what_a_model_says_when_it_refuses_is_what_it_says() -> None:
+    got = await asked(streaming(delta(refusal="I can"), delta(refusal="not."), delta("stop")))
+    assert got.text == "I cannot."
+
+
 async def test_arguments_that_are_an_object_are_taken_as_one() -> None:
     call = {"function": {"name": "a", "arguments": {"path": "ä.md"}}}
     assert (await asked(whole({"content": None, "tool_calls": [call]}))).calls == [
