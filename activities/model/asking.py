@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -95,7 +94,7 @@ class Asking:
                 replies.make_sure_of_room()
             count = len(asked.models)
             place = (skip + number) % count
-            model = asked.models[place]
+            model = _settled(asked.models[place])
             return model, asked.body(model), place > 0, number + 1 == count
 
         def received(streamed: Streamed) -> R:
@@ -106,7 +105,8 @@ class Asking:
 
         began = time.monotonic()
         first: ApplicationError | None = None
-        for number in itertools.count():
+        number = 0
+        while True:
             found = await asyncio.to_thread(ready, number)
             if isinstance(found, Streamed):
                 return await asyncio.to_thread(use, found)
@@ -115,13 +115,31 @@ class Asking:
             try:
                 streamed = await answer(self._connect, model, body)
             except ApplicationError as error:
+                if model.temperature is not None and _refuses_temperature(error):
+                    _without_temperature.add((model.base_url, model.name))
+                    continue
                 first = first or patient(error, model, began)
                 if is_last or error.type not in ELSEWHERE:
                     raise first from None
+                number += 1
                 continue
             streamed.model, streamed.is_fallback = model.name, is_fallback
             return await asyncio.to_thread(received, streamed)
-        raise AssertionError("unreachable")
+
+
+_without_temperature: set[tuple[str | None, str]] = set()
+"""Models, by address and name, that were found to take none, as those that reason."""
+
+
+def _settled(model: ModelConfig) -> ModelConfig:
+    if (model.base_url, model.name) in _without_temperature:
+        return model.model_copy(update={"temperature": None})
+    return model
+
+
+def _refuses_temperature(error: ApplicationError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, openai.BadRequestError) and "temperature" in str(cause)
 
 
 async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:

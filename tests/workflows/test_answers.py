@@ -171,6 +171,24 @@ async def test_a_fallback_answers_where_the_model_fails_or_refuses(
     assert any("the fallback second answered" in notice for notice in status["notices"])
 
 
+async def test_a_model_that_takes_no_temperature_is_asked_without(
+    temporal: Client, root: Root
+) -> None:
+    refused: list[Request] = []
+
+    def model(request: Request) -> Answer:
+        if "temperature" not in request:
+            return FEW(request)
+        refused.append(request)
+        return Failure(400, "Unsupported value: 'temperature' does not support 0 with this model.")
+
+    named = {**BRIEFEST, "model.name": "thinks", "model.base_url": "http://model/v1"}
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start({**START, "set": named}))
+    assert (result["status"], result["usage"]["model_calls"] > 3) == ("completed", True)
+    assert len(refused) == 1
+
+
 async def test_content_that_is_filtered_is_a_refusal(temporal: Client, root: Root) -> None:
     asked: list[str] = []
 
