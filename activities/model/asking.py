@@ -63,6 +63,7 @@ class Asking:
         part: str = "",
         *,
         kept: tuple[Path, str] | None = None,
+        squeezed: bool = False,
     ) -> R:
         """What `use` makes of a reply of the first of the models that gives one.
 
@@ -75,6 +76,8 @@ class Asking:
             part: Tells several questions of one activity apart.
             kept: Repository and key under which the reply is kept, when not this attempt's: what
                 is asked again under that key is answered with it.
+            squeezed: Whether the request gets no smaller: a fallback that it is too long for is
+                passed over then, as the model itself may take it when it is back.
 
         Raises:
             ApplicationError: typed; what the first model that was asked said.
@@ -118,9 +121,11 @@ class Asking:
                 if model.temperature is not None and _refuses_temperature(error):
                     _without_temperature.add((model.base_url, model.name))
                     continue
-                first = first or patient(error, model, began)
-                if is_last or error.type not in ELSEWHERE:
-                    raise first from None
+                too_little = squeezed and is_fallback and error.type == "ContextTooLong"
+                if not too_little:
+                    first = first or patient(error, model, began)
+                if is_last or not (too_little or error.type in ELSEWHERE):
+                    raise (first or error) from None
                 number += 1
                 continue
             streamed.model, streamed.is_fallback = model.name, is_fallback

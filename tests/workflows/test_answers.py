@@ -171,6 +171,27 @@ async def test_a_fallback_answers_where_the_model_fails_or_refuses(
     assert any("the fallback second answered" in notice for notice in status["notices"])
 
 
+async def test_a_fallback_that_takes_too_little_keeps_nobody_from_the_model(
+    temporal: Client, root: Root
+) -> None:
+    too_long = Failure(400, "no", code="context_length_exceeded")
+    # As often as it is compacted on an endpoint's word, then until the fallback's turn comes.
+    troubles = [*[too_long] * 4, *[AWAY] * 3]
+
+    def model(request: Request) -> Answer:
+        if not request.get("tools"):
+            return Reply("The log was kept.")
+        if request["model"] == "small":
+            return too_long
+        return troubles.pop(0) if troubles else FEW(request)
+
+    named = {**BRIEFEST, "model.name": "first", "model.base_url": "http://model/v1"}
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**START, "set": {**named, "fallbacks": [{"name": "small"}]}})
+        assert (await jobs.result(handle, 60))["status"] == "completed"
+    assert not troubles
+
+
 async def test_a_model_that_takes_no_temperature_is_asked_without(
     temporal: Client, root: Root
 ) -> None:
