@@ -140,7 +140,7 @@ class _Gathered:
     calls: dict[tuple[int, int], StreamedCall] = field(default_factory=dict)
     """By the index that pieces name, and a number for those of the same index."""
     finish: str = ""
-    usage: dict[str, Any] = field(default_factory=dict)
+    usage: object = None
     model: object = ""
 
     def add(self, chunk: dict[str, Any]) -> None:
@@ -216,9 +216,9 @@ def _whole(answer: dict[str, Any], sent: int) -> Streamed:
     return gathered.reply(sent)
 
 
-def _usage(told: dict[str, Any], sent: int, received: int) -> Usage:
+def _usage(told: object, sent: int, received: int) -> Usage:
     """What the endpoint says was used, else an estimate: limits hold with any endpoint."""
-    details = told.get("prompt_tokens_details") or {}
+    details = told.get("prompt_tokens_details") if isinstance(told, dict) else None
     return Usage(
         model_calls=1,
         prompt_tokens=_tokens(told, "prompt_tokens") or sent // CHARACTERS_A_TOKEN,
@@ -227,9 +227,9 @@ def _usage(told: dict[str, Any], sent: int, received: int) -> Usage:
     )
 
 
-def _tokens(told: dict[str, Any], name: str) -> int:
+def _tokens(told: object, name: str) -> int:
     """A count as the endpoint told it; 0 for what can be none."""
-    found = told.get(name)
+    found = told.get(name) if isinstance(told, dict) else None
     return found if isinstance(found, int) and 0 <= found < MAX_TOKENS else 0
 
 

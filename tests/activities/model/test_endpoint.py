@@ -221,6 +221,8 @@ async def test_an_error_under_status_200_is_one(
         {"prompt_tokens": None},
         {"prompt_tokens": -5, "completion_tokens": -5},
         {"prompt_tokens": 10**400, "completion_tokens": "many"},
+        [7, 3],
+        {"prompt_tokens_details": [64]},
     ],
 )
 async def test_tokens_that_no_endpoint_counted_are_estimated(told: Any) -> None:
