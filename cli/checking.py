@@ -13,7 +13,7 @@ from activities.checkpoints import PathRefused, parse
 from activities.documents.indicators import Indicators
 from activities.ending.review import VERDICTS, reviewer_tools
 from activities.model.prices import check_prices
-from activities.starting.pinning import routes_of, tools_named
+from activities.starting.pinning import check_windows, routes_of, tools_named
 from activities.tools import REGISTRY, Tool
 from activities.tools.equipment import check_servers
 from config.files import read_model
@@ -103,6 +103,7 @@ def settled(name: str, folder: Path = SHIPPED) -> Settled:
     try:
         check_servers(config)
         check_prices(config)
+        check_windows(config)
         _folders(config)
         _guarded(config)
         if config.reviewer:

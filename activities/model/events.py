@@ -35,4 +35,5 @@ class Events:
                 if data.startswith(DONE):
                     self.over = True
                     return
-                yield data
+                if data:
+                    yield data

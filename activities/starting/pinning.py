@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from importlib import import_module
 
 from activities.checkpoints import Root
@@ -22,6 +23,8 @@ from protocol.state import PhaseKind
 from protocol.tools import ToolRoute
 
 KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
+SMALLEST = 1000
+"""Tokens of a request below which no job can keep to its work."""
 NEEDED = ("todo_complete", "todo_write", "job_complete")
 
 
@@ -76,10 +79,32 @@ def no_such_tool(config: AgentConfig, key: str, unknown: KeyError) -> Problem:
 
 
 def choose_models(config: AgentConfig) -> None:
-    """Put in the names that the environment asks for. Raises Problem: no price for a limit."""
+    """Put in the names that the environment asks for.
+
+    Raises:
+        Problem: no price for a limit, or no room in a window.
+    """
     for model in config.models:
         model.name = chosen_name(model)
     check_prices(config)
+    check_windows(config)
+
+
+def check_windows(config: AgentConfig) -> None:
+    """Refuse a window that a reply takes up: the job would forget everything at each step.
+
+    Raises:
+        Problem: less is left than `context.tokens` may be.
+    """
+    for model in itertools.chain(*map(config.chain, KINDS)):
+        left = config.context.limit(model)
+        if left < SMALLEST:
+            raise Problem(
+                f"agent {config.name}: model.window: found {model.window} for {model.name}: of "
+                f"context.share {config.context.share:g} of it less max_output_tokens "
+                f"{model.max_output_tokens}, {left} tokens are left for a request, expected "
+                f"{SMALLEST} at least; lower model.max_output_tokens"
+            )
 
 
 def limits_of(config: AgentConfig) -> JobLimits:

@@ -26,5 +26,9 @@ def test_an_event_that_is_cut_short_is_none() -> None:
     assert read(b"data: 1\n\ndata: 2\n", 4) == ([b"1"], False)
 
 
+def test_an_event_without_data_is_none() -> None:
+    assert read(b"data: \n\ndata\n\ndata: 1\n\n", 5) == ([b"1"], False)
+
+
 def test_nothing_after_the_last_event_is_read() -> None:
     assert read(b"data: [DONE]\n\ndata: 1\n\n", 100) == ([], True)
