@@ -100,7 +100,10 @@ def guards(
     from activities.learning.passing import Lessons  # noqa: PLC0415 - loads the activities
 
     if schedule:
-        say(run(every(SCHEDULE, "Learning", schedule)))
+        if action != "list" or name:
+            raise Mistake(f"guards {action}: goes without --schedule, which is a command by itself")
+        told = run(every(SCHEDULE, "Learning", schedule))
+        dump({"schedule": told}) if json else say(told)
         return OK
     if action in ("show", "promote", "retire") and not name:
         raise Mistake(f"guards {action}: name the guard; `starter.py guards` lists them")
