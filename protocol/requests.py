@@ -84,6 +84,9 @@ class ModelRequest(At):
     """Whether the endpoint is told that the reply has to call a tool."""
 
 
+MAX_PATH = 120
+
+
 class Call(Data):
     """One tool call of a reply. Its arguments are in the checkpoint's conversation."""
 
@@ -91,6 +94,7 @@ class Call(Data):
     mark: str = ""
     """Fingerprint of the arguments."""
     path: str | None = None
+    """The file it names, in at most `MAX_PATH` characters."""
     seconds: int | None = None
     """For `wait`: how long at most."""
     until: int | None = None

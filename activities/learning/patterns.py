@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Row
 
+from activities.learning.figures import spelled
 from activities.requirements.likeness import likeness
 
 ALIKE = 0.5
@@ -36,7 +37,7 @@ class Pattern:
     @property
     def paths(self) -> list[str]:
         """The files that were meant, each once."""
-        return sorted({row.path for row in self.traces if row.path})
+        return sorted({spelled(row.path) for row in self.traces if row.path})
 
     @property
     def lesson(self) -> str:

@@ -112,6 +112,20 @@ def test_a_hit_is_wrong_when_a_person_approved_that_call() -> None:
     assert (found.evaluations, found.wrong) == (10, 1)
 
 
+def test_a_hit_is_not_wrong_when_a_person_approved_another_call_of_its_reply() -> None:
+    approved = row(3, type="approval", path="output/tea.md")
+    assert figures(learned(), [hit(3), approved], {}).wrong == 0
+
+
+@pytest.mark.parametrize("path", ["./scratch/1.md", "scratch//1.md", "scratch/./1.md"])
+def test_a_file_is_the_same_however_it_is_spelled(path: str) -> None:
+    results = {"job-1": frozenset(["scratch/1.md"])}
+    assert figures(learned(), [hit(1, path=path)], results).wrong == 1
+    made = proposed(path=path)
+    assert made.guard
+    assert made.guard.match.path == ["scratch/*"]
+
+
 def test_a_refusal_is_wrong_when_a_person_bypassed_it() -> None:
     refused = [hit(n, stage="") for n in range(10)]
     bypassed = [row(20, type="approval", guard="generalist.write_file.scratch")]
