@@ -49,7 +49,8 @@ def forget(
     if bool(job) == bool(schedule):
         raise Mistake("name the job to forget, or --schedule 1d to forget those that are due")
     if schedule:
-        say(run(every(SCHEDULE, "Forget", schedule)))
+        told = run(every(SCHEDULE, "Forget", schedule))
+        dump({"schedule": told}) if json else say(told)
         return OK
     asked = {"job": job, "traces": traces, "requirements": requirements}
     done = run(_forget(job, {key: value for key, value in asked.items() if value}))

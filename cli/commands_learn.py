@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Action = Literal["list", "propose", "show", "promote", "retire"]
 SCHEDULE = "longhaul-learning"
+MOST = 1_000_000
+"""Traces that are listed: a database has no number of any length."""
 T = TypeVar("T")
 
 
@@ -33,7 +35,7 @@ def traces(
     level: Annotated[
         Literal["metadata", "summary", "full"], typer.Option(help="How much of each is told.")
     ] = "summary",
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many.")] = 20,
     universal: Annotated[
         str,
         typer.Option(
@@ -100,7 +102,10 @@ def guards(
     from activities.learning.passing import Lessons  # noqa: PLC0415 - loads the activities
 
     if schedule:
-        say(run(every(SCHEDULE, "Learning", schedule)))
+        if action != "list" or name:
+            raise Mistake(f"guards {action}: goes without --schedule, which is a command by itself")
+        told = run(every(SCHEDULE, "Learning", schedule))
+        dump({"schedule": told}) if json else say(told)
         return OK
     if action in ("show", "promote", "retire") and not name:
         raise Mistake(f"guards {action}: name the guard; `starter.py guards` lists them")
@@ -155,6 +160,9 @@ def _mended(work: Callable[[], T]) -> T:
         return work()
     except Problem as problem:
         raise Mistake(str(problem)) from None
+    except OSError as error:
+        # A guard's file that cannot be written: the disk is full, or it belongs to another user.
+        raise Mistake(f"{error.filename or 'guards'}: {error.strerror or error}") from None
 
 
 def add_to(app: typer.Typer) -> None:

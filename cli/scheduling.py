@@ -20,13 +20,17 @@ from engine.connection import connect, task_queue
 
 OFF = "off"
 UNITS = {"m": 60, "h": 3600, "d": 86_400}
+DIGITS = 5
+"""Of a number at most: with more it may be longer than a schedule or a time can be."""
 
 
 def interval(text: str) -> timedelta:
     """How often, as a person says it. Raises Mistake."""
-    if not (text[:-1].isdecimal() and text[-1] in UNITS and int(text[:-1]) > 0):
+    number, unit = text[:-1], text[-1:]
+    known = number.isdecimal() and len(number) <= DIGITS and unit in UNITS
+    if not known or int(number) == 0:
         raise Mistake(f"--schedule: found {text!r}, expected such as 30m, 6h or 1d, or {OFF}")
-    return timedelta(seconds=int(text[:-1]) * UNITS[text[-1]])
+    return timedelta(seconds=int(number) * UNITS[unit])
 
 
 async def every(name: str, workflow: str, text: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import yaml
@@ -87,6 +88,12 @@ class LearnedGuards:
 
     def put(self, learned: Learned) -> Path:
         """Write a further revision, whole or not at all; nothing is written over."""
+        while True:
+            with suppress(FileExistsError):
+                return self.put_as(learned, self.number(learned.name) + 1)
+
+    def put_as(self, learned: Learned, number: int) -> Path:
+        """Write the revision of that number. Raises FileExistsError: somebody else has."""
         folder = self._folder / learned.name
         folder.mkdir(parents=True, exist_ok=True)
         content = yaml.safe_dump(
@@ -95,17 +102,17 @@ class LearnedGuards:
         )  # fmt: skip
         draft = folder / f".{secrets.token_hex(6)}"
         draft.write_text(content, encoding="utf-8")
+        path = _revision(folder, number)
         try:
-            while True:
-                newest = _number(files[-1]) if (files := self._files(learned.name)) else 0
-                path = _revision(folder, newest + 1)
-                try:
-                    os.link(draft, path)
-                    return path
-                except FileExistsError:
-                    continue
+            os.link(draft, path)
         finally:
             draft.unlink()
+        return path
+
+    def number(self, name: str) -> int:
+        """Of the newest revision of a guard; 0: there is none."""
+        files = self._files(name)
+        return _number(files[-1]) if files else 0
 
     def rules(self, agent: str, project: str, own: Sequence[Guard]) -> list[Guard]:
         """All that a job of the agent starts with: its own, and those active or on trial.

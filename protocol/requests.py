@@ -86,6 +86,9 @@ class ModelRequest(At):
     """Whether the conversation was compacted as often as it is on an endpoint's word."""
 
 
+MAX_PATH = 120
+
+
 class Call(Data):
     """One tool call of a reply. Its arguments are in the checkpoint's conversation."""
 
@@ -93,6 +96,7 @@ class Call(Data):
     mark: str = ""
     """Fingerprint of the arguments."""
     path: str | None = None
+    """The file it names, in at most `MAX_PATH` characters."""
     seconds: int | None = None
     """For `wait`: how long at most."""
     until: int | None = None

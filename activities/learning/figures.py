@@ -11,9 +11,13 @@ from sqlalchemy import Row
 from config.guard_schema import Stage
 from config.learned import Learned
 from config.sections import Learning
+from protocol.requests import MAX_PATH
 
 BY_ITSELF = "retired by itself"
 WRITTEN = ("write_file", "append_file", "edit_file", "move_file")
+Approved = tuple[str, int, str, str]
+"""A call that was approved: job, step, tool, and the file it names, by which those of one reply are
+told apart."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,11 @@ def figures(
     return Figures(learned.replayed.hits + hits, learned.replayed.wrong + wrong, silent)
 
 
-def approvals(rows: Sequence[Row[Any]]) -> set[tuple[str, int, str]]:
-    """Which calls people approved or let through: job, step, tool."""
-    return {(row.job, row.step, row.tool) for row in rows if row.type == "approval"}
+def approvals(rows: Sequence[Row[Any]]) -> set[Approved]:
+    """Which calls people approved or let through."""
+    return {
+        (row.job, row.step, row.tool, spelled(row.path)) for row in rows if row.type == "approval"
+    }
 
 
 def was_wrong(
@@ -88,12 +94,22 @@ def was_wrong(
     step: int,
     tool: str,
     path: str,
-    approved: set[tuple[str, int, str]],
+    approved: set[Approved],
     accepted: Mapping[str, frozenset[str]],
 ) -> bool:
     """Whether refusing that call would have been a mistake."""
-    in_result = tool in WRITTEN and path in accepted.get(job, frozenset())
-    return in_result or (job, step, tool) in approved
+    named = spelled(path)
+    in_result = tool in WRITTEN and named in accepted.get(job, frozenset())
+    return in_result or (job, step, tool, named) in approved
+
+
+def spelled(path: str) -> str:
+    """A path as all who name the file spell it: models write `./a.md` and `notes//a.md` as well.
+
+    As long as it is in a trace; the workspace itself is `.`.
+    """
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return "/".join(parts)[:MAX_PATH] or path
 
 
 def next_stage(stage: Stage, found: Figures, settings: Learning) -> tuple[Stage, str] | None:

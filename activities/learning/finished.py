@@ -10,6 +10,7 @@ import pygit2
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
 from activities.job.snapshot import Snapshot
+from activities.learning.figures import spelled
 from config.guard_schema import Guard
 from protocol.endings import JobResult
 
@@ -60,7 +61,7 @@ def finished_job(repository: Path) -> Finished | None:
         [entry] = store.log(commit, 1)
     except UNREADABLE:
         return None
-    delivered = frozenset(path.strip("/") for path in result.deliverables)
+    delivered = frozenset(map(spelled, result.deliverables))
     project = snapshot.link.id if snapshot.link else ""
     rules = tuple(snapshot.config.rules)
     return Finished(entry.at, snapshot.config.name, project, delivered, rules)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +114,7 @@ class Lessons:
             settings = settings_of(pattern.agent)
             if len(pattern.traces) < settings.traces or pattern.jobs < settings.jobs:
                 continue
+            known = {name: self._guards.number(name) for name in self._guards.names()}
             made = self._proposal(pattern)
             if made is None:
                 continue
@@ -121,8 +123,10 @@ class Lessons:
                 made.replayed = replay(
                     self._root, made.guard, made.agent, self.traces, delivered, beat
                 )
-            self._guards.put(made)
-            done.append(f"{made.name}: proposed ({made.stage}), {made.why}. {made.evidence[0]}")
+            # The replay takes its time: another pass, or a person, may have come first.
+            with suppress(FileExistsError):
+                self._guards.put_as(made, known.get(made.name, 0) + 1)
+                done.append(f"{made.name}: proposed ({made.stage}), {made.why}. {made.evidence[0]}")
         return done
 
     def _proposal(self, pattern: Pattern) -> Learned | None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Row
 
+from activities.learning.figures import spelled
 from activities.requirements.likeness import likeness
 
 ALIKE = 0.5
@@ -36,7 +37,7 @@ class Pattern:
     @property
     def paths(self) -> list[str]:
         """The files that were meant, each once."""
-        return sorted({row.path for row in self.traces if row.path})
+        return sorted({spelled(row.path) for row in self.traces if row.path})
 
     @property
     def lesson(self) -> str:
@@ -78,12 +79,18 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
     return sorted(found, key=lambda pattern: (-len(pattern.traces), pattern.traces[0].id))
 
 
+def reason_of(row: Row[Any]) -> str:
+    """What traces of one pattern have alike."""
+    said: str = row.what_was_correct or row.why or row.what_happened
+    return said
+
+
 def _alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
     """Each with those that it is like: compared with the first of every cluster."""
     clusters: list[tuple[str, list[Row[Any]]]] = []
     known: dict[str, list[Row[Any]]] = {}
     for row in members:
-        text: str = row.what_was_correct or row.why or row.what_happened
+        text = reason_of(row)
         if text in known:
             known[text].append(row)
             continue

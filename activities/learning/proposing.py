@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from activities.learning.moments import Moment
-from activities.learning.patterns import Pattern
+from activities.learning.patterns import Pattern, reason_of
 from activities.learning.stricter import stricter
 from activities.learning.templates import guard_for, slug
 from config.guard_schema import Guard
@@ -26,7 +27,7 @@ def propose(pattern: Pattern, at: int, moments: Sequence[Moment] = ()) -> Learne
         moments: Of the pattern's traces, those that are still known.
     """
     guard = guard_for(pattern, moments) if pattern.source in OF_PEOPLE else None
-    by = guard.name if guard else slug(f"{pattern.guard or pattern.source}.prompt")
+    by = guard.name if guard else _prompt_name(pattern)
     name = name_for(pattern.agent, pattern.project, by)
     return Learned(
         name=name,
@@ -109,6 +110,14 @@ def _evidence(pattern: Pattern) -> list[str]:
     numbers = [f"T{row.id}" for row in pattern.traces]
     more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
     return [pattern.told, f"traces {', '.join(numbers[:SHOWN])}{more}"]
+
+
+def _prompt_name(pattern: Pattern) -> str:
+    """What a guard says of one tool and what it says of another are two patterns, as are two of its
+    reasons: the oldest trace tells these apart, which stays the oldest."""
+    reason = hashlib.sha256(reason_of(pattern.traces[0]).encode("utf-8", "replace")).hexdigest()
+    about = ".".join(filter(None, (pattern.guard or pattern.source, pattern.tool)))
+    return f"{slug(about)}.prompt-{reason[:6]}"
 
 
 def _prompt(pattern: Pattern) -> str:

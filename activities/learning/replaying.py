@@ -43,7 +43,7 @@ def replay(
         beat: Called often.
     """
     folders = {row.job: root.repository(row.job).stem for row in rows}
-    approved = {(folders[job], step, tool) for job, step, tool in approvals(rows)}
+    approved = {(folders[job], step, tool, path) for job, step, tool, path in approvals(rows)}
     made = Replayed()
     for path in repositories(root)[:MOST_JOBS]:
         with suppress(*UNREADABLE):
@@ -51,7 +51,7 @@ def replay(
                 if not would_concern(guard, now):
                     continue
                 made.hits += 1
-                named = str(now.arguments.get("path", "")).strip("/")
+                named = str(now.arguments.get("path", ""))
                 made.wrong += was_wrong(path.stem, step, now.tool, named, approved, results)
     return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -23,6 +24,10 @@ CLAIM = r"(?i)\b(?:test|verif|check|prüf)"
 """In the text of a todo: it is about a proof."""
 FEATURE_LISTS = ("feature-list.json", "feature_list.json")
 TESTED = "tested"
+NAME = 64
+"""Most characters of a guard's name."""
+_LOST = re.compile(r"[^a-z0-9_./* -]")
+"""What of a text its name cannot say; a dash for a space or a slash is no loss."""
 LESSON = "People have refused this again and again."
 
 
@@ -101,9 +106,14 @@ def _written(pattern: Pattern, lesson: str) -> Guard | None:
 
 
 def slug(text: str) -> str:
-    """A text as a guard's name."""
+    """A text as a guard's name; one that cannot say all of it ends with a mark of the whole."""
     plain = re.sub(r"[^a-z0-9_.-]+", "-", text.lower().replace("/*", "")).strip("-.")
-    return plain[:64].rstrip("-.") or "guard"
+    if len(plain) <= NAME and not _LOST.search(text):
+        return plain or "guard"
+    # Of what is longer or of another script several would have one name, and the first would be
+    # taken for the answer to all.
+    mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{plain[: NAME - 9].rstrip('-.')}-{mark}".lstrip("-")
 
 
 def _has_proof(moment: Moment) -> bool:

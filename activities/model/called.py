@@ -9,10 +9,9 @@ from activities.guards.secrets import redact
 from activities.job.conversation import answered
 from activities.job.snapshot import Snapshot
 from activities.tools.waiting import asked_time
-from protocol.requests import Call
+from protocol.requests import MAX_PATH, Call
 
 MAX_NAME = 100
-MAX_PATH = 120
 
 
 def pending(snapshot: Snapshot) -> tuple[list[Call], int]:

@@ -40,6 +40,8 @@ AGAIN = (
     "{text}"
     "\n\nAnswer again, and name them."
 )
+_ENDING = re.compile(r"(?:[\w-]\.[a-z][a-z0-9]{1,4}|[\w-]{2}\.[a-z])\.?$")
+"""A name with an ending: `a.md`, `main.c`, and not `e.g.` or `3.5`."""
 _PLACE = re.compile(r"\b(?:step|todo|phase|page|line)\s+\d+\b", re.IGNORECASE)
 
 
@@ -128,8 +130,14 @@ def is_generic(snapshot: Snapshot, text: str) -> bool:
     bare = {word.strip("./") for word in words}
     if any(name in bare for name in toolbox(snapshot.config) if "_" in name):
         return False
-    looks_like_path = [word for word in bare if "/" in word or re.search(r"\.[a-z0-9]{1,5}$", word)]
-    return not looks_like_path
+    folders = {entry.path for entry in snapshot.files.children()}
+    return not any(_ENDING.search(word) or _in_folder(word, folders) for word in words)
+
+
+def _in_folder(word: str, folders: set[str]) -> bool:
+    """Whether it is `notes/tea` or `tests/` and not `and/or`."""
+    first, slash, rest = word.removeprefix("./").partition("/")
+    return bool(slash) and (not rest or first in folders)
 
 
 def _record(snapshot: Snapshot) -> str:

@@ -48,7 +48,7 @@ class EndpointEmbedder:
 
     batch = 64
 
-    def __init__(self, settings: Embeddings) -> None:
+    def __init__(self, settings: Embeddings, patience: float | None = None) -> None:
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
         key = credential(settings.api_key_variable)
         if key is None and base_url is None:
@@ -58,6 +58,9 @@ class EndpointEmbedder:
         self.name = f"{settings.model} {without_credentials(base_url or '')}"
         self._model = settings.model
         self._client = _client(base_url, key or "none")
+        if patience:
+            # Once and no longer: who waits has something to go on with.
+            self._client = self._client.with_options(timeout=patience, max_retries=0)
 
     def embed(self, texts: list[str]) -> Matrix:
         try:
@@ -91,14 +94,18 @@ class LocalEmbedder:
         return _of_length_one(np.asarray(rows, dtype=np.float32))
 
 
-def embedder(settings: Embeddings | None) -> Embedder:
+def embedder(settings: Embeddings | None, patience: float | None = None) -> Embedder:
     """What makes embeddings on this worker.
+
+    Args:
+        settings: The agent's endpoint, if it has one.
+        patience: Seconds that one answer of an endpoint may take, which is then asked once.
 
     Raises:
         EmbeddingsFailed: nothing does; says what to do about it.
     """
     if settings is not None:
-        return EndpointEmbedder(settings)
+        return EndpointEmbedder(settings, patience)
     if find_spec("wordllama") is not None:
         return LocalEmbedder()
     raise EmbeddingsFailed(NONE)
@@ -117,6 +124,22 @@ def _local_model() -> Any:
     # It looks for the tokenizer that it carries in its cache alone, and would fetch it.
     carried = Path(package.__file__).parent
     return package.WordLlama.load(cache_dir=carried, disable_download=True)
+
+
+def embed_for(made: Embedder, texts: list[str], dimensions: int) -> Matrix:
+    """The vectors of texts that are to be held to one of so many dimensions.
+
+    Raises:
+        EmbeddingsFailed: also if the endpoint has changed its model since it made that one; kept
+            beside the others, what it makes now would break every search that follows.
+    """
+    rows = made.embed(texts)
+    if rows.shape[1] != dimensions:
+        raise EmbeddingsFailed(
+            "the embeddings endpoint changed its model meanwhile: vectors of "
+            f"{rows.shape[1]} dimensions, expected {dimensions}"
+        )
+    return rows
 
 
 def _of_length_one(rows: Matrix) -> Matrix:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from activities.checkpoints import Files
-from activities.search.embedding import Embedder, EmbeddingsFailed, Matrix, embedder
+from activities.search.embedding import Embedder, EmbeddingsFailed, Matrix, embed_for, embedder
 from activities.search.index import Index, Place, with_index
 from config.sections import Embeddings
 
@@ -87,7 +87,7 @@ def search(
             made = embedder(embeddings)
             vector = made.embed([query])[0]
             meaning = _Meaning(vector, f"{made.name} {len(vector)}")
-            note = _embed(index, files, made, meaning.model, under, heartbeat)
+            note = _embed(index, files, made, meaning, under, heartbeat)
         except EmbeddingsFailed as error:
             note = _partly(str(error)) if meaning else f"Found by words alone: {error}."
         with index.showing(files, heartbeat):
@@ -106,7 +106,7 @@ def _embed(
     index: Index,
     files: Files,
     made: Embedder,
-    model: str,
+    meaning: _Meaning,
     under: tuple[bytes, bytes],
     heartbeat: Callable[[], None],
 ) -> str:
@@ -114,7 +114,7 @@ def _embed(
     until = time.monotonic() + EMBEDDING_SECONDS
     while True:
         with index.showing(files, heartbeat):
-            lacking = index.without_vector(model, under, TEXTS_HELD)
+            lacking = index.without_vector(meaning.model, under, TEXTS_HELD)
         if not lacking:
             return ""
         for at in range(0, len(lacking), made.batch):
@@ -122,8 +122,8 @@ def _embed(
             if time.monotonic() > until:
                 return _partly("there was not time enough to embed every passage")
             held = lacking[at : at + made.batch]
-            rows = made.embed([text for _, text in held])
-            index.keep_vectors(model, [mark for mark, _ in held], rows)
+            rows = embed_for(made, [text for _, text in held], len(meaning.vector))
+            index.keep_vectors(meaning.model, [mark for mark, _ in held], rows)
 
 
 def _partly(why: str) -> str:

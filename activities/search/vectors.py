@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
-from activities.search.embedding import Embedder, Matrix
+from activities.search.embedding import Embedder, Matrix, embed_for
 
 MOST_BYTES = 64 << 20
 
@@ -40,7 +40,7 @@ class Vectors:
         for at in range(0, len(left), by.batch):
             heartbeat()
             batch = left[at : at + by.batch]
-            rows = by.embed([text for _, text in batch])
+            rows = embed_for(by, [text for _, text in batch], width)
             made = {key: row.copy() for (key, _), row in zip(batch, rows, strict=True)}
             self._keep(made)
             found |= made

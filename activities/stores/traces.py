@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, or_, select, update
+from sqlalchemy import Connection, Row, and_, delete, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from activities.stores.schema import TRACES, storable
@@ -94,11 +94,20 @@ def count(connection: Connection) -> int:
     return int(connection.execute(select(func.count()).select_from(TRACES)).scalar_one())
 
 
-def without_vector(connection: Connection, model: str, limit: int) -> Sequence[Row[Any]]:
-    """Traces that have no embedding of this model, newest first."""
+def without_vector(
+    connection: Connection, model: str, project: str, agent: str, limit: int
+) -> Sequence[Row[Any]]:
+    """Traces that have no embedding of this model, newest first.
+
+    Only universal ones and those of the project, or of the agent's jobs without a project.
+    """
     lacking = or_(T.embedded_by.is_(None), T.embedded_by != model)
+    own = T.project == project if project else and_(T.project == "", T.agent == agent)
     return connection.execute(
-        select(*PLAIN).where(lacking).order_by(T.id.desc()).limit(limit)
+        select(*PLAIN)
+        .where(lacking, or_(own, T.scope == "universal"))
+        .order_by(T.id.desc())
+        .limit(limit)
     ).all()
 
 

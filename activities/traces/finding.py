@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from sqlalchemy import Row
 
 from activities.checkpoints import Root
-from activities.search.embedding import EmbeddingsFailed, Matrix, embedder
+from activities.search.embedding import EmbeddingsFailed, Matrix, embed_for, embedder
 from activities.search.searching import DEPTH, asked_words, fused
 from activities.stores import traces as rows
 from activities.stores.engine import SECONDS, Store
@@ -25,6 +26,9 @@ from config.sections import Embeddings
 
 EMBEDDED_AT_A_TIME = 256
 """Traces that one search embeds at most; those that are left are found by words."""
+EMBEDDING_SECONDS = 15.0
+"""For one answer of the endpoint, and after so long no more is asked: words find as well, and a
+phase that is about to begin waits for this."""
 NEAR = 0.2
 """Likeness below which a trace is not near in meaning."""
 Fits = Callable[[Row[Any]], bool]
@@ -147,7 +151,7 @@ def find(
     with _making:
         index = _indices.setdefault(store.address, Index())
     # Before the lock: others need not wait for an endpoint.
-    asked = _embedded(store, query, embeddings) if embeddings else None
+    asked = _embedded(store, reader, query, embeddings) if embeddings else None
     with index.lock:
         _bring_up(store, index, seconds)
         rankings = [index.by_words(query, fits, most)]
@@ -169,20 +173,33 @@ def _bring_up(store: Store, index: Index, seconds: float) -> None:
         index.take(store.read(lambda c: rows.newer(c, 0), seconds=seconds))
 
 
-def _embedded(store: Store, query: str, embeddings: Embeddings) -> tuple[str, Matrix] | None:
-    """The model and the query's vector; traces that lack theirs get it. None: none to be had."""
+def _embedded(
+    store: Store, reader: Reader, query: str, embeddings: Embeddings
+) -> tuple[str, Matrix] | None:
+    """The model and the query's vector; traces that lack theirs get it. None: none to be had.
+
+    Only those that the reader may see: his endpoint is not for what others noted.
+    """
+    until = time.monotonic() + EMBEDDING_SECONDS
     try:
-        made = embedder(embeddings)
+        made = embedder(embeddings, EMBEDDING_SECONDS)
         vector = made.embed([query])[0]
-        model = f"{made.name} {len(vector)}"
-        lacking = store.read(lambda c: rows.without_vector(c, model, EMBEDDED_AT_A_TIME))
-        for at in range(0, len(lacking), made.batch):
-            batch = lacking[at : at + made.batch]
-            halves = made.embed([situation(row) for row in batch]).astype("<f2")
-            kept = {row.id: half.tobytes() for row, half in zip(batch, halves, strict=True)}
-            store.run(lambda c, kept=kept: rows.keep_vectors(c, model, kept))  # type: ignore[misc]
     except EmbeddingsFailed:
         return None
+    model = f"{made.name} {len(vector)}"
+    lacking = store.read(
+        lambda c: rows.without_vector(c, model, reader.project, reader.agent, EMBEDDED_AT_A_TIME)
+    )
+    for at in range(0, len(lacking), made.batch):
+        if time.monotonic() > until:
+            break
+        batch = lacking[at : at + made.batch]
+        try:
+            halves = embed_for(made, [situation(row) for row in batch], len(vector)).astype("<f2")
+        except EmbeddingsFailed:
+            break
+        kept = {row.id: half.tobytes() for row, half in zip(batch, halves, strict=True)}
+        store.run(lambda c, kept=kept: rows.keep_vectors(c, model, kept))  # type: ignore[misc]
     return model, vector
 
 

@@ -25,7 +25,7 @@ def told(row: Row[Any], level: Level) -> str:
         line = f"{_fitting(head, TOKENS['metadata'])}: {'; '.join(filter(None, said))}"
         return _fitting(line, TOKENS["summary"])
     parts = (
-        head,
+        _folded(head),
         _part("what happened", row.what_happened),
         _part("what was correct", row.what_was_correct),
         _part("why", row.why),
@@ -47,11 +47,17 @@ def situation(row: Row[Any]) -> str:
 
 
 def _part(name: str, text: str) -> str:
-    return f"{name}: {text}" if text else ""
+    return f"{name}: {_folded(text)}" if text else ""
+
+
+def _folded(text: str) -> str:
+    """In one line: what an agent recorded must not look like a further trace, or like a heading."""
+    return " ".join(text.split())
 
 
 def _fitting(line: str, tokens: int) -> str:
     """The line, cut where it has more tokens."""
+    line = _folded(line)
     if count(line) <= tokens:
         return line
     low, high = 0, min(len(line), tokens * 12)

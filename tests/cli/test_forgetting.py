@@ -80,7 +80,13 @@ def test_what_temporal_no_longer_knows_is_forgotten_all_the_same(
 def test_one_is_forgotten_or_a_schedule_made(engine: Any, starter: Any) -> None:
     assert "--schedule 1d" in starter("forget").error
     assert "--schedule 1d" in starter("forget", "x", "--schedule", "1d").error
-    assert "expected such as 30m" in starter("forget", "--schedule", "soon").error
+    for text in ("soon", "0h", "99999999999999d", "200000d"):
+        assert "expected such as 30m" in starter("forget", "--schedule", text).error
+    for given in (["promote", "x"], ["propose"]):
+        assert "goes without --schedule" in starter("guards", *given, "--schedule", "6h").error
+    for command, name in (("forget", "forgetting"), ("guards", "learning")):
+        told = starter(command, "--schedule", "99999d", "--json").out
+        assert json.loads(told) == {"schedule": f"longhaul-{name}: every 99999d"}
     assert starter("forget", "--schedule", "1d").out == "longhaul-forgetting: every 1d\n"
     assert starter("guards", "--schedule", "6h").out == "longhaul-learning: every 6h\n"
     for name in ("longhaul-forgetting", "longhaul-learning"):

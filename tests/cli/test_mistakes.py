@@ -7,6 +7,7 @@ import pytest
 from activities.checkpoints import Root
 from cli.demo import DOCUMENT
 from engine.logs import Json
+from tests.activities.traces.noting import store, trace
 
 
 @pytest.mark.parametrize(
@@ -110,6 +111,15 @@ def test_more_than_fits_into_a_start_is_refused(offline, tmp_path):
 def test_a_trace_is_named_by_its_number_as_it_is_listed(offline, workspaces, number):
     Root.open(workspaces, create=True)
     assert f"there is no trace {number};" in offline("traces", "--universal", number).error
+
+
+def test_what_a_database_or_a_disk_does_not_take_is_named(offline, workspaces):
+    root = Root.open(workspaces, create=True)
+    assert "less than or equal to" in offline("traces", "--limit", "9" * 20).error
+    for number in range(6):
+        store(root, trace(number), job=f"job-{number % 2}")
+    (workspaces / ".longhaul" / "guards").touch()
+    assert ": Not a directory" in offline("guards", "propose").error
 
 
 @pytest.mark.parametrize(

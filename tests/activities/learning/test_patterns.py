@@ -87,6 +87,34 @@ def test_what_fits_no_template_is_for_a_person(details: dict[str, Any]) -> None:
     assert "prompt" in made.prompt
 
 
+def test_each_pattern_of_a_guard_has_a_proposal_of_its_own() -> None:
+    gate = {"type": "violation", "source": "gate", "guard": "completion", "what_was_correct": ""}
+    missing = {"why": "output/tea.md does not exist.", "tool": "job_complete", **gate}
+    names = {
+        proposed(**missing).name,
+        proposed(**missing | {"why": "The plan has an open phase."}).name,
+        proposed(**missing | {"tool": "todo_complete"}).name,
+    }
+    assert len(names) == 3
+    # However often it came since, it is the same pattern.
+    [found] = extract_patterns([row(n, **missing) for n in range(9)])
+    assert propose(found, 9000).name in names
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"project": "a" * 70 + "1"}, {"project": "a" * 70 + "2"}),
+        ({"project": "a" * 70, "agent": "coder"}, {"project": "a" * 70, "agent": "tester"}),
+        ({"project": "shop"}, {"project": "Shop"}),
+        ({"project": "проект"}, {"project": "другой"}),
+        ({"path": "тесты/a.md"}, {"path": "заметки/a.md"}),
+    ],
+)
+def test_no_two_proposals_share_a_name(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert proposed(**one).name != proposed(**other).name
+
+
 def learned(**details: Any) -> Learned:
     base = proposed().model_dump() | {"since": 0} | details
     return Learned.model_validate(base)
@@ -110,6 +138,20 @@ def test_a_hit_is_wrong_when_a_person_approved_that_call() -> None:
     approved = row(3, type="approval")
     found = figures(learned(), [*(hit(n) for n in range(10)), approved], {})
     assert (found.evaluations, found.wrong) == (10, 1)
+
+
+def test_a_hit_is_not_wrong_when_a_person_approved_another_call_of_its_reply() -> None:
+    approved = row(3, type="approval", path="output/tea.md")
+    assert figures(learned(), [hit(3), approved], {}).wrong == 0
+
+
+@pytest.mark.parametrize("path", ["./scratch/1.md", "scratch//1.md", "scratch/./1.md"])
+def test_a_file_is_the_same_however_it_is_spelled(path: str) -> None:
+    results = {"job-1": frozenset(["scratch/1.md"])}
+    assert figures(learned(), [hit(1, path=path)], results).wrong == 1
+    made = proposed(path=path)
+    assert made.guard
+    assert made.guard.match.path == ["scratch/*"]
 
 
 def test_a_refusal_is_wrong_when_a_person_bypassed_it() -> None:

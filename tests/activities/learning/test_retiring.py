@@ -154,6 +154,18 @@ def test_what_asks_or_stands_elsewhere_covers_nothing() -> None:
     assert not covers(guard().model_copy(update={"point": "todo_complete"}), guard())
 
 
+def test_a_proposal_gives_way_to_what_was_written_while_it_was_tried(tmp_path: Path) -> None:
+    guards = LearnedGuards(tmp_path)
+    made = learned(guard(), "experiment")
+    guards.put_as(made, 1)
+    # Two passes at once make one proposal, and what a person retired stays so.
+    guards.put(made.model_copy(update={"stage": "retired"}))
+    for number in (1, 2):
+        with pytest.raises(FileExistsError):
+            guards.put_as(made, number)
+    assert [one.stage for one in guards.revisions(made.name)] == ["experiment", "retired"]
+
+
 def test_while_a_stricter_version_is_on_trial_the_one_before_acts(tmp_path: Path) -> None:
     guards = LearnedGuards(tmp_path)
     guards.put(learned(guard(reads_lines=1000)))

@@ -39,6 +39,8 @@ class Endpoint:
     asked: list[list[str]] = field(default_factory=list)
     fails_after: int | None = None
     """Requests that are answered before all others fail."""
+    changes_after: int | None = None
+    """Requests from which on another model answers, with vectors half as long."""
     answer: dict[str, Any] | None = None
     """Sent instead of vectors."""
     gate: threading.Semaphore | None = None
@@ -61,11 +63,14 @@ def serving() -> Iterator[Endpoint]:
             if endpoint.gate is not None:
                 endpoint.gate.acquire(timeout=30)
             status: int = 200
+            changes = endpoint.changes_after
+            changed = changes is not None and len(endpoint.asked) > changes
+            length = DIMENSIONS // 2 if changed else DIMENSIONS
             answer = endpoint.answer or {
                 "object": "list",
                 "model": body["model"],
                 "data": [
-                    {"object": "embedding", "index": at, "embedding": vector(text)}
+                    {"object": "embedding", "index": at, "embedding": vector(text)[:length]}
                     for at, text in enumerate(texts)
                 ],
                 "usage": {"prompt_tokens": 1, "total_tokens": 1},

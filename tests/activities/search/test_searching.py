@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from activities.search.embedding import NONE
+from activities.search.embedding import NONE, EmbeddingsFailed, embedder
+from config.sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
 
@@ -159,6 +161,26 @@ def test_an_answer_that_is_none_is_told(
 ) -> None:
     endpoint.answer = answer
     assert "[Found by words alone: the embeddings endpoint" in search(job, "invoice")
+
+
+def test_an_endpoint_whose_model_changes_leaves_no_search_broken(
+    job: Standing, endpoint: Endpoint
+) -> None:
+    # Between the query and the passages: these have vectors that the query's cannot be held to.
+    endpoint.changes_after = 1
+    assert "changed its model" in search(job, "invoices")
+    assert "changed its model" not in search(job, "invoices")
+    endpoint.changes_after = None
+    assert "Found by words" not in search(job, "invoices")
+
+
+def test_one_who_has_no_time_asks_an_endpoint_once(endpoint: Endpoint) -> None:
+    endpoint.gate = threading.Semaphore(0)
+    made = embedder(Embeddings(model="m", base_url=endpoint.url), patience=0.2)
+    with pytest.raises(EmbeddingsFailed, match="timed out"):
+        made.embed(["tea"])
+    endpoint.gate.release(100)
+    assert len(endpoint.asked) == 1
 
 
 def test_a_key_that_is_missing_is_named(tmp_path: Path) -> None:

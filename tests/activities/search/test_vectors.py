@@ -20,6 +20,7 @@ class Counting:
 
     def __init__(self, name: str = "m", fails_after: int = 100) -> None:
         self.name = name
+        self.width = 4
         self.asked: list[list[str]] = []
         self._fails_after = fails_after
 
@@ -27,7 +28,8 @@ class Counting:
         if len(self.asked) == self._fails_after:
             raise EmbeddingsFailed("away")
         self.asked.append(texts)
-        return np.array([[len(text), 0, 0, 0] for text in texts], dtype=np.float32)
+        rest = [0] * (self.width - 1)
+        return np.array([[len(text), *rest] for text in texts], dtype=np.float32)
 
 
 def lengths(kept: Vectors, by: Counting, *texts: str, width: int = 4) -> list[int]:
@@ -40,6 +42,10 @@ def test_each_text_is_asked_for_once_by_model_and_width() -> None:
     assert by.asked == [["a", "bb"], ["ccc"]]
     assert lengths(kept, by, "bb", "dddd") == [2, 4]
     assert by.asked[2:] == [["dddd"]]
+    with pytest.raises(EmbeddingsFailed, match="4 dimensions, expected 5"):
+        lengths(kept, by, "a", width=5)
+    by.width = 5
+    by.asked.pop()
     assert lengths(kept, by, "a", width=5) == [1]
     assert by.asked[3:] == [["a"]]
     other = Counting("other")

@@ -28,11 +28,19 @@ def test_each_key_is_kept_once_and_what_is_shown_is_counted(store: Store) -> Non
 
 def test_embeddings_are_kept_by_model(store: Store) -> None:
     store.run(lambda c: rows.keep(c, [row(1), row(2)]))
-    [second, first] = store.run(lambda c: rows.without_vector(c, "m", 10))
-    store.run(lambda c: rows.keep_vectors(c, "m", {first.id: b"\0\1"}))
-    assert store.run(lambda c: rows.vectors(c, "m", 0)) == {first.id: b"\0\1"}
+
+    def lacking(project: str = "", agent: str = "generalist") -> list[int]:
+        found = store.run(lambda c: rows.without_vector(c, "m", project, agent, 10))
+        return [each.id for each in found]
+
+    second, first = lacking()
+    store.run(lambda c: rows.keep_vectors(c, "m", {first: b"\0\1"}))
+    assert store.run(lambda c: rows.vectors(c, "m", 0)) == {first: b"\0\1"}
     assert store.run(lambda c: rows.vectors(c, "m", 1)) == {}
-    assert [each.id for each in store.run(lambda c: rows.without_vector(c, "m", 10))] == [second.id]
+    assert lacking() == [second]
+    assert lacking(agent="coder") == lacking(project="shop") == []
+    store.run(lambda c: rows.make_universal(c, second))
+    assert lacking(agent="coder") == lacking(project="shop") == [second]
 
 
 def test_a_trace_that_was_made_universal_is_among_the_newest(store: Store) -> None:

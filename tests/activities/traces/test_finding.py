@@ -114,6 +114,30 @@ def test_an_endpoint_that_takes_its_time_keeps_no_other_search_waiting(root: Roo
         assert slow[0] == "run.1"
 
 
+def test_an_endpoint_is_sent_only_what_its_agent_may_see(root: Root) -> None:
+    store(root, trace(1, "tea"))
+    store(root, trace(2, "coffee"), agent="coder")
+    store(root, trace(3, "cocoa"), project="shop")
+    with serving() as endpoint:
+        settings = Embeddings(model="m", base_url=endpoint.url)
+        assert found(root, "kettle", embeddings=settings) == []
+        query, sent = endpoint.texts
+        assert query == "kettle"
+        assert "tea" in sent
+
+
+def test_an_endpoint_whose_model_changes_leaves_no_search_broken(root: Root) -> None:
+    store(root, trace(1, "the bill", why="", guard="", tool="", todo=""), task="x")
+    with serving() as endpoint:
+        settings = Embeddings(model="m", base_url=endpoint.url)
+        # Between the query and the traces: these have vectors that the query's cannot be held to.
+        endpoint.changes_after = 1
+        assert found(root, "invoices", embeddings=settings) == []
+        assert found(root, "invoices", embeddings=settings) == ["run.1"]
+        endpoint.changes_after = None
+        assert found(root, "invoices", embeddings=settings) == ["run.1"]
+
+
 def test_ten_thousand_traces_are_searched_within_a_tenth_of_a_second(root: Root) -> None:
     request = StoreTraces(root=root.id, agent="generalist", task="Mend the server")
     base = row_of("job", request, trace(0)) | {"scope": "project", "retrieved": 0}
