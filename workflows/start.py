@@ -69,6 +69,10 @@ class Start:
         for letter in self._asked():
             if letter.signal == "cancel":
                 await self._cancel(request, letter.payload.get("reason") or "by a person")
+            if workflow.patched("a start that is resumed is paused no more"):
+                before = self._inbox.letters[: self._inbox.letters.index(letter)]
+                for pause in [one for one in before if one.signal == "pause"]:
+                    self._inbox.letters.remove(pause)
             self._inbox.letters.remove(letter)
 
     async def _cancel(self, request: PrepareRequest, reason: str) -> NoReturn:

@@ -106,10 +106,15 @@ async def test_a_project_shows_that_its_job_waits_for_a_server(
         handle = await jobs.start(project("pipeline", stages=stages, set=mcp), kind="Project")
         status = await jobs.until(handle, waiting_for="dependency")
         assert "The MCP server odd" in status["waiting"]["message"]
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
         python, script, path = odd(tmp_path / "ledger")["command"]
         program.write_text(f"#!/bin/sh\nexec {python} {script} {path}\n")
         program.chmod(0o755)
         await handle.signal("resume", {})
+        # It does not pause once it has begun: the project was resumed since.
+        child = temporal.get_workflow_handle(f"{handle.id}.stage-1-generalist-1")
+        await jobs.until(child, waits_until=bool)
         status = await jobs.until(handle, waiting_for=None)
         assert [run["status"] for run in status["running"]] == ["running"]
         await handle.signal("cancel", {})
