@@ -275,6 +275,9 @@ async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
         except Sealed as error:
             memo = {"title": f"cannot be read: {error}"}
         outcome = _CLOSED.get(found.status or WorkflowExecutionStatus.RUNNING)
+        if outcome == "completed" and memo.get("status") == "failed":
+            # For Temporal a project that failed is over in good order, with a result.
+            outcome = "failed"
         started = _started(found, memo)
         told = {
             "job_id": found.id,

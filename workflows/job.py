@@ -78,7 +78,7 @@ class Job(JobStanding):
         for line in job.notices:
             self._inbox.notice(line)
         if asked.project:
-            job.project = asked.project.id
+            job.project, self._told = asked.project.id, self._start.told
             if asked.fork:
                 job.lesson = " ".join(asked.project.handoff.inputs.results)[:2000]
         self._show(job)

@@ -45,6 +45,10 @@ class JobStanding(Standing):
             if is_cancelled():
                 # It arrived while an activity was under way that finished all the same.
                 raise asyncio.CancelledError
+            if job.waiting is None and self._is_thought_waiting:
+                # The step that follows may be a long one.
+                await self._tell_project()
+                continue
             if job.waiting is None or job.waiting.trying:
                 return
             self._show(job)
@@ -225,6 +229,12 @@ class JobStanding(Standing):
         self._inbox.refused = 0
         details = status.details(job, self._inbox.notices)
         self._display(details, status.memo(job), status.attributes(job))
+
+    @property
+    def _is_thought_waiting(self) -> bool:
+        """Whether this is what the project was told last."""
+        thought = bool(self._job.project) and self._told.startswith("waiting ")
+        return thought and workflow.patched("a job that goes on tells its project")
 
     async def _tell_project(self) -> None:
         """Tell the project this job works for how it stands, when that has changed."""

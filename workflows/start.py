@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from temporalio import workflow
+from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from protocol.payloads import Refused
 from protocol.record import Letter, Waiting
@@ -26,6 +27,8 @@ class Start:
         self._inbox = inbox
         self.waiting: Waiting | None = None
         """How the start waits, if it does."""
+        self.told = ""
+        """What the project was told of it, if the job works for one."""
 
     async def prepared(self, request: PrepareRequest) -> Prepared:
         """The job, once all is there that it needs.
@@ -48,6 +51,8 @@ class Start:
                     raise
                 self.waiting = parking.not_there(failed)
                 self._show(request)
+                if request.project and self.told != f"waiting {self.waiting.message}":
+                    await self._tell(request.project.id, self.waiting)
                 with suppress(TimeoutError):
                     await workflow.wait_condition(lambda: bool(self._asked()), timeout=pause)
                 pause = min(pause * 2, parking.LONGEST)
@@ -64,6 +69,10 @@ class Start:
         for letter in self._asked():
             if letter.signal == "cancel":
                 await self._cancel(request, letter.payload.get("reason") or "by a person")
+            if workflow.patched("a start that is resumed is paused no more"):
+                before = self._inbox.letters[: self._inbox.letters.index(letter)]
+                for pause in [one for one in before if one.signal == "pause"]:
+                    self._inbox.letters.remove(pause)
             self._inbox.letters.remove(letter)
 
     async def _cancel(self, request: PrepareRequest, reason: str) -> NoReturn:
@@ -79,6 +88,20 @@ class Start:
             raise Refused(told) from None
         await workflow.wait_condition(is_cancelled)
         raise asyncio.CancelledError
+
+    async def _tell(self, project_id: str, waiting: Waiting) -> None:
+        """Tell the project, which would show its job as at work."""
+        if not workflow.patched("a start that waits tells its project"):
+            return
+        self.told = f"waiting {waiting.message}"
+        told = status.report_of_start(waiting, workflow.info().workflow_id)
+        project: Any = workflow.get_external_workflow_handle(project_id)
+        try:
+            await project.signal("report", told.model_dump(mode="json"))
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            self._inbox.notice(f"project {project_id} could not be told: {error}")
 
     def _show(self, request: PrepareRequest) -> None:
         assert self.waiting

@@ -176,6 +176,17 @@ def report(job: JobRecord, job_id: str) -> ChildReport:
     )
 
 
+def report_of_start(waiting: Waiting, job_id: str) -> ChildReport:
+    """The same of a job that cannot begin yet."""
+    return ChildReport(
+        job=job_id,
+        status="waiting",
+        waiting=waiting.reason,
+        message=waiting.message[:2000],
+        remedy=waiting.remedy[:2000],
+    )
+
+
 def memo(job: JobRecord) -> dict[str, str]:
     """The last state in a line, for when no worker can be asked."""
     phase = job.state.phase

@@ -173,7 +173,7 @@ class Repository:
         if base == theirs.id:
             return head, []
         index = self.git.merge_commits(ours, theirs)
-        told = []
+        told = self._put_aside(index, ours)
         for ancestor, mine, other in list(index.conflicts or []):
             path = (mine or other or ancestor).path
             del index.conflicts[path]
@@ -183,15 +183,24 @@ class Repository:
         parents = [commit, head] if told else [head, commit]
         return self.commit(tree, parents, message, at), sorted(told)
 
+    def _put_aside(self, index: Any, ours: pygit2.Commit) -> list[str]:
+        """Put files beside where a folder is as well, as after a rename: git would drop them."""
+        sides = [side for three in index.conflicts or [] for side in three[1:] if side]
+        folders = {str(above) for entry in [*index, *sides] for above in Path(entry.path).parents}
+        told = []
+        for entry in [each for each in index if each.path in folders and not _is_open(index, each)]:
+            mine = entry.path in ours.tree and isinstance(ours.tree[entry.path], pygit2.Blob)
+            index.remove(entry.path)
+            told.append(f"{entry.path}{_instead_of_folder(index, entry, mine=mine)}")
+        return told
+
     def _settle(self, index: Any, ancestor: Any, mine: Any, other: Any) -> str:
         """Put what collides at one path into the index; in words, what is there now."""
         entry = mine or other
         if entry is None:
             return " (renamed by both sides)"
         if any(there.path.startswith(f"{entry.path}/") for there in index):
-            beside = _beside(index, entry.path, "accepted" if mine else "yours")
-            index.add(pygit2.IndexEntry(beside, entry.id, entry.mode))
-            return f" (a folder on one side; the file of the other is {beside})"
+            return _instead_of_folder(index, entry, mine=mine is not None)
         if mine and other and (text := self._marked(ancestor, mine, other)) is not None:
             entry = pygit2.IndexEntry(entry.path, self.git.create_blob(text.encode()), entry.mode)
         index.add(entry)
@@ -230,6 +239,18 @@ class Repository:
         finally:
             with suppress(FileNotFoundError):
                 draft.unlink()
+
+
+def _is_open(index: Any, entry: Any) -> bool:
+    """Whether this is one side of a conflict that is not settled."""
+    return index.conflicts is not None and entry.path in index.conflicts
+
+
+def _instead_of_folder(index: Any, entry: Any, *, mine: bool) -> str:
+    """Put a file beside the folder that has its name; in words, where it is."""
+    beside = _beside(index, entry.path, "accepted" if mine else "yours")
+    index.add(pygit2.IndexEntry(beside, entry.id, entry.mode))
+    return f" (a folder on one side; the file of the other is {beside})"
 
 
 def _beside(index: Any, path: str, whose: str) -> str:

@@ -36,7 +36,10 @@ def claim(
     owner = take_mark(repository, made)
     if owner is None:
         raise OSError(f"{repository / MARK} says whose the job is, and cannot be read")
-    if owner.chain != chain:
+    # A project that was reset begins its jobs anew under the ids they had, and its own repository
+    # lets no other project of its id begin.
+    begun_anew = project != "" and owner.project == project
+    if owner.chain != chain and not begun_anew:
         raise Problem(
             f"a job with the id {job_id()} has already run on this workspaces root; "
             "start this one under another id"

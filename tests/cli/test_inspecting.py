@@ -1,16 +1,23 @@
 """`list`, `show`, `watch`, `files` and `log`."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from io import StringIO
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from rich.console import Console
-from temporalio.client import WorkflowFailureError
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from cli import inspecting
 from cli.app import main
+from cli.jobs import listed
 from cli.watch import follow_on
 from config.loader import load_agent
 from protocol.state import JobState, Phase, Todo
@@ -238,3 +245,21 @@ def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, kept):
     unknown = inspecting.Places(None, {})
     assert inspecting.commit_at(unknown, store, 1) == first
     assert inspecting.commit_at(unknown, store, None) == newest
+
+
+def test_a_project_that_failed_is_listed_as_failed() -> None:
+    class Visibility:
+        """Says of each that its workflow has completed."""
+
+        async def list_workflows(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
+            for status in ("failed", "completed"):
+                yield SimpleNamespace(
+                    id=status,
+                    memo=AsyncMock(return_value={"status": status}),
+                    status=WorkflowExecutionStatus.COMPLETED,
+                    start_time=datetime(2026, 1, 2, tzinfo=UTC),
+                )
+
+    client: Any = Visibility()
+    told = {job["job_id"]: job["status"] for job in asyncio.run(listed(client, 2))}
+    assert told == {"failed": "failed", "completed": "completed"}

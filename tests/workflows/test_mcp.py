@@ -12,6 +12,7 @@ from temporalio.exceptions import CancelledError
 from tests.activities.mcp.serving import odd, public
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, close, job
+from tests.workflows.team import Team, project
 
 
 async def test_a_job_works_with_reference_servers(temporal, root) -> None:
@@ -92,3 +93,28 @@ async def test_a_job_goes_on_without_a_server_and_says_so(temporal, root) -> Non
         await handle.terminate()
     assert any("goes on without the tools of gone" in line for line in status["notices"])
     assert "the tools of gone" in str(seen)
+
+
+async def test_a_project_shows_that_its_job_waits_for_a_server(
+    temporal, root, tmp_path: Path
+) -> None:
+    program = tmp_path / "server"
+    team = Team({"Draft it": lambda told: [("wait", {"seconds": 3600})]})
+    mcp = {"mcp": {"odd": {"command": [str(program)]}}}
+    async with serving(temporal, root, team) as jobs:
+        stages = [{"agent": "generalist", "task": "Draft it."}]
+        handle = await jobs.start(project("pipeline", stages=stages, set=mcp), kind="Project")
+        status = await jobs.until(handle, waiting_for="dependency")
+        assert "The MCP server odd" in status["waiting"]["message"]
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        python, script, path = odd(tmp_path / "ledger")["command"]
+        program.write_text(f"#!/bin/sh\nexec {python} {script} {path}\n")
+        program.chmod(0o755)
+        await handle.signal("resume", {})
+        # It does not pause once it has begun: the project was resumed since.
+        child = temporal.get_workflow_handle(f"{handle.id}.stage-1-generalist-1")
+        await jobs.until(child, waits_until=bool)
+        status = await jobs.until(handle, waiting_for=None)
+        assert [run["status"] for run in status["running"]] == ["running"]
+        await handle.signal("cancel", {})

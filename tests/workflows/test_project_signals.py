@@ -62,6 +62,12 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
         await told(jobs, child, waiting_for="paused")
+        # It goes on with a step of an hour, and the project knows of it before that is over.
+        await handle.signal("resume", {})
+        status = await jobs.until(handle, waiting_for=None)
+        assert [run["waiting"] for run in status["running"]] == [None]
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
         await handle.signal("cancel", {"reason": "enough"})
         with pytest.raises(WorkflowFailureError):
             await jobs.result(handle)

@@ -10,17 +10,19 @@ import yaml
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import ResetReapplyExcludeType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root
 from activities.job.snapshot import Snapshot
+from activities.projects.repository import Repository, repository_path
 from activities.rehearsal import Hang, call
 from activities.traces.storing import traces_of
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import DONE, Short, hand_over, job
+from tests.workflows.short import DONE, Call, Short, hand_over, job
 from tests.workflows.tea import in_phase, start_of
+from tests.workflows.team import Team, project, write
 
 
 async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
@@ -166,6 +168,28 @@ async def test_reset_into_an_earlier_run_of_the_chain(temporal: Client, root: Ro
             await again.result(follow_runs=True)
         result = await jobs.result(jobs.client.get_workflow_handle(handle.id, result_type=dict))
         assert result["tree"] == tree
+
+
+async def test_a_cancelled_project_is_reset_and_its_jobs_begin_anew_under_their_ids(
+    temporal: Client, root: Root
+) -> None:
+    draft: list[list[Call]] = [[("wait", {"seconds": 3600})], [write("repo/menu.md", "tea\n")]]
+    team = Team({"Draft it": lambda told: draft[0]})
+    async with serving(temporal, root, team) as jobs:
+        start = project("pipeline", stages=[{"agent": "generalist", "task": "Draft it."}])
+        handle = await jobs.start({**start, "attempts": 1}, kind="Project")
+        child: Any = temporal.get_workflow_handle(f"{handle.id}.stage-1-generalist-1")
+        await jobs.until(handle, running=lambda runs: bool(runs and runs[0]["phase"]))
+        await jobs.until(child, waits_until=bool)
+        await handle.signal("cancel", {})
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle)
+        del draft[0]
+        again = await reset(jobs, handle, handle.first_execution_run_id or "", 0)
+        result = await jobs.result(again)
+        assert (result["status"], result["jobs"]) == ("completed", 1), result
+        held = Repository(repository_path(root, handle.id))
+        assert held.file(result["commit"], "menu.md") == b"tea\n"
 
 
 def _own_files(snapshot: Any) -> dict[str, str]:

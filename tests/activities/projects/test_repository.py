@@ -134,6 +134,25 @@ def test_a_file_where_the_other_side_has_a_folder_is_kept_beside_it(
     assert repository.file(made, beside) == b"x"
 
 
+@pytest.mark.parametrize("renamed_by", ["accepted", "yours"])
+def test_a_file_renamed_to_what_is_a_folder_on_the_other_side_is_kept_beside_it(
+    repository: Repository, empty: Files, renamed_by: str
+) -> None:
+    tea = empty.write("repo/tea", b"tea\n" * 9)
+    base, renamed, filled = (
+        repository.take_from(files, "repo")
+        for files in (tea, empty.write("repo/x", b"tea\n" * 9), tea.write("repo/x/y", b"y"))
+    )
+    first = repository.commit(base, [], "made", AT)
+    sides = [renamed, filled] if renamed_by == "accepted" else [filled, renamed]
+    head, theirs = (repository.commit(tree, [first], "made", AT) for tree in sides)
+    made, conflicts = repository.merge(head, theirs, "Merge", AT)
+    assert conflicts == [f"x (a folder on one side; the file of the other is x~{renamed_by})"]
+    assert repository.file(made, "x/y") == b"y"
+    assert repository.file(made, f"x~{renamed_by}") == b"tea\n" * 9
+    assert repository.file(made, "tea") is None
+
+
 def test_links_collide_without_marks(repository: Repository, empty: Files) -> None:
     base = commit(repository, readme="tea\n")
     head, other = (

@@ -25,6 +25,16 @@ def test_a_repository_belongs_to_one_workflow(root: Root, repository: Path) -> N
         environment().run(claim, root, repository, "second")
 
 
+def test_a_job_that_its_project_begins_anew_keeps_its_repository(
+    root: Root, repository: Path
+) -> None:
+    environment().run(claim, root, repository, "first", project="tea")
+    environment().run(claim, root, repository, "second", project="tea")
+    for other in ("", "coffee"):
+        with pytest.raises(Problem, match="has already run on this workspaces root"):
+            environment().run(claim, root, repository, "third", project=other)
+
+
 def test_a_mark_that_cannot_be_read_is_named(root: Root, repository: Path) -> None:
     (repository / MARK).write_text("{")
     with pytest.raises(OSError, match=rf"{JOB}.*{MARK}"):
