@@ -49,6 +49,9 @@ class Start:
                         memo = status.preparing_memo(request.agent, "failed", "")
                         workflow.upsert_memo(memo)
                     raise
+                if is_cancelled() and workflow.patched("a start that is cancelled ends"):
+                    # It arrived while an attempt was under way that failed all the same.
+                    raise asyncio.CancelledError from None
                 self.waiting = parking.not_there(failed)
                 self._show(request)
                 if request.project and self.told != f"waiting {self.waiting.message}":

@@ -137,10 +137,7 @@ async def project(jobs: Jobs, name: str = RECORDED) -> Handle:
 
 async def paused_project(jobs: Jobs) -> Handle:
     """While a project is paused the deadline of its job passes, and then the job ends."""
-    stages = [{"agent": "generalist", "task": "Draft it."}]
-    start = team.project("pipeline", stages=stages, deadline=4, attempts=1)
-    handle = await jobs.start(start, kind="Project", job_id=RECORDED)
-    child: Handle = jobs.client.get_workflow_handle(f"{RECORDED}.stage-1-generalist-1")
+    handle, child = await _one_stage(jobs, deadline=4, attempts=1)
     await jobs.until(handle, line="0 of 1 stages; generalist on stage-1")
     await handle.signal("pause", {})
     await jobs.until(child, waiting_for="paused")
@@ -152,6 +149,45 @@ async def paused_project(jobs: Jobs) -> Handle:
     await handle.signal("resume", {})
     await jobs.result(handle)
     return handle
+
+
+async def waiting_start(jobs: Jobs) -> Handle:
+    """A job of a project that cannot begin, is paused and resumed all the same, and given up."""
+    away = {"mcp": {"away": {"url": "http://127.0.0.1:9/mcp"}}}
+    handle, child = await _one_stage(jobs, set=away)
+    await jobs.until(handle, waiting_for="dependency")
+    await handle.signal("pause", {})
+    await jobs.until(handle, waiting_for="paused")
+    await handle.signal("resume", {})
+    await jobs.until(handle, waiting_for="dependency")
+    return await _cancelled(jobs, handle, child)
+
+
+async def resumed_job(jobs: Jobs) -> Handle:
+    """A job that is paused and resumed with its project, in the midst of a long step."""
+    handle, child = await _one_stage(jobs)
+    await jobs.until(handle, running=lambda runs: bool(runs and runs[0]["phase"]))
+    await jobs.until(child, waits_until=bool)
+    await handle.signal("pause", {})
+    await jobs.until(child, waiting_for="paused")
+    await handle.signal("resume", {})
+    await jobs.until(child, waiting_for=None)
+    return await _cancelled(jobs, handle, child)
+
+
+async def _one_stage(jobs: Jobs, **given: Any) -> tuple[Handle, Handle]:
+    """A project and its only job."""
+    stages = [{"agent": "generalist", "task": "Draft it."}]
+    start = team.project("pipeline", stages=stages, **given)
+    handle = await jobs.start(start, kind="Project", job_id=RECORDED)
+    return handle, jobs.client.get_workflow_handle(f"{RECORDED}.stage-1-generalist-1")
+
+
+async def _cancelled(jobs: Jobs, handle: Handle, child: Handle) -> Handle:
+    await handle.signal("cancel", {})
+    with suppress(WorkflowFailureError):
+        await jobs.result(handle)
+    return child
 
 
 async def project_job(jobs: Jobs) -> Handle:
@@ -182,6 +218,10 @@ def colliding() -> Any:
     )
 
 
+def drafting() -> Any:
+    return team.Team({"Draft it": lambda told: [("wait", {"seconds": 3600})]})
+
+
 SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]] = {
     "completed": (completed, lambda: rehearse),
     "continued": (continued, lambda: rehearse),
@@ -191,10 +231,9 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "bypassed": (bypassed, lambda: Short(judge=in_turn(Reply("FAIL\nNo tea."), Reply("PASS")))),
     "cancelled": (cancelled, lambda: rehearse),
     "project": (project, colliding),
-    "paused_project": (
-        paused_project,
-        lambda: team.Team({"Draft it": lambda told: [("wait", {"seconds": 3600})]}),
-    ),
+    "paused_project": (paused_project, drafting),
+    "waiting_start": (waiting_start, drafting),
+    "resumed_job": (resumed_job, drafting),
     "project_job": (project_job, colliding),
 }
 
