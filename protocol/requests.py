@@ -82,6 +82,8 @@ class ModelRequest(At):
     """What was wrong with the reply before; shown to the model once, never kept."""
     must_call: bool = False
     """Whether the endpoint is told that the reply has to call a tool."""
+    squeezed: bool = False
+    """Whether the conversation was compacted as often as it is on an endpoint's word."""
 
 
 class Call(Data):

@@ -19,8 +19,6 @@ from workflows.activity_calls import at
 from workflows.judging import Judging
 from workflows.parking import StepFailed
 
-MAX_SQUEEZES = 4
-"""Compactions in a row on the endpoint's word that the request is too long."""
 NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
 
 
@@ -77,7 +75,7 @@ class PhaseLoop(Judging):
             if failed.kind == "ModelRefused" and replies.must_call(job):
                 job.may_demand = False
                 return
-            if failed.kind != "ContextTooLong" or job.squeezed >= MAX_SQUEEZES:
+            if failed.kind != "ContextTooLong" or replies.is_squeezed(job):
                 raise
             if not self._parked(budget.compaction(job)):
                 await self._compact(hard=True)

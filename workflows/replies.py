@@ -12,6 +12,8 @@ from protocol.state import Todo, one_line
 
 DEMAND_AFTER = 2
 """Replies without a call in a row after which the next must call a tool."""
+MAX_SQUEEZES = 4
+"""Compactions in a row on the endpoint's word that the request is too long."""
 CUT_SHORT = (
     "Your last reply was cut at the output limit. Say less and act, in smaller pieces: {do}."
 )
@@ -43,3 +45,8 @@ def correction(reply: ModelReply, todo: Todo | None) -> str | None:
 def must_call(job: JobRecord) -> bool:
     """Whether the next request requires a tool call."""
     return job.may_demand and job.wordy >= DEMAND_AFTER
+
+
+def is_squeezed(job: JobRecord) -> bool:
+    """Whether the job was compacted as often as it is on the endpoint's word."""
+    return job.squeezed >= MAX_SQUEEZES

@@ -58,6 +58,8 @@ class Steps(EndingSteps):
             request.correction = job.correction
         if replies.must_call(job):
             request.must_call = True
+        if replies.is_squeezed(job):
+            request.squeezed = True
         return await self.regular(
             "model_call",
             request,

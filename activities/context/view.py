@@ -13,6 +13,7 @@ at no other time, so the requests between two compactions share their prefix byt
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from pydantic import Field
@@ -25,6 +26,8 @@ from protocol.state import Data
 OPENING = 2
 SHORT = 200
 """Characters up to which a result is left as it is: a placeholder would be no shorter."""
+SAME_AGAIN = frozenset({"list_files", "search_files", "extract_document_text"})
+"""Tools that show the same when they are called again: not what read_file shows of their path."""
 GONE = Piece("folded", 0, 0)
 SUMMARY = """\
 Summary of the earlier part of this phase. What it leaves out, search_history finds.
@@ -138,9 +141,12 @@ def shortened(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _placeholder(call: dict[str, Any]) -> str:
-    try:
-        path = json.loads(call["arguments"])["path"]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        path = None
-    again = f"read_file({json.dumps(path, ensure_ascii=False)})" if path else "search_history"
+    name, arguments = call.get("name", ""), call.get("arguments", "")
+    again = "search_history"
+    if name == "read_file":
+        with suppress(ValueError, LookupError, TypeError, RecursionError):
+            if path := json.loads(arguments)["path"]:
+                again = f"read_file({json.dumps(path, ensure_ascii=False)})"
+    elif name in SAME_AGAIN and len(arguments) <= SHORT:
+        again = f"{name}({arguments})"
     return f"[result processed; {again} to see it again]"

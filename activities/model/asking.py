@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,20 +17,24 @@ from temporalio.exceptions import ApplicationError
 
 from activities import observing
 from activities.checkpoints import Root
+from activities.failures import failure
 from activities.guards.known import hide
 from activities.heartbeats import still_wanted
 from activities.job.kept import Kept
 from activities.job.opening import attempt_key, job_id
 from activities.model.endpoint import Connect, explain
-from activities.model.stream import Streamed, stream_reply
+from activities.model.stream import BROKEN, Streamed, stream_reply
 from config.sections import ModelConfig
 
 TRANSIENT = 3
 """Attempts that fail on the way before the next fallback is asked."""
 ELSEWHERE = frozenset({"ModelRefused", "Credentials"})
 """Refusals that another model may not share."""
-UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError, RecursionError)
-"""What comes of an answer that is not the protocol's: the client checks its form nowhere."""
+FILTERED = "content_filter"
+"""Finish reason of a reply that was refused after the request had been taken."""
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError, RecursionError, *BROKEN)
+"""What comes of an answer that is not the protocol's: the client checks its form nowhere, and lets
+out what comes of an error's body that breaks off."""
 
 R = TypeVar("R")
 
@@ -60,6 +63,7 @@ class Asking:
         part: str = "",
         *,
         kept: tuple[Path, str] | None = None,
+        squeezed: bool = False,
     ) -> R:
         """What `use` makes of a reply of the first of the models that gives one.
 
@@ -72,6 +76,8 @@ class Asking:
             part: Tells several questions of one activity apart.
             kept: Repository and key under which the reply is kept, when not this attempt's: what
                 is asked again under that key is answered with it.
+            squeezed: Whether the request gets no smaller: a fallback that it is too long for is
+                passed over then, as the model itself may take it when it is back.
 
         Raises:
             ApplicationError: typed; what the first model that was asked said.
@@ -91,7 +97,7 @@ class Asking:
                 replies.make_sure_of_room()
             count = len(asked.models)
             place = (skip + number) % count
-            model = asked.models[place]
+            model = _settled(asked.models[place])
             return model, asked.body(model), place > 0, number + 1 == count
 
         def received(streamed: Streamed) -> R:
@@ -102,7 +108,8 @@ class Asking:
 
         began = time.monotonic()
         first: ApplicationError | None = None
-        for number in itertools.count():
+        number = 0
+        while True:
             found = await asyncio.to_thread(ready, number)
             if isinstance(found, Streamed):
                 return await asyncio.to_thread(use, found)
@@ -111,13 +118,33 @@ class Asking:
             try:
                 streamed = await answer(self._connect, model, body)
             except ApplicationError as error:
-                first = first or patient(error, model, began)
-                if is_last or error.type not in ELSEWHERE:
-                    raise first from None
+                if model.temperature is not None and _refuses_temperature(error):
+                    _without_temperature.add((model.base_url, model.name))
+                    continue
+                too_little = squeezed and is_fallback and error.type == "ContextTooLong"
+                if not too_little:
+                    first = first or patient(error, model, began)
+                if is_last or not (too_little or error.type in ELSEWHERE):
+                    raise (first or error) from None
+                number += 1
                 continue
             streamed.model, streamed.is_fallback = model.name, is_fallback
             return await asyncio.to_thread(received, streamed)
-        raise AssertionError("unreachable")
+
+
+_without_temperature: set[tuple[str | None, str]] = set()
+"""Models, by address and name, that were found to take none, as those that reason."""
+
+
+def _settled(model: ModelConfig) -> ModelConfig:
+    if (model.base_url, model.name) in _without_temperature:
+        return model.model_copy(update={"temperature": None})
+    return model
+
+
+def _refuses_temperature(error: ApplicationError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, openai.BadRequestError) and "temperature" in str(cause)
 
 
 async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
@@ -125,11 +152,17 @@ async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
     try:
         client = connect(model)
         with observing.chat(model, client) as heard:
-            streamed = await stream_reply(client, body, model)
+            # The client's own limit is on each wait for something, and a reply may drip for ever.
+            async with asyncio.timeout(model.timeout_seconds):
+                streamed = await stream_reply(client, body, model)
             heard(streamed)
-            return streamed
     except (openai.OpenAIError, *UNREADABLE) as error:
         raise explain(error, model) from error
+    if streamed.finish == FILTERED and not streamed.calls:
+        raise failure(
+            "ModelRefused", f"The model endpoint took the reply back for its content ({FILTERED})."
+        )
+    return streamed
 
 
 def _find(replies: Kept, key: str) -> Streamed | None:

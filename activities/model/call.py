@@ -54,7 +54,9 @@ class ModelCalls:
                     push.begin()
                     return asked
 
-                reply = await self._asking.ask(question, partial(self._after, request))
+                reply = await self._asking.ask(
+                    question, partial(self._after, request), squeezed=request.squeezed
+                )
                 if behind := await push.behind():
                     reply.behind = behind
                 return reply

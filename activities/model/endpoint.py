@@ -29,11 +29,16 @@ REHEARSAL = "rehearsal"
 
 TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 TOO_LONG = re.compile(
-    r"maximum context length|context (length|window|size)|prompt is too long|too many tokens"
-    r"|input is too long|request too large",
+    r"maximum (context|prompt) length|context (length|window|size|limit)|prompt is too long"
+    r"|too many tokens|input is too long|request too large|token count[^.]{0,60} exceeds"
+    r"|model token limit|max_new_tokens. must be",
     re.IGNORECASE,
 )
 """How servers word it that give no code."""
+TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
+"""How one words it that a single request is over what it serves in a minute: no waiting helps."""
+LOOKED_AT = 2_000
+"""Characters of an error in which that is sought: some quote the request."""
 
 CONNECTIONS = httpx2.Limits(
     max_connections=None, max_keepalive_connections=None, keepalive_expiry=60
@@ -122,7 +127,7 @@ def explain(error: Exception, model: ModelConfig) -> ApplicationError:
         return _status(error, model)
     if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
         return _within_stream(error, model)
-    if isinstance(error, openai.APITimeoutError):
+    if isinstance(error, (openai.APITimeoutError, TimeoutError)):
         return failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
     if isinstance(error, openai.APIConnectionError):
         return failure(
@@ -143,7 +148,12 @@ def _within_stream(error: openai.APIError, model: ModelConfig) -> ApplicationErr
 
 
 def _is_too_long(error: openai.APIError) -> bool:
-    return error.code in TOO_LONG_CODES or bool(TOO_LONG.search(_text(error)))
+    # Routers say in the body alone what the server behind them said.
+    said = f"{error} {error.body}"[:LOOKED_AT]
+    status = error.status_code if isinstance(error, openai.APIStatusError) else None
+    if status == 429:
+        return bool(TOO_LARGE.search(said))
+    return status == 413 or error.code in TOO_LONG_CODES or bool(TOO_LONG.search(said))
 
 
 def _too_long(error: openai.APIError, model: ModelConfig) -> ApplicationError:
@@ -165,7 +175,7 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
     status, said = error.status_code, _text(error)
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return _nothing_left(error, model, status)
-    if status in (400, 413, 422) and _is_too_long(error):
+    if status in (400, 413, 422, 429) and _is_too_long(error):
         return _too_long(error, model)
     if status in (401, 403):
         return failure(
@@ -204,4 +214,8 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
 
 
 def _text(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    said = str(error)
+    # The client quotes a message only from a body of the form that it knows.
+    if isinstance(error, openai.APIStatusError) and error.body and " - " not in said:
+        said = f"{said} - {error.body}"
+    return " ".join(said.split())[:300] or type(error).__name__

@@ -38,6 +38,7 @@ CHARACTERS_A_TOKEN = 4
 
 @dataclass
 class StreamedCall:
+    id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
 
@@ -83,7 +84,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
         async with aclosing(response):
             # Some servers do not stream, whatever they are asked.
             if not model.stream or "json" in response.headers.get("content-type", ""):
-                return _whole(json.loads(await response.aread()), len(body))
+                return _whole(_chunk(await response.aread(), response.request), len(body))
             gathered = await _gather(response, model.stall_seconds)
     except httpx2.TimeoutException as error:
         raise openai.APITimeoutError(request=response.request) from error
@@ -121,10 +122,10 @@ async def _gather(response: httpx2.Response, stall_seconds: float) -> _Gathered:
 
 
 def _chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
-    """The JSON of an event. Raises openai.APIError for one that tells of an error."""
+    """The JSON of an event or answer. Raises openai.APIError for one that tells of an error."""
     chunk: dict[str, Any] = json.loads(data)
     if error := chunk.get("error"):
-        told = error.get("message") if isinstance(error, dict) else None
+        told = error.get("message") if isinstance(error, dict) else error
         message = told if told and isinstance(told, str) else "An error occurred during streaming"
         raise openai.APIError(message, request, body=error)
     return chunk
@@ -136,7 +137,8 @@ class _Gathered:
 
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
-    calls: dict[int, StreamedCall] = field(default_factory=dict)
+    calls: dict[tuple[int, int], StreamedCall] = field(default_factory=dict)
+    """By the index that pieces name, and a number for those of the same index."""
     finish: str = ""
     usage: dict[str, Any] = field(default_factory=dict)
     model: object = ""
@@ -149,17 +151,32 @@ class _Gathered:
             self.piece(choice.get("delta") or {})
 
     def piece(self, delta: dict[str, Any]) -> None:
-        if delta.get("content"):
-            self.text.append(delta["content"])
+        if content := delta.get("content") or delta.get("refusal"):
+            self.text.append(content if isinstance(content, str) else _parts(content))
         for name in REASONING:
             if isinstance(delta.get(name), str):
                 self.reasoning.append(delta[name])
                 break
         for piece in delta.get("tool_calls") or []:
-            call = self.calls.setdefault(_index(piece, len(self.calls)), StreamedCall())
             function = piece.get("function") or {}
+            call = self._call(piece, bool(function.get("name")))
             call.name += function.get("name") or ""
-            call.arguments.append(function.get("arguments") or "")
+            arguments = function.get("arguments") or ""
+            call.arguments.append(
+                arguments
+                if isinstance(arguments, str)
+                else json.dumps(arguments, ensure_ascii=False)
+            )
+
+    def _call(self, piece: dict[str, Any], named: bool) -> StreamedCall:
+        """The call that a piece belongs to. Some endpoints give all calls of a reply the index 0:
+        there, a piece with a name and an id of its own begins the next."""
+        index, said = _index(piece, len(self.calls)), piece.get("id") or ""
+        number = sum(held == index for held, _ in self.calls)
+        last = self.calls.get((index, number - 1))
+        if last and not (named and said and last.id and said != last.id):
+            return last
+        return self.calls.setdefault((index, number), StreamedCall(said))
 
     def reply(self, sent: int) -> Streamed:
         """The whole of it, after a request of so many bytes."""
@@ -176,6 +193,11 @@ class _Gathered:
             reasoning=plain("".join(self.reasoning))[:MAX_TEXT],
             answered_by=plain(str(self.model))[:MAX_MODEL],
         )
+
+
+def _parts(content: list[dict[str, Any]]) -> str:
+    """The text of a content that came in parts, beside which some servers put what was thought."""
+    return "".join(part["text"] for part in content if part.get("type") == "text")
 
 
 def _called(name: str) -> str:

@@ -171,6 +171,68 @@ async def test_a_fallback_answers_where_the_model_fails_or_refuses(
     assert any("the fallback second answered" in notice for notice in status["notices"])
 
 
+async def test_a_fallback_that_takes_too_little_keeps_nobody_from_the_model(
+    temporal: Client, root: Root
+) -> None:
+    too_long = Failure(400, "no", code="context_length_exceeded")
+    # As often as it is compacted on an endpoint's word, then until the fallback's turn comes.
+    troubles = [*[too_long] * 4, *[AWAY] * 3]
+
+    def model(request: Request) -> Answer:
+        if not request.get("tools"):
+            return Reply("The log was kept.")
+        if request["model"] == "small":
+            return too_long
+        return troubles.pop(0) if troubles else FEW(request)
+
+    named = {**BRIEFEST, "model.name": "first", "model.base_url": "http://model/v1"}
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**START, "set": {**named, "fallbacks": [{"name": "small"}]}})
+        assert (await jobs.result(handle, 60))["status"] == "completed"
+    assert not troubles
+
+
+async def test_a_model_that_takes_no_temperature_is_asked_without(
+    temporal: Client, root: Root
+) -> None:
+    refused: list[Request] = []
+
+    def model(request: Request) -> Answer:
+        if "temperature" not in request:
+            return FEW(request)
+        refused.append(request)
+        return Failure(400, "Unsupported value: 'temperature' does not support 0 with this model.")
+
+    named = {**BRIEFEST, "model.name": "thinks", "model.base_url": "http://model/v1"}
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start({**START, "set": named}))
+    assert (result["status"], result["usage"]["model_calls"] > 3) == ("completed", True)
+    assert len(refused) == 1
+
+
+async def test_content_that_is_filtered_is_a_refusal(temporal: Client, root: Root) -> None:
+    asked: list[str] = []
+
+    def model(request: Request) -> Answer:
+        asked.append(request["model"])
+        filtered = len(asked) < 4 and asked[-1] != "second"
+        return Reply("The te", finish="content_filter") if filtered else FEW(request)
+
+    named = {**BRIEFEST, "model.name": "first", "model.base_url": "http://model/v1"}
+    async with serving(temporal, root, model) as jobs:
+        fallen = {**named, "fallbacks": [{"name": "second"}]}
+        result = await jobs.result(await jobs.start({**START, "set": fallen}))
+        assert (result["status"], asked[:2]) == ("completed", ["first", "second"])
+        asked.clear()
+        handle = await jobs.start({**START, "set": named})
+        status = await jobs.until(handle, waiting_for="endpoint")
+        assert "content_filter" in status["waiting"]["message"]
+        assert status["refusals"] == 0
+        asked += ["first"] * 3
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+
+
 async def test_kinds_of_phase_may_have_models_of_their_own(temporal: Client, root: Root) -> None:
     asked: dict[str, set[str]] = {"strategic": set(), "tactical": set()}
 

@@ -11,7 +11,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.context.compaction import Compacting
-from activities.context.view import OPENING
+from activities.context.view import OPENING, shortened
 from activities.model.prompt import context_tokens, request_body
 from activities.rehearsal import Failure, Reply, Script
 from activities.tokens import count
@@ -79,6 +79,28 @@ async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing)
     assert made.context == context_tokens(job.open()) < LIMIT
     assert not made.summarised
     assert "Page 0." in job.open().conversation.messages()[3]["content"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "again"),
+    [
+        ("read_file", '{"path":"ä.md","offset":41}', 'read_file("ä.md")'),
+        ("list_files", '{"path":"notes"}', 'list_files({"path":"notes"})'),
+        (
+            "extract_document_text",
+            '{"path":"documents/a.pdf","pages":"3-4"}',
+            'extract_document_text({"path":"documents/a.pdf","pages":"3-4"})',
+        ),
+        ("identify_requirement_candidates", '{"path":"documents/a.pdf"}', "search_history"),
+        ("search_files", f'{{"query":"{"tea " * 60}"}}', "search_history"),
+        ("run_command", '{"command":"ls"}', "search_history"),
+    ],
+)
+def test_a_pointer_names_a_call_that_shows_the_same(tool: str, arguments: str, again: str) -> None:
+    called = {"id": "s1c0", "function": {"name": tool, "arguments": arguments}}
+    result = {"role": "tool", "tool_call_id": "s1c0", "content": "leaf " * 100}
+    shown = shortened([{"role": "assistant", "tool_calls": [called]}, result])
+    assert shown[1]["content"] == f"[result processed; {again} to see it again]"
 
 
 async def test_what_changes_between_two_compactions_is_the_end_alone(job: Standing) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import timedelta
 from email.utils import formatdate
@@ -154,6 +154,65 @@ async def test_calls_without_an_index_are_told_apart() -> None:
     assert got.calls == [("a", '{"x":1}'), ("b", "{}")]
 
 
+def piece(id_: str | None, name: str | None, arguments: str, index: int = 0) -> dict[str, Any]:
+    function = {"arguments": arguments, **({"name": name} if name else {})}
+    return {"index": index, "function": function, **({"id": id_} if id_ else {})}
+
+
+async def test_calls_that_are_all_numbered_0_are_told_apart_by_their_ids() -> None:
+    pieces = [
+        piece("x", "a", '{"x":1}'),
+        piece("y", "a", '{"x":'),
+        piece(None, None, "2}"),
+        piece("z", "b", "{}", 1),
+    ]
+    chunks = [delta(tool_calls=[one]) for one in pieces]
+    got = await asked(streaming(*chunks, delta("tool_calls")))
+    assert got.calls == [("a", '{"x":1}'), ("a", '{"x":2}'), ("b", "{}")]
+
+
+async def test_an_id_that_changes_within_a_call_begins_no_other() -> None:
+    chunks = [delta(tool_calls=[one]) for one in (piece("x", "a", '{"x":'), piece("y", None, "1}"))]
+    assert (await asked(streaming(*chunks, delta("tool_calls")))).calls == [("a", '{"x":1}')]
+
+
+async def test_content_in_parts_is_read() -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    parts = [[thought], [{"type": "text", "text": "hel"}], "lo"]
+    got = await asked(streaming(*(delta(content=part) for part in parts), delta("stop")))
+    assert got.text == "hello"
+
+
+async def test_what_a_model_says_when_it_refuses_is_what_it_says() -> None:
+    got = await asked(streaming(delta(refusal="I can"), delta(refusal="not."), delta("stop")))
+    assert got.text == "I cannot."
+
+
+async def test_arguments_that_are_an_object_are_taken_as_one() -> None:
+    call = {"function": {"name": "a", "arguments": {"path": "ä.md"}}}
+    assert (await asked(whole({"content": None, "tool_calls": [call]}))).calls == [
+        ("a", '{"path": "ä.md"}')
+    ]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("said", "kind", "words"),
+    [
+        ({"message": "out of tea", "code": 502}, "Endpoint", "out of tea"),
+        ("out of tea", "Endpoint", "out of tea"),
+        ({"message": "maximum context length is 9", "code": 400}, "ContextTooLong", "length is 9"),
+    ],
+)
+async def test_an_error_under_status_200_is_one(
+    stream: bool, said: Any, kind: str, words: str
+) -> None:
+    one_piece = httpx2.MockTransport(lambda _: httpx2.Response(200, json={"error": said}))
+    with pytest.raises(ApplicationError, match=words) as caught:
+        await asked(streaming({"error": said}) if stream else one_piece)
+    assert caught.value.type == kind
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -260,6 +319,39 @@ async def test_a_stream_that_falls_silent_is_given_up_before_the_call_is() -> No
         await asked(RehearsalTransport(script), patience=60, model=model)
 
 
+class Dripping(httpx2.AsyncByteStream):
+    """A reply that goes on and on."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            yield b"data: %b\n\n" % json.dumps(delta(content="more ")).encode()
+            await asyncio.sleep(0.01)
+
+
+class Broken(httpx2.AsyncByteStream):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"half"
+        raise httpx2.RemoteProtocolError("peer closed the connection")
+
+
+def sending(status: int, stream: httpx2.AsyncByteStream) -> httpx2.MockTransport:
+    headers = {"content-type": "text/event-stream"}
+    return httpx2.MockTransport(lambda _: httpx2.Response(status, headers=headers, stream=stream))
+
+
+async def test_a_reply_that_never_ends_is_given_up_in_time() -> None:
+    model = MODEL.model_copy(update={"timeout_seconds": 1})
+    with pytest.raises(ApplicationError, match="did not answer in time") as caught:
+        await asyncio.wait_for(asked(sending(200, Dripping()), 60, model), 20)
+    assert (caught.value.type, caught.value.non_retryable) == ("Endpoint", False)
+
+
+async def test_an_error_whose_body_breaks_off_is_the_endpoints() -> None:
+    with pytest.raises(ApplicationError, match="peer closed the connection") as caught:
+        await asked(sending(502, Broken()))
+    assert (caught.value.type, caught.value.non_retryable) == ("Endpoint", False)
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -272,6 +364,54 @@ async def test_a_stream_that_falls_silent_is_given_up_before_the_call_is() -> No
 async def test_a_request_that_is_too_long_is_told_from_others(said: Failure) -> None:
     error = await failed(said)
     assert (error.type, error.non_retryable) == ("ContextTooLong", True)
+
+
+def answering(status: int, body: Any) -> httpx2.MockTransport:
+    """An endpoint whose errors have a form of their own."""
+    return httpx2.MockTransport(lambda _: httpx2.Response(status, json=body))
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, [{"error": {"message": "The input token count (1200000) exceeds the maximum number "
+                          "of tokens allowed (1048576).", "status": "INVALID_ARGUMENT"}}]),
+        (400, {"code": "invalid", "error": "This model's maximum prompt length is 131072 but the "
+               "request contains 537812 tokens."}),
+        (400, {"error": {"message": "prompt token count of 130000 exceeds the limit of 128000"}}),
+        (400, {"error": {"message": "Your request exceeded model token limit: 262144"}}),
+        (400, {"error": {"message": "input length and `max_tokens` exceed context limit: 9 + 9"}}),
+        (400, {"error": {"message": "Provider returned error", "code": 400,
+                         "metadata": {"raw": '{"message": "prompt is too long: 9 > 5"}'}}}),
+        (413, {"error": {"message": "Request Entity Too Large", "code": "request_too_large"}}),
+        (413, "<html><head><title>413 Payload</title></head></html>"),
+        (422, {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 9"}),
+        (429, {"error": {"message": "Request too large for m on tokens per min (TPM): Limit 30000, "
+                         "Requested 33401.", "type": "tokens", "code": "rate_limit_exceeded"}}),
+    ],
+    ids=range(10),
+)  # fmt: skip
+async def test_servers_word_it_differently_that_a_request_is_too_long(
+    status: int, body: Any
+) -> None:
+    with pytest.raises(ApplicationError) as caught:
+        await asked(answering(status, body))
+    assert (caught.value.type, caught.value.non_retryable) == ("ContextTooLong", True)
+
+
+async def test_a_busy_server_is_not_taken_for_one_that_finds_a_request_too_long() -> None:
+    error = await failed(Failure(429, "Too many tokens, please wait before trying again."))
+    assert (error.type, error.non_retryable) == ("Endpoint", False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"error": "out of tea"}, {"detail": "out of tea"}, [{"error": "out of tea"}], "out of tea"],
+)
+async def test_what_an_endpoint_says_in_a_form_of_its_own_is_told(body: Any) -> None:
+    for status in (400, 401, 404, 503):
+        with pytest.raises(ApplicationError, match=rf"{status}.*out of tea"):
+            await asked(answering(status, body))
 
 
 @pytest.mark.parametrize(
