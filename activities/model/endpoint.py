@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from typing import Any
 from zlib import crc32
 
 import httpx2
@@ -106,13 +107,23 @@ def _pool() -> int:
 def _client(base_url: str | None, key: str, seconds: float, _: int) -> AsyncOpenAI:
     timeout = httpx2.Timeout(seconds, connect=10)
     http = openai.DefaultAsyncHttpxClient(limits=CONNECTIONS, timeout=timeout, verify=_trusted())
-    return AsyncOpenAI(
-        base_url=base_url,
-        api_key=key,
-        max_retries=0,
-        timeout=timeout,
-        http_client=http,
-    )
+    where = address(base_url)
+    kind = openai.AsyncAzureOpenAI if "api_version" in where else AsyncOpenAI
+    return kind(**where, api_key=key, max_retries=0, timeout=timeout, http_client=http)
+
+
+def address(base_url: str | None) -> dict[str, Any]:
+    """The address as the client's arguments: what follows a `?` belongs behind the path.
+
+    With an api-version it is one of Azure's deployments, which take the key in another header.
+    """
+    if base_url is None or "?" not in base_url:
+        return {"base_url": base_url}
+    url = httpx2.URL(base_url)
+    query = dict(url.params)
+    version = query.pop("api-version", None)
+    where = {"base_url": str(url.copy_with(query=None)), "default_query": query}
+    return {**where, "api_version": version} if version else where
 
 
 @lru_cache(maxsize=1)

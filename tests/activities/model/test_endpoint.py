@@ -265,6 +265,27 @@ def test_without_a_key_the_worker_is_told_which(
     assert isinstance(connect(MODEL), openai.AsyncOpenAI)
 
 
+async def test_a_deployment_of_azures_is_asked_at_its_address_with_its_header(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    heard: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        url = f"http://127.0.0.1:{port}/openai/deployments/d?api-version=2024-06-01"
+        with pytest.raises(ApplicationError):
+            await answer(connect, model := ModelConfig(name="m", base_url=url), BODY)
+        await connect(model).close()
+    first, *headers = heard[0].lower().splitlines()
+    assert " /openai/deployments/d/chat/completions?api-version=2024-06-01 " in first
+    assert [one for one in headers if "secret" in one] == ["api-key: secret"]
+
+
 @pytest.fixture
 def clean(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def removed() -> None:
