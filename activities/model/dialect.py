@@ -15,6 +15,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from activities.job.conversation import on_wire
+from activities.tools.schemas import without_keywords
 from config.sections import ModelConfig
 
 COUNTS = "stream_options"
@@ -38,6 +39,10 @@ FIGURE = re.compile(r"(?<![\w.-])\d+(?![\w-])")
 LEAST = 1000
 """A figure below this is no limit of replies but a status, or another of the same sentence."""
 
+KEYWORD = re.compile(r"""Unknown name \\*["'](\S{1,40}?)\\*["'] at \\*["']tools|\.(format): only""")
+"""How one family of servers names a keyword of a tool's schema that they do not know."""
+MOST_KEYWORDS = 30
+
 ID_CHARACTERS = 9
 """Of the ids that one family of servers takes, all letters or figures."""
 HEARD = {"role": "assistant", "content": "I go on."}
@@ -53,6 +58,8 @@ class Dialect:
     """Parts it takes not, or in another form."""
     most: int | None = None
     """Most tokens of a reply that it takes as a limit."""
+    keywords: frozenset[str] = field(default_factory=frozenset)
+    """Of schemas, those that it does not know."""
 
     def settings(self, model: ModelConfig) -> ModelConfig:
         """The model's settings, as far as it takes them."""
@@ -71,9 +78,12 @@ class Dialect:
             body = body.replace(b',"stream_options":{"include_usage":true}', b"", 1)
         if LIMIT in self.without:
             body = body.replace(b'"max_completion_tokens":', b'"max_tokens":', 1)
-        if self.without & {TURNS, IDS}:
+        if self.keywords or self.without & {TURNS, IDS}:
             request = from_json(body)
             messages = request["messages"]
+            for tool in request.get("tools", []):
+                function = tool["function"]
+                function["parameters"] = without_keywords(function["parameters"], self.keywords)
             if TURNS in self.without:
                 messages = list(_alternating(messages))
             if IDS in self.without:
@@ -83,6 +93,9 @@ class Dialect:
 
     def after(self, refusal: str, model: ModelConfig) -> Dialect | None:
         """What to try next, after that refusal; None where it names nothing."""
+        keywords = {name for found in KEYWORD.findall(refusal) for name in found if name}
+        if keywords - self.keywords and len(self.keywords) < MOST_KEYWORDS:
+            return replace(self, keywords=self.keywords | keywords)
         for part, named in NAMED.items():
             if part not in self.without and named.search(refusal) and _sends(model, part):
                 if part == LIMIT and self._limit(refusal, model):

@@ -98,3 +98,25 @@ def test_ids_are_short_and_still_name_their_calls() -> None:
     assert ids == [one["tool_call_id"] for one in results]
     assert len(set(ids)) == 2
     assert all(len(one) == 9 and one.isalnum() for one in ids)
+
+
+UNKNOWN = """Unknown name \\"%s\\" at 'tools[0].function_declarations[0]"""
+
+
+def test_keywords_of_schemas_that_are_named_are_left_out() -> None:
+    said = f"{UNKNOWN % '$schema'}.parameters': Cannot find field.\n{UNKNOWN % 'const'}.parameters'"
+    learned = Dialect().after(said, MODEL)
+    assert learned == Dialect(keywords=frozenset({"$schema", "const"}))
+    assert learned is not None
+    more = "parameters.properties[on].format: only 'enum' and 'date-time' are supported for STRING"
+    learned = learned.after(more, MODEL)
+    assert learned is not None
+    field = {"type": "string", "const": "a", "format": "date"}
+    schema = {"$schema": "x", "properties": {"const": field}, "required": ["const"]}
+    tool = {"function": {"name": "find", "parameters": schema}}
+    body = json.dumps({"tools": [tool], "messages": []}).encode()
+    [sent] = json.loads(learned.worded(body))["tools"]
+    assert sent["function"]["parameters"] == {
+        "properties": {"const": {"type": "string"}}, "required": ["const"]
+    }  # fmt: skip
+    assert learned.after(said, MODEL) is None
