@@ -20,7 +20,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.failures import failure
-from activities.guards.known import credential
+from activities.guards.known import credential, without_credentials
 from activities.job.opening import job_id
 from activities.rehearsal import RehearsalTransport, rehearse
 from config.sections import ModelConfig
@@ -141,9 +141,13 @@ def explain(error: Exception, model: ModelConfig) -> ApplicationError:
     if isinstance(error, (openai.APITimeoutError, TimeoutError)):
         return failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
     if isinstance(error, openai.APIConnectionError):
+        # The client says no more than that there was an error; its cause says which.
+        cause = error.__cause__
+        told = _text(cause) if isinstance(cause, Exception) and str(cause) else _text(error)
         return failure(
-            "Endpoint", f"The model endpoint cannot be reached: {_text(error)}", retry=True
-        )
+            "Endpoint", f"The model endpoint cannot be reached at {_asked(error)}: {told}",
+            retry=True,
+        )  # fmt: skip
     return failure(
         "Endpoint", f"The model endpoint's answer is no reply: {_text(error)}", retry=True
     )
@@ -198,8 +202,8 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
     if status == 404 and "tool_choice" not in said:
         return failure(
             "Credentials",
-            f"The model endpoint does not offer {model.name} ({status}: {said}). Check model.name "
-            "and the address, then resume the job.",
+            f"The model endpoint does not offer {model.name} at {_asked(error)} "
+            f"({status}: {said}). Check model.name and the address, then resume the job.",
         )
     if status in (408, 409, 429) or status >= 500:
         return failure(
@@ -207,6 +211,10 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
             delay=_retry_after(error),
         )  # fmt: skip
     return failure("ModelRefused", f"The model endpoint refused the request ({status}): {said}")
+
+
+def _asked(error: openai.APIError) -> str:
+    return without_credentials(str(error.request.url))
 
 
 def _retry_after(error: openai.APIStatusError) -> float | None:
