@@ -21,6 +21,8 @@ from config.sections import ModelConfig
 COUNTS = "stream_options"
 LIMIT = "max_completion_tokens"
 TEMPERATURE = "temperature"
+EFFORT = "reasoning_effort"
+NULL = "null"
 STREAM = "stream"
 TURNS = "turns"
 IDS = "ids"
@@ -28,8 +30,14 @@ NAMED = {
     COUNTS: re.compile(r"stream_options"),
     LIMIT: re.compile(r"max_completion_tokens"),
     TEMPERATURE: re.compile(r"temperature", re.IGNORECASE),
+    EFFORT: re.compile(
+        r"(supplied: |parameter:? ['\"`]?)reasoning_?effort|, ['\"]reasoning_effort['\"]\)?\]?"
+        r"|reasoning_effort\S* is not supported|does not support thinking",
+        re.IGNORECASE,
+    ),
     TURNS: re.compile(r"unexpected role|roles? must alternate", re.IGNORECASE),
     IDS: re.compile(r"tool call id", re.IGNORECASE),
+    NULL: re.compile(r"\bcontent\b.{0,120}\b(null|none|nonetype|string)\b", re.IGNORECASE),
     # Last: the word stands in errors about others.
     STREAM: re.compile(r"\bstream(ing)?\b", re.IGNORECASE),
 }
@@ -49,6 +57,8 @@ HEARD = {"role": "assistant", "content": "I go on."}
 ON = {"role": "user", "content": "Go on."}
 """What stands between two messages of one side where turns must alternate."""
 
+_NO_TEXT = b'"role":"assistant","content":""'
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -66,6 +76,8 @@ class Dialect:
         update: dict[str, Any] = {}
         if TEMPERATURE in self.without:
             update["temperature"] = None
+        if EFFORT in self.without:
+            update["reasoning_effort"] = None
         if STREAM in self.without:
             update["stream"] = False
         if self.most is not None:
@@ -78,6 +90,9 @@ class Dialect:
             body = body.replace(b',"stream_options":{"include_usage":true}', b"", 1)
         if LIMIT in self.without:
             body = body.replace(b'"max_completion_tokens":', b'"max_tokens":', 1)
+        if NULL in self.without:
+            # Within texts, the quotation marks of these would have a backslash before them.
+            body = body.replace(b'"role":"assistant","content":null', _NO_TEXT)
         if self.keywords or self.without & {TURNS, IDS}:
             request = from_json(body)
             messages = request["messages"]
@@ -116,6 +131,8 @@ class Dialect:
 def _sends(model: ModelConfig, part: str) -> bool:
     if part == TEMPERATURE:
         return model.temperature is not None
+    if part == EFFORT:
+        return model.reasoning_effort is not None
     return model.stream or part not in (STREAM, COUNTS)
 
 

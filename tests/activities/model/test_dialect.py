@@ -7,11 +7,24 @@ from typing import Any
 
 import pytest
 
-from activities.model.dialect import COUNTS, IDS, LIMIT, STREAM, TEMPERATURE, TURNS, Dialect
+from activities.job.conversation import on_wire
+from activities.model.dialect import (
+    COUNTS,
+    EFFORT,
+    IDS,
+    LIMIT,
+    NULL,
+    STREAM,
+    TEMPERATURE,
+    TURNS,
+    Dialect,
+)
 from activities.model.prompt import plain_body
 from config.sections import ModelConfig
 
-MODEL = ModelConfig(name="m")
+MODEL = ModelConfig(name="m", reasoning_effort="high")
+WRONG = "Unsupported value: 'reasoning_effort' does not support 'high' with this model."
+"""What a person chose is not left out where the model has another choice."""
 ASKED = {"role": "user", "content": "Make tea."}
 CALLS = {"role": "assistant", "content": None, "tool_calls": [{"id": "s1c0"}, {"id": "s1c1"}]}
 RESULTS = [{"role": "tool", "tool_call_id": f"s1c{n}", "content": "hot"} for n in range(2)]
@@ -29,6 +42,11 @@ TALK = {"role": "assistant", "content": "It is hot."}
             LIMIT,
         ),
         ("'temperature' does not support 0 with this model.", TEMPERATURE),
+        ("Unrecognized request argument supplied: reasoning_effort", EFFORT),
+        ("[{'type': 'extra_forbidden', 'loc': ['body', 'reasoning_effort'], 'msg': '…'}]", EFFORT),
+        ("Model m does not support parameter reasoningEffort.", EFFORT),
+        ("messages[2].content: invalid type: null, expected a string", NULL),
+        ("Type mismatch of '/messages/2/content', 'string' not in 'null'", NULL),
         ("Your organization must be verified to stream this model.", STREAM),
         ("Unexpected role 'user' after role 'tool'", TURNS),
         ("After the optional system message, conversation roles must alternate", TURNS),
@@ -58,7 +76,9 @@ def test_a_limit_that_is_named_is_kept_to(said: str) -> None:
     assert learned.settings(ModelConfig(name="m", max_output_tokens=99)).max_output_tokens == 99
 
 
-@pytest.mark.parametrize("said", ["I will not", "max_tokens is wrong (400)", "no tool_choice", ""])
+@pytest.mark.parametrize(
+    "said", ["I will not", WRONG, "max_tokens is wrong (400)", "no tool_choice", ""]
+)
 def test_what_names_nothing_teaches_nothing(said: str) -> None:
     assert Dialect().after(said, MODEL) is None
 
@@ -83,6 +103,13 @@ def test_settings_are_named_as_the_endpoint_wants_them() -> None:
     assert (sent["max_tokens"], sent["stream"]) == (8000, True)
     assert not {"max_completion_tokens", "stream_options"} & set(sent)
     assert "max_completion_tokens" in sent["messages"][1]["content"]
+
+
+def test_a_message_of_calls_alone_has_text() -> None:
+    messages = [ASKED, {**CALLS, "content": None}, {"role": "user", "content": str(CALLS)}]
+    body = on_wire({"model": "m", "messages": messages})
+    sent = json.loads(Dialect(frozenset({NULL})).worded(body))["messages"]
+    assert sent == [ASKED, {**CALLS, "content": ""}, messages[2]]
 
 
 def test_sides_alternate() -> None:
