@@ -220,8 +220,10 @@ async def _model() -> Check:
         return Check("model endpoint", False, str(error))
     # The client's errors have no common base that excludes what its transport raises.
     except Exception as error:
+        # Of a connection that failed, the cause alone says why.
+        said = " ".join(str(error.__cause__ or error).split())[:200]
         return Check(
-            "model endpoint", False, f"{where}: {' '.join(str(error).split())[:200]}",
+            "model endpoint", False, f"{where}: {said}",
             "check OPENAI_BASE_URL and OPENAI_API_KEY",
         )  # fmt: skip
     if offered and not any(_means(entry, model.name) for entry in offered):

@@ -74,6 +74,7 @@ def test_an_endpoint_that_is_not_there_is_found(offline, monkeypatch):
     model = checks(ran)["model endpoint"]
     assert not model["ok"]
     assert "localhost:1" in model["found"]
+    assert "Connection error" not in model["found"]
     assert "secret" not in ran.out
 
 
