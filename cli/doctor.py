@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType, WorkerVersioningMode
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
@@ -32,6 +32,9 @@ from engine.connection import (
 from engine.development import find_binary
 from engine.root import RootUnusable, open_root
 from protocol.search_attributes import NAMES
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 LIMIT = timedelta(seconds=5)
 BEFORE_ROOT = "not looked at before there is a workspaces root"
@@ -177,6 +180,31 @@ def _sandbox() -> Check:
     return Check("sandbox", True, f"{program}; commands can be run")
 
 
+async def _offered(client: AsyncOpenAI) -> list[str]:
+    """The models an endpoint lists; none where it has no such list."""
+    import openai  # noqa: PLC0415 - takes a moment to load
+
+    try:
+        return [entry.id async for entry in client.models.list()]
+    except openai.APIStatusError as error:
+        if error.status_code not in (404, 405, 501):
+            raise
+        try:
+            # A request of nothing costs nothing. Whoever finds fault with it answers there.
+            await client.post("/chat/completions", cast_to=object, body={})
+        except (openai.BadRequestError, openai.UnprocessableEntityError):
+            return []
+        raise
+
+
+def _means(listed: str, name: str) -> bool:
+    """Whether a listed model is the named one: Gemini lists it as `models/name`, Ollama as
+    `name:latest`, and routers take `name:variant` of one that they list."""
+    return name in (listed, listed.removeprefix("models/"), listed.removesuffix(":latest")) or (
+        name.rpartition(":")[0] == listed
+    )
+
+
 async def _model() -> Check:
     from temporalio.exceptions import ApplicationError  # noqa: PLC0415
 
@@ -187,16 +215,18 @@ async def _model() -> Check:
         model = load_agent("generalist").model
         model = model.model_copy(update={"name": endpoint.chosen_name(model)})
         client = endpoint.connect(model).with_options(timeout=LIMIT.total_seconds())
-        offered = [entry.id async for entry in client.models.list()]
+        offered = await _offered(client)
     except (Problem, ApplicationError) as error:
         return Check("model endpoint", False, str(error))
     # The client's errors have no common base that excludes what its transport raises.
     except Exception as error:
+        # Of a connection that failed, the cause alone says why.
+        said = " ".join(str(error.__cause__ or error).split())[:200]
         return Check(
-            "model endpoint", False, f"{where}: {' '.join(str(error).split())[:200]}",
+            "model endpoint", False, f"{where}: {said}",
             "check OPENAI_BASE_URL and OPENAI_API_KEY",
         )  # fmt: skip
-    if offered and model.name not in offered:
+    if offered and not any(_means(entry, model.name) for entry in offered):
         return Check(
             "model endpoint", False, f"{where} does not list the model {model.name}",
             "set LONGHAUL_MODEL or model.name to one it offers",

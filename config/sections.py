@@ -17,7 +17,9 @@ from protocol.state import PhaseKind
 class ModelConfig(Section):
     name: str = Field(description="Model name sent to the endpoint; LONGHAUL_MODEL overrides it.")
     base_url: str | None = Field(
-        None, description="Address of the endpoint; null takes OPENAI_BASE_URL."
+        None,
+        description="Address of the endpoint, to which `/chat/completions` is added (of a "
+        "deployment of Azure's with its `?api-version=…`); null takes OPENAI_BASE_URL.",
     )
     api_key_variable: str = Field(
         "OPENAI_API_KEY", description="Environment variable of the worker that holds the key."

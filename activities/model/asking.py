@@ -22,7 +22,8 @@ from activities.guards.known import hide
 from activities.heartbeats import still_wanted
 from activities.job.kept import Kept
 from activities.job.opening import attempt_key, job_id
-from activities.model.endpoint import Connect, explain
+from activities.model.dialect import Dialect
+from activities.model.endpoint import LOOKED_AT, Connect, explain
 from activities.model.stream import BROKEN, Streamed, stream_reply
 from config.sections import ModelConfig
 
@@ -87,7 +88,9 @@ class Asking:
         replies = Kept(repository)
         skip = (activity.info().attempt - 1) // TRANSIENT
 
-        def ready(number: int) -> Streamed | tuple[ModelConfig, bytes, bool, bool]:
+        def ready(
+            number: int, tried: Dialect | None
+        ) -> Streamed | tuple[ModelConfig, Dialect, bytes, bool, bool]:
             found = _find(replies, key)
             if found is not None:
                 return found
@@ -97,8 +100,11 @@ class Asking:
                 replies.make_sure_of_room()
             count = len(asked.models)
             place = (skip + number) % count
-            model = _settled(asked.models[place])
-            return model, asked.body(model), place > 0, number + 1 == count
+            model = asked.models[place]
+            dialect = tried or _learned.get((model.base_url, model.name)) or Dialect()
+            model = dialect.settings(model)
+            body = dialect.worded(asked.body(model))
+            return model, dialect, body, place > 0, number + 1 == count
 
         def received(streamed: Streamed) -> R:
             # Kept at once, before anything else can fail: it is paid for.
@@ -109,17 +115,17 @@ class Asking:
         began = time.monotonic()
         first: ApplicationError | None = None
         number = 0
+        tried: Dialect | None = None
         while True:
-            found = await asyncio.to_thread(ready, number)
+            found = await asyncio.to_thread(ready, number, tried)
             if isinstance(found, Streamed):
                 return await asyncio.to_thread(use, found)
-            model, body, is_fallback, is_last = found
+            model, dialect, body, is_fallback, is_last = found
             await still_wanted()
             try:
                 streamed = await answer(self._connect, model, body)
             except ApplicationError as error:
-                if model.temperature is not None and _refuses_temperature(error):
-                    _without_temperature.add((model.base_url, model.name))
+                if tried := dialect.after(_refusal(error), model):
                     continue
                 too_little = squeezed and is_fallback and error.type == "ContextTooLong"
                 if not too_little:
@@ -128,23 +134,24 @@ class Asking:
                     raise (first or error) from None
                 number += 1
                 continue
+            if tried:
+                # Now that it was taken: what a refusal names need not be what is wrong.
+                _learned[model.base_url, model.name] = tried
             streamed.model, streamed.is_fallback = model.name, is_fallback
             return await asyncio.to_thread(received, streamed)
 
 
-_without_temperature: set[tuple[str | None, str]] = set()
-"""Models, by address and name, that were found to take none, as those that reason."""
+_learned: dict[tuple[str | None, str], Dialect] = {}
+"""How models, by address and name, were found to be asked."""
 
 
-def _settled(model: ModelConfig) -> ModelConfig:
-    if (model.base_url, model.name) in _without_temperature:
-        return model.model_copy(update={"temperature": None})
-    return model
-
-
-def _refuses_temperature(error: ApplicationError) -> bool:
+def _refusal(error: ApplicationError) -> str:
+    """What an endpoint said of a request that it takes not in this form; else empty."""
     cause = error.__cause__
-    return isinstance(cause, openai.BadRequestError) and "temperature" in str(cause)
+    if error.type == "ModelRefused" and isinstance(cause, openai.APIStatusError):
+        # Routers say in the body alone what the server behind them said.
+        return f"{cause} {cause.body}"[:LOOKED_AT]
+    return ""
 
 
 async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:

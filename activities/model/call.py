@@ -28,6 +28,9 @@ from activities.model.stream import Streamed
 from activities.model.verdict import judge
 from protocol.requests import ModelReply, ModelRequest
 
+SILENT = "(no answer)"
+"""What stands for a reply without text and calls."""
+
 
 class ModelCalls:
     """The `model_call` activity."""
@@ -110,7 +113,10 @@ class ModelCalls:
 
 def assistant_message(step: int, streamed: Streamed, *, reasoning: bool) -> dict[str, Any]:
     """A reply as the message that the next request holds of it."""
-    message: dict[str, Any] = {"role": "assistant", "content": streamed.text or None}
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": streamed.text if streamed.text.strip() else None,
+    }
     if reasoning and streamed.reasoning:
         message["reasoning_content"] = streamed.reasoning
     if streamed.calls:
@@ -126,8 +132,9 @@ def assistant_message(step: int, streamed: Streamed, *, reasoning: bool) -> dict
             }
             for index, (name, raw) in enumerate(streamed.calls)
         ]
-    elif not streamed.text:
-        message["content"] = ""
+    elif message["content"] is None:
+        # Some endpoints refuse a conversation in which a message has nothing but white space.
+        message["content"] = SILENT
     return message
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from typing import Any
 from zlib import crc32
 
 import httpx2
@@ -19,7 +20,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.failures import failure
-from activities.guards.known import credential
+from activities.guards.known import credential, without_credentials
 from activities.job.opening import job_id
 from activities.rehearsal import RehearsalTransport, rehearse
 from config.sections import ModelConfig
@@ -106,13 +107,23 @@ def _pool() -> int:
 def _client(base_url: str | None, key: str, seconds: float, _: int) -> AsyncOpenAI:
     timeout = httpx2.Timeout(seconds, connect=10)
     http = openai.DefaultAsyncHttpxClient(limits=CONNECTIONS, timeout=timeout, verify=_trusted())
-    return AsyncOpenAI(
-        base_url=base_url,
-        api_key=key,
-        max_retries=0,
-        timeout=timeout,
-        http_client=http,
-    )
+    where = address(base_url)
+    kind = openai.AsyncAzureOpenAI if "api_version" in where else AsyncOpenAI
+    return kind(**where, api_key=key, max_retries=0, timeout=timeout, http_client=http)
+
+
+def address(base_url: str | None) -> dict[str, Any]:
+    """The address as the client's arguments: what follows a `?` belongs behind the path.
+
+    With an api-version it is one of Azure's deployments, which take the key in another header.
+    """
+    if base_url is None or "?" not in base_url:
+        return {"base_url": base_url}
+    url = httpx2.URL(base_url)
+    query = dict(url.params)
+    version = query.pop("api-version", None)
+    where = {"base_url": str(url.copy_with(query=None)), "default_query": query}
+    return {**where, "api_version": version} if version else where
 
 
 @lru_cache(maxsize=1)
@@ -130,9 +141,13 @@ def explain(error: Exception, model: ModelConfig) -> ApplicationError:
     if isinstance(error, (openai.APITimeoutError, TimeoutError)):
         return failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
     if isinstance(error, openai.APIConnectionError):
+        # The client says no more than that there was an error; its cause says which.
+        cause = error.__cause__
+        told = _text(cause) if isinstance(cause, Exception) and str(cause) else _text(error)
         return failure(
-            "Endpoint", f"The model endpoint cannot be reached: {_text(error)}", retry=True
-        )
+            "Endpoint", f"The model endpoint cannot be reached at {_asked(error)}: {told}",
+            retry=True,
+        )  # fmt: skip
     return failure(
         "Endpoint", f"The model endpoint's answer is no reply: {_text(error)}", retry=True
     )
@@ -187,8 +202,8 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
     if status == 404 and "tool_choice" not in said:
         return failure(
             "Credentials",
-            f"The model endpoint does not offer {model.name} ({status}: {said}). Check model.name "
-            "and the address, then resume the job.",
+            f"The model endpoint does not offer {model.name} at {_asked(error)} "
+            f"({status}: {said}). Check model.name and the address, then resume the job.",
         )
     if status in (408, 409, 429) or status >= 500:
         return failure(
@@ -196,6 +211,10 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
             delay=_retry_after(error),
         )  # fmt: skip
     return failure("ModelRefused", f"The model endpoint refused the request ({status}): {said}")
+
+
+def _asked(error: openai.APIError) -> str:
+    return without_credentials(str(error.request.url))
 
 
 def _retry_after(error: openai.APIStatusError) -> float | None:

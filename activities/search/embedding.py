@@ -16,6 +16,7 @@ import openai
 from numpy.typing import NDArray
 
 from activities.guards.known import credential, without_credentials
+from activities.model.endpoint import address
 from config.sections import Embeddings
 
 NONE = (
@@ -114,7 +115,9 @@ def embedder(settings: Embeddings | None, patience: float | None = None) -> Embe
 @lru_cache(maxsize=8)
 def _client(base_url: str | None, key: str) -> openai.OpenAI:
     timeout = httpx2.Timeout(SECONDS, connect=10)
-    return openai.OpenAI(base_url=base_url, api_key=key, max_retries=2, timeout=timeout)
+    where = address(base_url)
+    kind = openai.AzureOpenAI if "api_version" in where else openai.OpenAI
+    return kind(**where, api_key=key, max_retries=2, timeout=timeout)
 
 
 @lru_cache(maxsize=1)

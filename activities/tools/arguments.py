@@ -14,6 +14,7 @@ from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
 from referencing import Registry
 
+from activities.tools.schemas import offerable
 from config.guard_schema import compiled
 
 MOST_TOLD = 5
@@ -85,8 +86,12 @@ class ModelArguments:
 class SchemaArguments:
     """Those of a tool that is somewhere else. What they lack is left to the other side."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
-        self.schema = schema
+    def __init__(self, declared: dict[str, Any]) -> None:
+        self._declared = declared
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        return offerable(self._declared)
 
     @property
     def listed(self) -> list[Argument]:
@@ -99,7 +104,7 @@ class SchemaArguments:
 
     def check_schema(self) -> None:
         """Raises jsonschema's SchemaError."""
-        type(self._validator).check_schema(self.schema)
+        type(self._validator).check_schema(self._declared)
 
     def check(self, given: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -115,10 +120,10 @@ class SchemaArguments:
 
     @cached_property
     def _validator(self) -> Validator:
-        kind = validators.validator_for(self.schema, default=validators.Draft202012Validator)
+        kind = validators.validator_for(self._declared, default=validators.Draft202012Validator)
         # Patterns in a linear-time engine; a registry of its own, so that nothing is fetched.
         safe = validators.extend(kind, {"pattern": _pattern})
-        made: Validator = safe(self.schema, registry=Registry())
+        made: Validator = safe(self._declared, registry=Registry())
         return made
 
 

@@ -1,6 +1,11 @@
 """`doctor`: one line a check, with what to do."""
 
 import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
 
 from tests.cli.conftest import tries
 
@@ -69,4 +74,60 @@ def test_an_endpoint_that_is_not_there_is_found(offline, monkeypatch):
     model = checks(ran)["model endpoint"]
     assert not model["ok"]
     assert "localhost:1" in model["found"]
+    assert "Connection error" not in model["found"]
     assert "secret" not in ran.out
+
+
+@contextmanager
+def answering(listed, refuses):
+    """An endpoint that lists models, or none, and says what is wrong with a request of nothing."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            data = [{"id": name, "object": "model"} for name in listed or []]
+            self.say(404 if listed is None else 200, {"object": "list", "data": data})
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            self.say(400 if self.path == refuses else 404, {"error": {"message": "no messages"}})
+
+        def say(self, status, said):
+            body = json.dumps(said).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("listed", "name", "fine"),
+    [
+        (["models/gemini"], "gemini", True),
+        (["llama:latest"], "llama", True),
+        (["maker/model"], "maker/model:free", True),
+        (["llama:7b"], "llama", False),
+        (["other"], "gemini", False),
+        (None, "deployed", True),
+    ],
+)
+def test_a_model_is_found_as_the_endpoint_lists_it(offline, monkeypatch, listed, name, fine):
+    with answering(listed, "/v1/chat/completions") as address:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        monkeypatch.setenv("LONGHAUL_MODEL", name)
+        found = checks(offline("doctor", "--json"))["model endpoint"]
+    assert found["ok"] == fine, found
+
+
+def test_an_address_at_which_no_model_answers_is_found(offline, monkeypatch):
+    with answering(None, "/elsewhere") as address:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        assert not checks(offline("doctor", "--json"))["model endpoint"]["ok"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -192,22 +193,68 @@ async def test_a_fallback_that_takes_too_little_keeps_nobody_from_the_model(
     assert not troubles
 
 
-async def test_a_model_that_takes_no_temperature_is_asked_without(
+def of_one_family(request: Request) -> str:
+    """What servers say that know fewer settings, and demand turns and ids of a form."""
+    for name in ("max_completion_tokens", "stream_options"):
+        if name in request:
+            return f"Unrecognized request argument supplied: {name}"
+    roles = [message["role"] for message in request["messages"]]
+    if ("tool", "user") in itertools.pairwise(roles):
+        return "Unexpected role 'user' after role 'tool'"
+    ids = [message.get("tool_call_id", "123456789") for message in request["messages"]]
+    wrong = [one for one in ids if not (len(one) == 9 and one.isalnum())]
+    return f"Tool call id was {wrong[0]} but must have a length of 9." if wrong else ""
+
+
+def of_another(request: Request) -> str:
+    """What is said to those who may not have all of a model that reasons."""
+    if "temperature" in request:
+        return "Unsupported value: 'temperature' does not support 0 with this model."
+    if request.get("stream"):
+        return "Your organization must be verified to stream this model."
+    if request["max_completion_tokens"] > 4096:
+        return "max_tokens is too large: 8000. This model supports at most 4096 completion tokens."
+    return ""
+
+
+@pytest.mark.parametrize(("refusal", "times"), [(of_one_family, 4), (of_another, 3)])
+async def test_what_an_endpoint_does_not_take_is_left_out_from_then_on(
+    temporal: Client, root: Root, refusal: Callable[[Request], str], times: int
+) -> None:
+    refused: list[str] = []
+
+    def model(request: Request) -> Answer:
+        if said := refusal(request):
+            refused.append(said)
+            return Failure(400, said)
+        heard = [one for one in request["messages"] if one["content"] != "I go on."]
+        return FEW({**request, "messages": heard})
+
+    named = {**BRIEFEST, "model.name": refusal.__name__, "model.base_url": "http://model/v1"}
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start({**START, "set": named}))
+    assert (result["status"], result["usage"]["model_calls"] > 3) == ("completed", True)
+    assert len(refused) == times
+
+
+async def test_a_refusal_that_no_other_form_mends_is_told_and_nothing_is_learned(
     temporal: Client, root: Root
 ) -> None:
     refused: list[Request] = []
 
     def model(request: Request) -> Answer:
-        if "temperature" not in request:
-            return FEW(request)
-        refused.append(request)
-        return Failure(400, "Unsupported value: 'temperature' does not support 0 with this model.")
+        if len(refused) < 3:
+            refused.append(request)
+            return Failure(422, "I will not: temperature 0, stream true")
+        return FEW(request) if "temperature" in request else Failure(422, "where is it?")
 
-    named = {**BRIEFEST, "model.name": "thinks", "model.base_url": "http://model/v1"}
+    named = {**BRIEFEST, "model.name": "wilful", "model.base_url": "http://model/v1"}
     async with serving(temporal, root, model) as jobs:
-        result = await jobs.result(await jobs.start({**START, "set": named}))
-    assert (result["status"], result["usage"]["model_calls"] > 3) == ("completed", True)
-    assert len(refused) == 1
+        handle = await jobs.start({**START, "set": named})
+        status = await jobs.until(handle, waiting_for="endpoint")
+        assert "I will not" in status["waiting"]["message"]
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "completed"
 
 
 async def test_content_that_is_filtered_is_a_refusal(temporal: Client, root: Root) -> None:

@@ -62,6 +62,17 @@ async def test_a_retry_finds_the_reply_and_does_not_pay_again(job: Standing) -> 
     assert len(script.requests) == 1
 
 
+@pytest.mark.parametrize("content", ["", "\n\n"])
+async def test_a_reply_of_nothing_leaves_nothing_that_endpoints_refuse(
+    job: Standing, content: str
+) -> None:
+    with Script(Reply(content), Reply(content, calls=[("list_files", {})])) as script:
+        silent = job.open((await ask(job, script)).commit).conversation.messages()[-1]
+        called = job.open((await ask(job, script, id_="8")).commit).conversation.messages()[-1]
+    assert silent["content"].strip()
+    assert called["content"] is None
+
+
 async def test_another_activity_asks_anew(job: Standing) -> None:
     with Script(call("list_files"), call("list_files")) as script:
         assert (await ask(job, script)).commit == (await ask(job, script, id_="8")).commit

@@ -53,7 +53,7 @@ async def failed(scripted: Any, patience: float = 5) -> ApplicationError:
         (Failure(401, "bad key"), "Credentials", False, "refused the key in OPENAI_API_KEY"),
         (Failure(403, "no"), "Credentials", False, "refused the key"),
         (Failure(402, "no"), "Credentials", False, "Add credit"),
-        (Failure(404, "no model"), "Credentials", False, "does not offer m"),
+        (Failure(404, "no model"), "Credentials", False, "not offer m at http://model/v1/chat"),
         (Failure(429, code="insufficient_quota"), "Credentials", False, "Add credit"),
         (Failure(400, "too long"), "ModelRefused", False, "too long"),
         (Failure(422, "odd"), "ModelRefused", False, "odd"),
@@ -267,6 +267,27 @@ def test_without_a_key_the_worker_is_told_which(
     assert isinstance(connect(MODEL), openai.AsyncOpenAI)
 
 
+async def test_a_deployment_of_azures_is_asked_at_its_address_with_its_header(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    heard: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        url = f"http://127.0.0.1:{port}/openai/deployments/d?api-version=2024-06-01"
+        with pytest.raises(ApplicationError):
+            await answer(connect, model := ModelConfig(name="m", base_url=url), BODY)
+        await connect(model).close()
+    first, *headers = heard[0].lower().splitlines()
+    assert " /openai/deployments/d/chat/completions?api-version=2024-06-01 " in first
+    assert [one for one in headers if "secret" in one] == ["api-key: secret"]
+
+
 @pytest.fixture
 def clean(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def removed() -> None:
@@ -424,6 +445,23 @@ async def test_an_error_within_a_stream_counts_as_one_before_it(code: str, kind:
     with pytest.raises(ApplicationError) as caught:
         await asked(streaming({"error": {"message": "no", "code": code, "type": code}}))
     assert caught.value.type == kind
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        (
+            "http://user:secret@127.0.0.1:1/v1?key=secret",
+            "http://127.0.0.1:1/v1/chat/completions: ",
+        ),
+        ("127.0.0.1:1/v1", "missing an 'http://' or 'https://' protocol"),
+    ],
+)
+async def test_an_address_where_nothing_is_is_told_with_the_reason(address: str, why: str) -> None:
+    with pytest.raises(ApplicationError) as caught:
+        await answer(connect, ModelConfig(name="m", base_url=address), BODY)
+    assert why in str(caught.value)
+    assert not any(word in str(caught.value) for word in ("secret", "Connection error"))
 
 
 async def test_many_calls_at_once_leave_connections_that_the_next_ones_use(

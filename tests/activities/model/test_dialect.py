@@ -1,0 +1,149 @@
+"""What is learned from a refusal, in the words of those who refuse."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from activities.job.conversation import on_wire
+from activities.model.dialect import (
+    COUNTS,
+    EFFORT,
+    IDS,
+    LIMIT,
+    NULL,
+    STREAM,
+    TEMPERATURE,
+    TURNS,
+    Dialect,
+)
+from activities.model.prompt import plain_body
+from config.sections import ModelConfig
+
+MODEL = ModelConfig(name="m", reasoning_effort="high")
+WRONG = "Unsupported value: 'reasoning_effort' does not support 'high' with this model."
+"""What a person chose is not left out where the model has another choice."""
+ASKED = {"role": "user", "content": "Make tea."}
+CALLS = {"role": "assistant", "content": None, "tool_calls": [{"id": "s1c0"}, {"id": "s1c1"}]}
+RESULTS = [{"role": "tool", "tool_call_id": f"s1c{n}", "content": "hot"} for n in range(2)]
+TALK = {"role": "assistant", "content": "It is hot."}
+
+
+@pytest.mark.parametrize(
+    ("said", "part"),
+    [
+        ("Unrecognized request argument supplied: stream_options", COUNTS),
+        ("Unrecognized request argument supplied: max_completion_tokens", LIMIT),
+        (
+            "{'type': 'extra_forbidden', 'loc': ['body', 'max_completion_tokens'], "
+            "'msg': 'Extra inputs are not permitted', 'input': 8000}",
+            LIMIT,
+        ),
+        ("'temperature' does not support 0 with this model.", TEMPERATURE),
+        ("Unrecognized request argument supplied: reasoning_effort", EFFORT),
+        ("[{'type': 'extra_forbidden', 'loc': ['body', 'reasoning_effort'], 'msg': '…'}]", EFFORT),
+        ("Model m does not support parameter reasoningEffort.", EFFORT),
+        ("messages[2].content: invalid type: null, expected a string", NULL),
+        ("Type mismatch of '/messages/2/content', 'string' not in 'null'", NULL),
+        ("Your organization must be verified to stream this model.", STREAM),
+        ("Unexpected role 'user' after role 'tool'", TURNS),
+        ("After the optional system message, conversation roles must alternate", TURNS),
+        ("Tool call id was s1c0 but must be a-z, A-Z, 0-9, with a length of 9.", IDS),
+    ],
+)
+def test_a_part_that_is_named_is_left_out(said: str, part: str) -> None:
+    learned = Dialect().after(f"Error code: 400 - {said}", MODEL)
+    assert learned == Dialect(frozenset({part}))
+    assert learned is not None
+    assert learned.after(said, learned.settings(MODEL)) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "max_tokens is too large: 8000. This model supports at most 4096 completion tokens, "
+        "whereas you provided 8000.",
+        "max_tokens: 8000 > 4096, which is the maximum allowed number of output tokens for m-2024",
+        "`max_completion_tokens` must be less than or equal to `4096`",
+    ],
+)
+def test_a_limit_that_is_named_is_kept_to(said: str) -> None:
+    learned = Dialect().after(f"Error code: 400 - {said}", MODEL)
+    assert learned is not None
+    assert learned.settings(MODEL).max_output_tokens == 4096
+    assert learned.settings(ModelConfig(name="m", max_output_tokens=99)).max_output_tokens == 99
+
+
+@pytest.mark.parametrize(
+    "said", ["I will not", WRONG, "max_tokens is wrong (400)", "no tool_choice", ""]
+)
+def test_what_names_nothing_teaches_nothing(said: str) -> None:
+    assert Dialect().after(said, MODEL) is None
+
+
+def test_an_endpoint_that_refuses_everything_is_not_asked_for_ever() -> None:
+    said = json.dumps({"you sent": [*range(1000, 8000), "max_tokens", "stream", "temperature",
+                                    "stream_options", "max_completion_tokens"]})  # fmt: skip
+    dialect, times = Dialect(), 0
+    while learned := dialect.after(said, dialect.settings(MODEL)):
+        dialect, times = learned, times + 1
+    assert times == 5
+
+
+def worded(*messages: dict[str, Any], without: str) -> Any:
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    return json.loads(Dialect(frozenset({without})).worded(body))["messages"]
+
+
+def test_settings_are_named_as_the_endpoint_wants_them() -> None:
+    body = plain_body(MODEL, "s", 'What is "max_completion_tokens": 3?')
+    sent = json.loads(Dialect(frozenset({LIMIT, COUNTS})).worded(body))
+    assert (sent["max_tokens"], sent["stream"]) == (8000, True)
+    assert not {"max_completion_tokens", "stream_options"} & set(sent)
+    assert "max_completion_tokens" in sent["messages"][1]["content"]
+
+
+def test_a_message_of_calls_alone_has_text() -> None:
+    messages = [ASKED, {**CALLS, "content": None}, {"role": "user", "content": str(CALLS)}]
+    body = on_wire({"model": "m", "messages": messages})
+    sent = json.loads(Dialect(frozenset({NULL})).worded(body))["messages"]
+    assert sent == [ASKED, {**CALLS, "content": ""}, messages[2]]
+
+
+def test_sides_alternate() -> None:
+    sent = worded(ASKED, ASKED, TALK, CALLS, *RESULTS, ASKED, without=TURNS)
+    roles = ["user", "assistant", "user", "assistant", "user", "assistant", "tool", "tool"]
+    assert [one["role"] for one in sent] == [*roles, "assistant", "user"]
+    assert all(one["content"] for one in sent if "tool_calls" not in one)
+
+
+def test_ids_are_short_and_still_name_their_calls() -> None:
+    _, calls, *results = worded(ASKED, CALLS, *RESULTS, without=IDS)
+    ids = [call["id"] for call in calls["tool_calls"]]
+    assert ids == [one["tool_call_id"] for one in results]
+    assert len(set(ids)) == 2
+    assert all(len(one) == 9 and one.isalnum() for one in ids)
+
+
+UNKNOWN = """Unknown name \\"%s\\" at 'tools[0].function_declarations[0]"""
+
+
+def test_keywords_of_schemas_that_are_named_are_left_out() -> None:
+    said = f"{UNKNOWN % '$schema'}.parameters': Cannot find field.\n{UNKNOWN % 'const'}.parameters'"
+    learned = Dialect().after(said, MODEL)
+    assert learned == Dialect(keywords=frozenset({"$schema", "const"}))
+    assert learned is not None
+    more = "parameters.properties[on].format: only 'enum' and 'date-time' are supported for STRING"
+    learned = learned.after(more, MODEL)
+    assert learned is not None
+    field = {"type": "string", "const": "a", "format": "date"}
+    schema = {"$schema": "x", "properties": {"const": field}, "required": ["const"]}
+    tool = {"function": {"name": "find", "parameters": schema}}
+    body = json.dumps({"tools": [tool], "messages": []}).encode()
+    [sent] = json.loads(learned.worded(body))["tools"]
+    assert sent["function"]["parameters"] == {
+        "properties": {"const": {"type": "string"}}, "required": ["const"]
+    }  # fmt: skip
+    assert learned.after(said, MODEL) is None

@@ -1,0 +1,44 @@
+"""What is sent of the schemas that servers declare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from activities.tools.arguments import Misfit, SchemaArguments
+
+ID = {"type": "integer"}
+LIST = {"type": ["array", "null"], "default": {"type": "array"}}
+
+
+def test_alternatives_at_the_top_are_not_sent_and_hold_all_the_same() -> None:
+    branch = {"properties": {"name": {"type": "string"}}, "required": ["name"]}
+    declared = {"type": "object", "properties": {"id": ID}, "anyOf": [{"required": ["id"]}, branch]}
+    takes = SchemaArguments(declared)
+    assert takes.schema == {"type": "object", "properties": {"id": ID, "name": {"type": "string"}}}
+    assert [one.name for one in takes.listed] == ["id", "name"]
+    with pytest.raises(Misfit):
+        takes.check({})
+    assert takes.check({"name": "tea"}) == {"name": "tea"}
+
+
+def test_every_list_has_items() -> None:
+    declared = {"type": "object", "properties": {"items": {"type": "array"}, "anyOf": LIST}}
+    assert SchemaArguments(declared).schema["properties"] == {
+        "items": {"type": "array", "items": {}},
+        "anyOf": {**LIST, "items": {}},
+    }
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {}},
+        {"type": "object", "properties": {"a": True, "b": {"enum": [{"type": "array"}]}}},
+        {"type": "object", "properties": {"a": {"anyOf": [ID, {"not": ID}]}}, "required": ["a"]},
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": ID}},
+    ],
+)
+def test_others_are_sent_as_they_are(schema: dict[str, Any]) -> None:
+    assert SchemaArguments(schema).schema == schema
