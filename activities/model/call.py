@@ -132,6 +132,9 @@ def assistant_message(step: int, streamed: Streamed, *, reasoning: bool) -> dict
             }
             for index, (name, raw) in enumerate(streamed.calls)
         ]
+        for call, extra in zip(message["tool_calls"], streamed.extras, strict=False):
+            if extra:
+                call["extra_content"] = extra
     elif message["content"] is None:
         # Some endpoints refuse a conversation in which a message has nothing but white space.
         message["content"] = SILENT

@@ -12,6 +12,7 @@ import httpx2
 import openai
 from anyio import EndOfStream
 from openai import AsyncOpenAI, AsyncStream
+from pydantic import Field
 
 from activities.model.events import Events
 from activities.plain import NAME_CHARACTERS, plain, tool_name
@@ -23,6 +24,7 @@ MAX_TEXT = 50_000
 """Characters of a reply's text that are kept."""
 MAX_ARGUMENTS = 2_000_000
 MAX_CALLS = 32
+MAX_EXTRA = 100_000
 MAX_MODEL = 200
 REASONING = ("reasoning_content", "reasoning")
 """Fields in which servers return what the model thought; no part of the protocol."""
@@ -41,6 +43,7 @@ class StreamedCall:
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
+    extra: dict[str, Any] | None = None
 
 
 class Streamed(Data):
@@ -50,6 +53,9 @@ class Streamed(Data):
     calls: list[tuple[str, str]]
     finish: str
     usage: Usage
+    extras: list[dict[str, Any] | None] = Field(default_factory=list)
+    """What an endpoint put beside each call and wants back with it, as Gemini its signature of what
+    was thought; empty where there is none."""
     reasoning: str = ""
     model: str = ""
     """Name of the model that gave it."""
@@ -167,6 +173,9 @@ class _Gathered:
                 if isinstance(arguments, str)
                 else json.dumps(arguments, ensure_ascii=False)
             )
+            if isinstance(extra := piece.get("extra_content"), dict):
+                told = plain(json.dumps(extra, ensure_ascii=False))
+                call.extra = json.loads(told) if len(told) <= MAX_EXTRA else None
 
     def _call(self, piece: dict[str, Any], named: bool) -> StreamedCall:
         """The call that a piece belongs to. Some endpoints give all calls of a reply the index 0:
@@ -181,12 +190,14 @@ class _Gathered:
     def reply(self, sent: int) -> Streamed:
         """The whole of it, after a request of so many bytes."""
         texts = [*self.text, *(part for call in self.calls.values() for part in call.arguments)]
+        calls = [held for _, held in sorted(self.calls.items())][:MAX_CALLS]
         return Streamed(
             text=plain("".join(self.text))[:MAX_TEXT],
             calls=[
                 (_called(held.name), plain("".join(held.arguments))[:MAX_ARGUMENTS])
-                for _, held in sorted(self.calls.items())
-            ][:MAX_CALLS],
+                for held in calls
+            ],
+            extras=[held.extra for held in calls] if any(held.extra for held in calls) else [],
             dropped=max(0, len(self.calls) - MAX_CALLS),
             finish=plain(self.finish),
             usage=_usage(self.usage, sent, sum(map(len, texts))),

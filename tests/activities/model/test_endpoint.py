@@ -18,6 +18,7 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.model.asking import answer
+from activities.model.call import assistant_message
 from activities.model.endpoint import REHEARSAL, chosen_name, connect
 from activities.model.stream import MAX_CALLS, MAX_TEXT, Streamed
 from activities.rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
@@ -174,6 +175,18 @@ async def test_calls_that_are_all_numbered_0_are_told_apart_by_their_ids() -> No
 async def test_an_id_that_changes_within_a_call_begins_no_other() -> None:
     chunks = [delta(tool_calls=[one]) for one in (piece("x", "a", '{"x":'), piece("y", None, "1}"))]
     assert (await asked(streaming(*chunks, delta("tool_calls")))).calls == [("a", '{"x":1}')]
+
+
+async def test_what_comes_beside_a_call_is_sent_back_with_it() -> None:
+    signed = {"google": {"thought_signature": "c2VhbA=="}}
+    pieces = [piece("x", "a", "{}") | {"extra_content": signed}, piece("y", "b", "{}", 1)]
+    chunks = [delta(tool_calls=[one]) for one in pieces]
+    got = await asked(streaming(*chunks, delta("tool_calls")))
+    message = assistant_message(1, got, reasoning=False)
+    assert [call.get("extra_content") for call in message["tool_calls"]] == [signed, None]
+    huge = piece("x", "a", "{}") | {"extra_content": {"more": "x" * 200_000}}
+    got = await asked(streaming(delta(tool_calls=[huge]), delta("tool_calls")))
+    assert "extra_content" not in assistant_message(1, got, reasoning=False)["tool_calls"][0]
 
 
 async def test_content_in_parts_is_read() -> None:
