@@ -190,8 +190,11 @@ def lines_read(now: Situation) -> int | None:
     there = len(lines_of(data.decode(errors="replace")))
     if "offset" not in now.arguments and "limit" not in now.arguments:
         return there
-    limit = now.arguments.get("limit", READ_LINES)
-    return min(there, limit) if isinstance(limit, int) else None
+    try:
+        # The tool takes "5000" and 5000.0 for the number as well, and so must who watches it.
+        return min(there, int(float(now.arguments.get("limit", READ_LINES))))
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _text(value: Any) -> str:
