@@ -103,6 +103,7 @@ def test_every_shipped_file_loads_and_the_pinned_form_is_the_same() -> None:
     [
         ("{PreTool: []}", "hooks.PreTool"),
         ("{Stop: [{comand: x}]}", "hooks.Stop.0.command: field required"),
+        ("{Stop: [{command: ' '}]}", "hooks.Stop.0.command"),
         ("{Stop: [{command: x, matcher: '('}]}", "expected a pattern in re2 syntax"),
         ("{Stop: [{command: x, timeout: 0}]}", "hooks.Stop.0.timeout"),
         ("{Stop: [{command: x, fail: maybe}]}", "hooks.Stop.0.fail"),
