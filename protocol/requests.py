@@ -173,6 +173,8 @@ class Guarded(Reply):
 
 class ToolReply(Moved, Guarded):
     ok: bool
+    instead: dict[str, str] = Field(default_factory=dict)
+    """Of a call about which a person is asked: the arguments that guards rewrote, as text."""
     mark: str = ""
     """Fingerprint of the result."""
     error_mark: str = ""

@@ -101,7 +101,15 @@ class ToolCalls:
         over = budget.over(self.job, reservation)
         return over.waiting(self.job_id) if over else None
 
-    async def ask_person(self, call: Call, route: ToolRoute, question: str, *, guard: str) -> bool:
+    async def ask_person(
+        self,
+        call: Call,
+        route: ToolRoute,
+        question: str,
+        *,
+        guard: str,
+        instead: dict[str, str] | None = None,
+    ) -> bool:
         """Whether a person approves the call at hand.
 
         Until somebody has spoken the job is parked, and the call comes up again when it goes on. A
@@ -110,6 +118,7 @@ class ToolCalls:
         Args:
             question: What the person is asked, beside the call and its arguments.
             guard: Who asks: the guard's name.
+            instead: Arguments that guards have rewritten, as they would be run.
         """
         job = self.job
         asked = questions.approval_at_hand(job)
@@ -118,6 +127,7 @@ class ToolCalls:
             if shown.error:
                 await self._run(call, route, shown.error)
                 return False
+            shown.arguments |= instead or {}
             questions.request_approval(job, call.tool, shown, question, guard)
             asked = questions.approval_at_hand(job)
         if asked and asked.approved is None:
@@ -166,7 +176,7 @@ class ToolCalls:
         if reply.asks:
             if questions.approval_at_hand(job) is None:
                 guards.tried(job, reply.trials, call.tool, call.path)
-            await self.ask_person(call, route, reply.asks, guard=reply.guard)
+            await self.ask_person(call, route, reply.asks, guard=reply.guard, instead=reply.instead)
             return False
         if self._was_tried:
             reply.trials = []

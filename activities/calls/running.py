@@ -10,6 +10,7 @@ from temporalio.common import RawValue
 
 from activities import fingerprints, observing
 from activities.calls import effects
+from activities.calls.shown import bounded
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
 from activities.errors import ToolError, Unreached
 from activities.failures import failure, may_pass, typed
@@ -120,6 +121,8 @@ def run_tool(
             refused = refusal.outcome
             if refused.asks:
                 asked = guards.report(refused).model_dump(exclude_unset=True)
+                if guards.instead:
+                    asked["instead"] = bounded(guards.instead)
                 return ToolReply(commit=request.commit, at=at, ok=False, **asked)
             text = error = str(refusal)
         except (ToolError, FilesError, PathRefused) as problem:

@@ -48,6 +48,28 @@ async def test_a_refusal_shows_and_a_bypass_holds_once(temporal: Client, root: R
         assert (jobs.folder(handle) / "notes/key.md").read_text() == SECRET
 
 
+async def test_a_person_is_shown_the_call_as_guards_have_rewritten_it(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    body = (
+        "if event['tool_input']['file_path'] == 'notes/a.txt':\n"
+        "    print(json.dumps({'permissionDecision': 'ask', 'permissionDecisionReason': 'Sure?',\n"
+        "        'updatedInput': {'file_path': 'output/a.md'}}))"
+    )
+    hooks = {"PreToolUse": [hook(tmp_path / "asks.py", body, matcher="Write")]}
+    write: Call = ("write_file", {"path": "notes/a.txt", "content": "A."})
+    async with serving(temporal, root, Short({"Work": [write, TEA, DONE]})) as jobs:
+        handle = await jobs.start(job(set={"hooks": hooks}))
+        status = await jobs.until(handle, waiting_for="approval")
+        assert status["approval"]["arguments"] == {"path": "output/a.md", "content": "A."}
+        assert status["waiting"]["about"]["  path"] == "output/a.md"
+        await handle.signal("approve", {})
+        await jobs.result(handle)
+        folder = jobs.folder(handle)
+        assert (folder / "output/a.md").read_text() == "A."
+        assert not (folder / "notes/a.txt").exists()
+
+
 async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
