@@ -148,6 +148,8 @@ class ToolRequest(At):
     """How many calls after this one are answered "not run"."""
     waited: int | None = None
     """For `wait`: how many seconds it was."""
+    judged: bool = False
+    """For `wait`: whether guards and hooks let it pass before the time went by."""
     approved: bool = False
     """Whether a person approved the call: what asks lets it pass."""
     bypass: list[str] = Field(default_factory=list)

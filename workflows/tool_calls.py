@@ -140,6 +140,8 @@ class ToolCalls:
         """Put the agent's question to people, or give it the answer they gave."""
         job = self.job
         asked = job.clarification
+        if asked.pending is None and await self._kept_from(call, route, []):
+            return
         if asked.pending is None and asked.used < job.limits.clarifications:
             shown = await self.steps.show_call(job)
             if shown.error:
@@ -233,6 +235,8 @@ class ToolCalls:
         """Let time pass; people's letters are attended to meanwhile, and then it goes on."""
         job = self.job
         if job.timer is None:
+            if await self._kept_from(call, route, []):
+                return
             # A step of its own, so that people see for how long.
             job.timer = self.steps.timer(call)
             return
@@ -277,7 +281,7 @@ class ToolCalls:
             job.course = stuck.narrow(now, verdict, job.step)
 
     async def _kept_from(self, call: Call, route: ToolRoute, points: list[Point]) -> bool:
-        """Whether guards or hooks refuse a call whose gate has passed, or a person is asked."""
+        """Whether guards or hooks refuse a call that the workflow acts on, or a person is asked."""
         job = self.job
         if not route.guarded:
             return False
@@ -291,7 +295,8 @@ class ToolCalls:
         for line in guards.heed(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
         if ending.refusal:
-            job.stop_hook_active = ending.stopped
+            if points:
+                job.stop_hook_active = ending.stopped
             await self._run(call, route, ending.refusal)
         return bool(ending.refusal)
 

@@ -116,7 +116,7 @@ def run_tool(
         before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
         story = snapshot.story(entry.name)
         try:
-            text = _run(snapshot, entry, raw, request.waited or 0, guards)
+            text = _run(snapshot, entry, raw, request, guards)
         except Refused as refusal:
             refused = refusal.outcome
             if refused.asks:
@@ -143,13 +143,16 @@ def run_tool(
     return _record(snapshot, request, at, story, text, error, guards.report(refused))
 
 
-def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guards: Guards) -> str:
+def _run(
+    snapshot: Snapshot, entry: Tool, raw_arguments: str, request: ToolRequest, guards: Guards
+) -> str:
     state = snapshot.state
     if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
         raise ToolError(why)
     entry.parse(raw_arguments)
     points = ("todo_complete",) if entry.name == "todo_complete" else ()
-    allowed = guards.before(entry.name, json.loads(raw_arguments or "{}"), *points)
+    given = json.loads(raw_arguments or "{}")
+    allowed = Outcome(given) if request.judged else guards.before(entry.name, given, *points)
     if allowed.guard:
         raise Refused(allowed)
     arguments = allowed.arguments
@@ -171,7 +174,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
         commit=snapshot.commit,
         at=order(),
         heartbeat=no_heartbeat if local else now_and_then(),
-        waited=waited,
+        waited=request.waited or 0,
     )
     try:
         text = _reach(entry, context, json.dumps(arguments), snapshot)
