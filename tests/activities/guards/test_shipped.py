@@ -178,6 +178,18 @@ def test_only_the_tester_sets_tested(tmp_path: Path, content: str, denied: bool)
     assert job.text("feature-list.json") == (LISTED if denied else content)
 
 
+@pytest.mark.parametrize("first", ["true", "false"])
+def test_a_field_that_stands_twice_is_set_if_one_of_its_values_is(
+    tmp_path: Path, first: str
+) -> None:
+    job, content = Standing.begin(tmp_path, kind="tactical"), features(("login", False))
+    job.write("feature-list.json", content)
+    other = json.dumps(first == "false")
+    twice = content.replace('"tested": false', f'"tested": {first}, "tested": {other}')
+    assert "Refused" in job.call("write_file", path="feature-list.json", content=twice)
+    assert job.text("feature-list.json") == content
+
+
 def test_no_other_tool_gets_around_it(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path, kind="tactical")
     job.write("feature-list.json", LISTED)
