@@ -160,8 +160,11 @@ def characters(match: Match, now: Situation) -> int:
 
 
 def _looked_at(match: Match, now: Situation) -> list[str]:
-    given = {k: v for k, v in now.arguments.items() if k not in match.ignoring}
-    return [now.text] if now.point in ("reply", "after_tool") else list(_texts(given))
+    if now.point in ("reply", "after_tool"):
+        return [now.text]
+    # Not the arguments' own names, which are in every call.
+    given = (value for name, value in now.arguments.items() if name not in match.ignoring)
+    return [text for value in given for text in _texts(value)]
 
 
 def _texts(value: Any) -> Iterator[str]:
