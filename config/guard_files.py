@@ -30,7 +30,9 @@ HOLDS_AT: dict[str, tuple[Point, ...]] = {
 }
 """Keys of a match that need a call, and the points at which there is one that has them."""
 KEYS: dict[str, type[BaseModel]] = {"match": Match, "changes": FieldMatch}
-_templates = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+_templates = ImmutableSandboxedEnvironment(
+    undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True
+)
 Place = tuple[str | int, ...]
 
 

@@ -127,6 +127,9 @@ def run_tool(
             text = error = str(refusal)
         except (ToolError, FilesError, PathRefused) as problem:
             text = error = str(problem)
+            if instead := _rewritten(guards):
+                # An error of arguments that it never sent says nothing to the model by itself.
+                text = error = f"{problem}\n{instead}"
         else:
             changed = snapshot.note_changes(before)
             story += f" {changed[0]}" if changed else ""
@@ -199,7 +202,8 @@ def _run(
     snapshot.files = context.files
     snapshot.reads = context.reads
     snapshot.state = context.state
-    return _rewritten(allowed, raw_arguments) + text
+    told = _rewritten(guards)
+    return f"{told}\n{text}" if told else text
 
 
 def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot) -> str:
@@ -223,14 +227,12 @@ def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot
     return text
 
 
-def _rewritten(outcome: Outcome, raw_arguments: str) -> str:
+def _rewritten(guards: Guards) -> str:
     """Tells the model what was run instead of what it sent."""
-    if not outcome.rewritten:
+    if not guards.rewritten:
         return ""
-    given = json.loads(raw_arguments or "{}")
-    changed = {k: v for k, v in outcome.arguments.items() if given.get(k) != v}
-    told = "; ".join(f"{name} is {str(value)[:200]!r}" for name, value in changed.items())
-    return f"[{', '.join(outcome.rewritten)} rewrote the call: {told}]\n"
+    told = "; ".join(f"{name} is {str(value)[:200]!r}" for name, value in guards.instead.items())
+    return f"[{', '.join(guards.rewritten)} rewrote the call: {told}]"
 
 
 def _record(

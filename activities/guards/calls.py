@@ -35,6 +35,8 @@ class Guards:
     bypassed: str = ""
     instead: dict[str, Any] = field(default_factory=dict)
     """Arguments that the call would be run with and did not come with."""
+    rewritten: tuple[str, ...] = ()
+    """Who put them there."""
     _shown: Files | None = None
 
     def before(self, tool: str, arguments: dict[str, Any], *points: Point) -> Outcome:
@@ -59,7 +61,12 @@ class Guards:
         if outcome.asks:
             # A person approves what would then be run, and not what was sent.
             would = settle(judges, arguments, approved=True, bypass=self.bypass)
-        self.instead = {n: v for n, v in would.arguments.items() if arguments.get(n) != v}
+        self.rewritten = would.rewritten
+        self.instead = {
+            name: value
+            for name, value in would.arguments.items()
+            if name not in arguments or arguments[name] != value
+        }
         for name in outcome.rewritten:
             self.remarks.append(f"guard {name} rewrote the arguments of {tool}")
         return outcome
