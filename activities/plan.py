@@ -25,6 +25,8 @@ _FENCE = re.compile(r"^\s*```+[^`]*$")
 _BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([xX]|[^\w\]])?\]\s+(.*\S)")
 _TICKS = frozenset("xX✓✔")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)")
+BOM = "\ufeff"
+"""What some editors put before a text, and with it before its first heading."""
 MAX_CONTENT = 500
 MAX_FOUND = 101
 MAX_BYTES = 100_000
@@ -67,7 +69,7 @@ def _read(text: str) -> tuple[list[PlanPhase], list[str]]:
     unread: list[str] = []
     under: str | None = None
     inside = fenced = False
-    lines = [line.rstrip() for line in text.splitlines()]
+    lines = [line.rstrip() for line in text.removeprefix(BOM).splitlines()]
     # The last one of an odd number opens what nothing closes: what follows is still the plan.
     fences = sum(map(bool, map(_FENCE.match, lines))) // 2 * 2
     for line in lines:
@@ -103,9 +105,9 @@ def listed_under(text: str, heading: str) -> list[str]:
     """The list items under a Markdown heading of that name, without their bullets."""
     found: list[str] = []
     inside = False
-    for line in text.splitlines():
+    for line in text.removeprefix(BOM).splitlines():
         if line.startswith("#"):
-            inside = line.strip("# :").lower() == heading.lower()
+            inside = line.strip("# :*_").lower() == heading.lower()
         elif inside and (item := _ITEM.match(line.rstrip())):
             found.append(item.group(1))
     return found

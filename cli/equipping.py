@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.guards.hooks import matching
-from activities.guards.routes import ENDINGS, OF_CALLS
+from activities.guards.routes import OF_CALLS, OF_THE_WORKFLOW
 from activities.starting.pinning import KINDS
 from activities.tools import REGISTRY, Tool
 from activities.tools.offering import offer
@@ -112,7 +112,7 @@ def _told(entry: Tool, route: ToolRoute, **of_agent: Any) -> Told:
 
 
 def _guards(config: AgentConfig, entry: Tool) -> Iterator[str]:
-    points = {"before_tool", "after_tool", *ENDINGS.get(entry.name, ())}
+    points = {"before_tool", "after_tool", *OF_THE_WORKFLOW.get(entry.name, ())}
     acting = [guard for guard in config.rules if guard.stage in ("active", "experiment")]
     for guard in acting:
         if guard.point in points and _concerns(guard, config.name, entry):

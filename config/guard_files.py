@@ -15,12 +15,24 @@ from pydantic_core import ErrorDetails
 from yaml.constructor import SafeConstructor
 
 from config.files import YAML
-from config.guard_schema import FieldMatch, Guard, Match, compiled
+from config.guard_schema import FieldMatch, Guard, Match, Point, compiled
 from config.schema import Problem
 from protocol.telling import short
 
+CALLS: tuple[Point, ...] = ("before_tool", "after_tool")
+ENDS: tuple[Point, ...] = ("todo_complete", "phase_end", "job_complete", "subagent_end")
+HOLDS_AT: dict[str, tuple[Point, ...]] = {
+    "tool": CALLS + ENDS,
+    "arguments": CALLS + ENDS,
+    "path": CALLS,
+    "reads_lines": CALLS,
+    "changes": ("before_tool",),
+}
+"""Keys of a match that need a call, and the points at which there is one that has them."""
 KEYS: dict[str, type[BaseModel]] = {"match": Match, "changes": FieldMatch}
-_templates = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+_templates = ImmutableSandboxedEnvironment(
+    undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True
+)
 Place = tuple[str | int, ...]
 
 
@@ -64,7 +76,7 @@ def read_guards(path: Path) -> list[tuple[int, Guard]]:
         # What is missing at the end is reported after it.
         line = min(mark.line, text.count("\n")) + 1 if mark else 1
         raise Problem(f"{path}:{line}: not valid YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise Problem(f"{path}:1: not valid YAML: {' '.join(str(error).split())}") from None
     if node is None:
         return []
@@ -80,7 +92,10 @@ def _guard(path: Path, node: yaml.Node) -> Guard:
             f"found {_kind(node)}"
         )
     read = _Read(path)
-    content = read.value(node, ())
+    try:
+        content = read.value(node, ())
+    except RecursionError:
+        raise Problem(f"{path}:{_line(node)}: holds itself (&name and *name)") from None
     try:
         guard = Guard.model_validate(content)
     except ValidationError as error:
@@ -88,6 +103,14 @@ def _guard(path: Path, node: yaml.Node) -> Guard:
         wrong = sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
         told = "; ".join(read.told(item) for item in wrong[:3])
         raise Problem(told) from None
+    for key, points in HOLDS_AT.items():
+        wanted = getattr(guard.match, key)
+        if wanted and wanted != ["*"] and guard.point not in points:
+            # Such a guard would never act, and nobody would know.
+            raise Problem(
+                f"{path}:{read.line(('match', key))}: match.{key}: holds at no {guard.point}, "
+                f"expected the point {' or '.join(points)}"
+            )
     for where, text in _texts(guard.rewrite, ("rewrite",)):
         try:
             _templates.from_string(text)
@@ -153,8 +176,13 @@ class _Read:
             return [self.value(item, (*at, n)) for n, item in enumerate(node.value)]
         try:
             return self.scalars.construct_object(node)
-        except yaml.YAMLError as error:
-            raise Problem(f"{self.path}:{_line(node)}: {error}") from None
+        # The parser promises nothing: a date of month 13 is a ValueError, `!!bool x` a KeyError.
+        except Exception as error:
+            told = " ".join(str(error).split())
+            raise Problem(
+                f"{self.path}:{_line(node)}: {_dotted(at)}: {short(node.value)} cannot be read "
+                f"({told}); if it is a text, put it in quotation marks"
+            ) from None
 
     def line(self, at: Place) -> int:
         """The line of the place, or of the nearest above it."""

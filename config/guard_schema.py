@@ -186,7 +186,7 @@ class Hook(Data):
         "`Write|Edit`; empty or `*`: every tool.",
     )
     command: str = Field(
-        min_length=1, max_length=4000, description="What is run, by `/bin/sh -c` in the workspace."
+        pattern=r"\S", max_length=4000, description="What is run, by `/bin/sh -c` in the workspace."
     )
     timeout: float = Field(10, gt=0, le=600, description="Seconds until it is killed.")
     fail: Literal["closed", "open"] = Field(

@@ -154,6 +154,8 @@ class ToolRequest(At):
     """How many calls after this one are answered "not run"."""
     waited: int | None = None
     """For `wait`: how many seconds it was."""
+    judged: bool = False
+    """For `wait`: whether guards and hooks let it pass before the time went by."""
     approved: bool = False
     """Whether a person approved the call: what asks lets it pass."""
     bypass: list[str] = Field(default_factory=list)
@@ -179,6 +181,8 @@ class Guarded(Reply):
 
 class ToolReply(Moved, Guarded):
     ok: bool
+    instead: dict[str, str] = Field(default_factory=dict)
+    """Of a call about which a person is asked: the arguments that guards rewrote, as text."""
     mark: str = ""
     """Fingerprint of the result."""
     error_mark: str = ""

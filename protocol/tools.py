@@ -24,4 +24,5 @@ class ToolRoute(Data):
     asks: bool = False
     """Each call needs a person's approval; the agent's configuration says so."""
     guarded: bool = False
-    """For calls that end a phase or the job: whether guards or hooks are asked of them."""
+    """For calls that the workflow acts on before a tool is run: whether guards or hooks are asked
+    then."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from temporalio import workflow
+
 from protocol.endings import Point
 from protocol.record import Review
 from protocol.requests import Call
@@ -23,7 +25,11 @@ class Completion(ToolCalls):
     async def _complete(self, call: Call, route: ToolRoute) -> None:
         job, before = self.job, self.job.bypasses
         facts = (await self.steps.facts(job)).facts
-        if refusal := gates.completion_gate(job.state, facts, job.rewinds):
+        refusal = gates.completion_gate(job.state, facts, job.rewinds)
+        if refusal is None and (empty := gates.unplanned(job.state, facts, job.rewinds)):
+            # Jobs that ended without a plan before this was heeded end as they did.
+            refusal = empty if workflow.patched("a job without a plan is not complete") else None
+        if refusal:
             job.refused_completions += 1
             await self._refuse(call, route, "completion", refusal.reason)
         elif await self._kept_from(call, route, self._points):

@@ -145,6 +145,20 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     return None
 
 
+def unplanned(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
+    """A job of which nobody has said yet what there is to do has not done it.
+
+    One that cannot even be planned may be given up after a rewind.
+    """
+    if rewinds or facts.plan_phases or any(item.original for item in state.scope):
+        return None
+    return Refusal(
+        "plan.md has no phase in it and the scope no item: nothing says what there is to do, so "
+        "that it cannot be complete. Write plan.md with a part of this form for each phase, then "
+        f"do the work:\n{PLAN_FORM}"
+    )
+
+
 def _unread(facts: GateFacts) -> Refusal | None:
     """What is open where nobody looks would be left out without a word."""
     if not facts.plan_unread:

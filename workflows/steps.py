@@ -104,6 +104,8 @@ class Steps(EndingSteps):
             request.skip = rest
         if job.timer:
             request.waited = job.timer.seconds
+            if route.guarded:
+                request.judged = True
         what = f"{call.tool} {call.path}" if call.path else call.tool
         summary = story(job, f"{what} refused" if refusal else what)
         attempts = job.limits.tool_attempts

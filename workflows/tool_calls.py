@@ -101,7 +101,15 @@ class ToolCalls:
         over = budget.over(self.job, reservation)
         return over.waiting(self.job_id) if over else None
 
-    async def ask_person(self, call: Call, route: ToolRoute, question: str, *, guard: str) -> bool:
+    async def ask_person(
+        self,
+        call: Call,
+        route: ToolRoute,
+        question: str,
+        *,
+        guard: str,
+        instead: dict[str, str] | None = None,
+    ) -> bool:
         """Whether a person approves the call at hand.
 
         Until somebody has spoken the job is parked, and the call comes up again when it goes on. A
@@ -110,6 +118,7 @@ class ToolCalls:
         Args:
             question: What the person is asked, beside the call and its arguments.
             guard: Who asks: the guard's name.
+            instead: Arguments that guards have rewritten, as they would be run.
         """
         job = self.job
         asked = questions.approval_at_hand(job)
@@ -118,6 +127,7 @@ class ToolCalls:
             if shown.error:
                 await self._run(call, route, shown.error)
                 return False
+            shown.arguments |= instead or {}
             questions.request_approval(job, call.tool, shown, question, guard)
             asked = questions.approval_at_hand(job)
         if asked and asked.approved is None:
@@ -130,6 +140,8 @@ class ToolCalls:
         """Put the agent's question to people, or give it the answer they gave."""
         job = self.job
         asked = job.clarification
+        if asked.pending is None and await self._kept_from(call, route, []):
+            return
         if asked.pending is None and asked.used < job.limits.clarifications:
             shown = await self.steps.show_call(job)
             if shown.error:
@@ -166,7 +178,7 @@ class ToolCalls:
         if reply.asks:
             if questions.approval_at_hand(job) is None:
                 guards.tried(job, reply.trials, call.tool, call.path)
-            await self.ask_person(call, route, reply.asks, guard=reply.guard)
+            await self.ask_person(call, route, reply.asks, guard=reply.guard, instead=reply.instead)
             return False
         if self._was_tried:
             reply.trials = []
@@ -223,6 +235,8 @@ class ToolCalls:
         """Let time pass; people's letters are attended to meanwhile, and then it goes on."""
         job = self.job
         if job.timer is None:
+            if await self._kept_from(call, route, []):
+                return
             # A step of its own, so that people see for how long.
             job.timer = self.steps.timer(call)
             return
@@ -267,7 +281,7 @@ class ToolCalls:
             job.course = stuck.narrow(now, verdict, job.step)
 
     async def _kept_from(self, call: Call, route: ToolRoute, points: list[Point]) -> bool:
-        """Whether guards or hooks refuse a call whose gate has passed, or a person is asked."""
+        """Whether guards or hooks refuse a call that the workflow acts on, or a person is asked."""
         job = self.job
         if not route.guarded:
             return False
@@ -281,7 +295,8 @@ class ToolCalls:
         for line in guards.heed(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
         if ending.refusal:
-            job.stop_hook_active = ending.stopped
+            if points:
+                job.stop_hook_active = ending.stopped
             await self._run(call, route, ending.refusal)
         return bool(ending.refusal)
 

@@ -10,6 +10,7 @@ from temporalio.common import RawValue
 
 from activities import fingerprints, observing
 from activities.calls import effects
+from activities.calls.shown import bounded
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
 from activities.errors import ToolError, Unreached
 from activities.failures import failure, may_pass, typed
@@ -115,15 +116,20 @@ def run_tool(
         before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
         story = snapshot.story(entry.name)
         try:
-            text = _run(snapshot, entry, raw, request.waited or 0, guards)
+            text = _run(snapshot, entry, raw, request, guards)
         except Refused as refusal:
             refused = refusal.outcome
             if refused.asks:
                 asked = guards.report(refused).model_dump(exclude_unset=True)
+                if guards.instead:
+                    asked["instead"] = bounded(guards.instead)
                 return ToolReply(commit=request.commit, at=at, ok=False, **asked)
             text = error = str(refusal)
         except (ToolError, FilesError, PathRefused) as problem:
             text = error = str(problem)
+            if instead := _rewritten(guards):
+                # An error of arguments that it never sent says nothing to the model by itself.
+                text = error = f"{problem}\n{instead}"
         else:
             changed = snapshot.note_changes(before)
             story += f" {changed[0]}" if changed else ""
@@ -140,13 +146,16 @@ def run_tool(
     return _record(snapshot, request, at, story, text, error, guards.report(refused))
 
 
-def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guards: Guards) -> str:
+def _run(
+    snapshot: Snapshot, entry: Tool, raw_arguments: str, request: ToolRequest, guards: Guards
+) -> str:
     state = snapshot.state
     if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
         raise ToolError(why)
     entry.parse(raw_arguments)
     points = ("todo_complete",) if entry.name == "todo_complete" else ()
-    allowed = guards.before(entry.name, json.loads(raw_arguments or "{}"), *points)
+    given = json.loads(raw_arguments or "{}")
+    allowed = Outcome(given) if request.judged else guards.before(entry.name, given, *points)
     if allowed.guard:
         raise Refused(allowed)
     arguments = allowed.arguments
@@ -168,7 +177,7 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
         commit=snapshot.commit,
         at=order(),
         heartbeat=no_heartbeat if local else now_and_then(),
-        waited=waited,
+        waited=request.waited or 0,
     )
     try:
         text = _reach(entry, context, json.dumps(arguments), snapshot)
@@ -193,7 +202,8 @@ def _run(snapshot: Snapshot, entry: Tool, raw_arguments: str, waited: int, guard
     snapshot.files = context.files
     snapshot.reads = context.reads
     snapshot.state = context.state
-    return _rewritten(allowed, raw_arguments) + text
+    told = _rewritten(guards)
+    return f"{told}\n{text}" if told else text
 
 
 def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot) -> str:
@@ -217,14 +227,12 @@ def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot
     return text
 
 
-def _rewritten(outcome: Outcome, raw_arguments: str) -> str:
+def _rewritten(guards: Guards) -> str:
     """Tells the model what was run instead of what it sent."""
-    if not outcome.rewritten:
+    if not guards.rewritten:
         return ""
-    given = json.loads(raw_arguments or "{}")
-    changed = {k: v for k, v in outcome.arguments.items() if given.get(k) != v}
-    told = "; ".join(f"{name} is {str(value)[:200]!r}" for name, value in changed.items())
-    return f"[{', '.join(outcome.rewritten)} rewrote the call: {told}]\n"
+    told = "; ".join(f"{name} is {str(value)[:200]!r}" for name, value in guards.instead.items())
+    return f"[{', '.join(guards.rewritten)} rewrote the call: {told}]"
 
 
 def _record(

@@ -9,7 +9,7 @@ from typing import Any
 from temporalio import activity
 
 from activities import tokens
-from activities.checkpoints import FilesError, PathRefused, Root
+from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.ending.checking import Checks
 from activities.ending.done_when import NO_COMMANDS, unmet
 from activities.errors import ToolError
@@ -130,7 +130,16 @@ def _lack(snapshot: Snapshot, path: str) -> str | None:
         if not entry.path:
             return "is the whole workspace; name files or folders in it"
         if entry.kind == "folder":
-            return None if snapshot.files.children(path) else "is an empty folder"
+            return _lack_of_folder(snapshot.files, path)
         return None if snapshot.files.read(path) else "is empty"
     except (FilesError, PathRefused) as problem:
         return str(problem)
+
+
+def _lack_of_folder(files: Files, path: str) -> str | None:
+    if not files.children(path):
+        return "is an empty folder"
+    below = (entry for entry in files.walk(path) if entry.kind != "folder")
+    # Where a link leads is not followed: it may be anywhere.
+    filled = any(entry.kind == "link" or files.content(entry) for entry in below)
+    return None if filled else "holds nothing but empty files"

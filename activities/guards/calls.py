@@ -33,6 +33,10 @@ class Guards:
     trials: list[str] = field(default_factory=list)
     """Guards on trial that would have refused it."""
     bypassed: str = ""
+    instead: dict[str, Any] = field(default_factory=dict)
+    """Arguments that the call would be run with and did not come with."""
+    rewritten: tuple[str, ...] = ()
+    """Who put them there."""
     _shown: Files | None = None
 
     def before(self, tool: str, arguments: dict[str, Any], *points: Point) -> Outcome:
@@ -53,6 +57,16 @@ class Guards:
             self._try(self._situation(point, tool, arguments, ""))
         if outcome.asks:
             outcome = self._may_be_permitted(tool, outcome, judges)
+        would = outcome
+        if outcome.asks:
+            # A person approves what would then be run, and not what was sent.
+            would = settle(judges, arguments, approved=True, bypass=self.bypass)
+        self.rewritten = would.rewritten
+        self.instead = {
+            name: value
+            for name, value in would.arguments.items()
+            if name not in arguments or arguments[name] != value
+        }
         for name in outcome.rewritten:
             self.remarks.append(f"guard {name} rewrote the arguments of {tool}")
         return outcome

@@ -1,4 +1,7 @@
-"""The guards of a call that ends a phase or the job. Its gate has passed when they are asked."""
+"""The guards of a call that the workflow acts on, such as one that ends a phase or the job.
+
+Where a gate of its own stands before that, it has passed when they are asked.
+"""
 
 from __future__ import annotations
 

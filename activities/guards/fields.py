@@ -35,17 +35,20 @@ def _fields(files: Files, entry: Entry | None, field: str) -> dict[str, Any]:
     if entry is None or entry.kind != "file":
         return {}
     try:
-        content = json.loads(files.content(entry), object_pairs_hook=_once)
+        content = json.loads(files.content(entry), object_pairs_hook=_each)
         return dict(_found(content, (), tuple(field.split("."))))
     except (ValueError, RecursionError):
         return {}
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that stands twice is read in one way by one reader and in another by the next."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a key stands twice")
+def _each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of which each value of a key that stands twice counts.
+
+    Such a key is read in one way by one reader and in another by the next.
+    """
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        made[key] = [made[key], value] if key in made else value
     return made
 
 

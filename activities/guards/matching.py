@@ -160,8 +160,11 @@ def characters(match: Match, now: Situation) -> int:
 
 
 def _looked_at(match: Match, now: Situation) -> list[str]:
-    given = {k: v for k, v in now.arguments.items() if k not in match.ignoring}
-    return [now.text] if now.point in ("reply", "after_tool") else list(_texts(given))
+    if now.point in ("reply", "after_tool"):
+        return [now.text]
+    # Not the arguments' own names, which are in every call.
+    given = (value for name, value in now.arguments.items() if name not in match.ignoring)
+    return [text for value in given for text in _texts(value)]
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -190,8 +193,11 @@ def lines_read(now: Situation) -> int | None:
     there = len(lines_of(data.decode(errors="replace")))
     if "offset" not in now.arguments and "limit" not in now.arguments:
         return there
-    limit = now.arguments.get("limit", READ_LINES)
-    return min(there, limit) if isinstance(limit, int) else None
+    try:
+        # The tool takes "5000" and 5000.0 for the number as well, and so must who watches it.
+        return min(there, int(float(now.arguments.get("limit", READ_LINES))))
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _text(value: Any) -> str:

@@ -11,12 +11,15 @@ from config.schema import AgentConfig
 from protocol.tools import ToolRoute
 
 OF_CALLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse", "PermissionRequest")
-ENDINGS = {
+OF_THE_WORKFLOW = {
     "todo_complete": ("todo_complete", "phase_end"),
     "todo_rewind": (),
     "job_complete": ("job_complete", "subagent_end"),
+    "request_clarification": (),
+    "wait": (),
 }
-"""Calls for which the workflow turns to another phase, or ends, and the points they stand at."""
+"""Calls for which the workflow turns to another phase, ends, asks or waits before a tool is run, if
+one is at all; and the further points they stand at."""
 
 
 def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
@@ -34,8 +37,8 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
     if entry.name in ("todo_complete", "job_complete") and config.verifiers:
         route.guarded = True
         route.seconds += sum(verifier.seconds + 30 for verifier in config.verifiers)
-    if entry.name in ENDINGS:
-        points = ("before_tool", *ENDINGS[entry.name])
+    if entry.name in OF_THE_WORKFLOW:
+        points = ("before_tool", *OF_THE_WORKFLOW[entry.name])
         ending: list[Hook] = []
         if entry.name == "job_complete":
             ending = [*config.hooks.get("Stop", []), *config.hooks.get("SubagentStop", [])]

@@ -106,10 +106,16 @@ def test_code_hides_no_phase_that_follows_it() -> None:
         ]
 
 
+def test_what_an_editor_puts_before_a_text_hides_no_phase() -> None:
+    plan = "\ufeff## Phase 1: x\n- [ ] a\n## Phase 2: y\n- [x] b\n"
+    assert [(phase.name, phase.open) for phase in parse_plan(plan)] == [("x", True), ("y", False)]
+
+
 def test_lists_under_a_heading() -> None:
     text = "# Job\n## Scope:\n- a\n* [ ] b\n3. c\nwords\n## Else\n- d\n"
     assert listed_under(text, "scope") == ["a", "b", "c"]
     assert listed_under(text, "Nothing") == []
+    assert listed_under("\ufeff## **Scope**\n- a\n## __Else__:\n- d\n", "Scope") == ["a"]
 
 
 def test_a_list_as_asked_for() -> None:

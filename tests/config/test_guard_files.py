@@ -53,6 +53,25 @@ WHOLE = """\
             3,
             "match.random: expected a content pattern with a group named value",
         ),
+        (
+            WHOLE.replace("path: ['notes/*']", "content: [2026-13-45]"),
+            3,
+            "match.content.0: '2026-13-45' cannot be read (month must be in 1..12)",
+        ),
+        (WHOLE.replace("- name", "- &a\n  name").replace("Not there.", "*a"), 1, "holds itself"),
+        (WHOLE.replace("before_tool", "reply"), 3, "match.tool: holds at no reply"),
+        (
+            WHOLE.replace("before_tool", "phase_end"),
+            3,
+            "match.path: holds at no phase_end, expected the point before_tool or after_tool",
+        ),
+        (
+            WHOLE.replace("before_tool", "after_tool")
+            .replace("deny", "feedback")
+            .replace("path: ['notes/*']", "changes: {path: [a.json], field: b}"),
+            3,
+            "match.changes: holds at no after_tool, expected the point before_tool",
+        ),
     ],
 )
 def test_mistakes_name_file_and_line(tmp_path: Path, text: str, line: int, expected: str) -> None:
@@ -103,6 +122,7 @@ def test_every_shipped_file_loads_and_the_pinned_form_is_the_same() -> None:
     [
         ("{PreTool: []}", "hooks.PreTool"),
         ("{Stop: [{comand: x}]}", "hooks.Stop.0.command: field required"),
+        ("{Stop: [{command: ' '}]}", "hooks.Stop.0.command"),
         ("{Stop: [{command: x, matcher: '('}]}", "expected a pattern in re2 syntax"),
         ("{Stop: [{command: x, timeout: 0}]}", "hooks.Stop.0.timeout"),
         ("{Stop: [{command: x, fail: maybe}]}", "hooks.Stop.0.fail"),

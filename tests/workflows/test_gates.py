@@ -13,7 +13,15 @@ from protocol.starting import JobLimits
 from protocol.state import JobState, Purpose
 from protocol.tools import ToolRoute
 from tests.workflows.records import state
-from workflows.gates import Next, Refusal, completion_gate, phase_gate, phase_rule, unknown_tool
+from workflows.gates import (
+    Next,
+    Refusal,
+    completion_gate,
+    phase_gate,
+    phase_rule,
+    unknown_tool,
+    unplanned,
+)
 
 LIMITS = JobLimits()
 GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
@@ -204,6 +212,17 @@ def test_what_a_store_lacks_is_never_given_up() -> None:
 
 def test_completion_passes() -> None:
     assert completion_gate(covered(), DONE, 0) is None
+
+
+def test_what_nobody_has_planned_is_not_complete() -> None:
+    job = state("bootstrap")
+    assert unplanned(job, GateFacts(), 0) is None
+    job.scope = []
+    refusal = unplanned(job, GateFacts(), 0)
+    assert refusal
+    assert "## Phase 1" in refusal.reason
+    assert unplanned(job, DONE, 0) is None
+    assert unplanned(job, GateFacts(), 1) is None
 
 
 def test_an_open_item_keeps_the_job_from_ending() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
@@ -48,6 +49,28 @@ async def test_a_refusal_shows_and_a_bypass_holds_once(temporal: Client, root: R
         assert (jobs.folder(handle) / "notes/key.md").read_text() == SECRET
 
 
+async def test_a_person_is_shown_the_call_as_guards_have_rewritten_it(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    body = (
+        "if event['tool_input']['file_path'] == 'notes/a.txt':\n"
+        "    print(json.dumps({'permissionDecision': 'ask', 'permissionDecisionReason': 'Sure?',\n"
+        "        'updatedInput': {'file_path': 'output/a.md'}}))"
+    )
+    hooks = {"PreToolUse": [hook(tmp_path / "asks.py", body, matcher="Write")]}
+    write: Call = ("write_file", {"path": "notes/a.txt", "content": "A."})
+    async with serving(temporal, root, Short({"Work": [write, TEA, DONE]})) as jobs:
+        handle = await jobs.start(job(set={"hooks": hooks}))
+        status = await jobs.until(handle, waiting_for="approval")
+        assert status["approval"]["arguments"] == {"path": "output/a.md", "content": "A."}
+        assert status["waiting"]["about"]["  path"] == "output/a.md"
+        await handle.signal("approve", {})
+        await jobs.result(handle)
+        folder = jobs.folder(handle)
+        assert (folder / "output/a.md").read_text() == "A."
+        assert not (folder / "notes/a.txt").exists()
+
+
 async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
@@ -87,3 +110,41 @@ async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
         folder = jobs.folder(handle)
         assert (folder / "output/proof.md").read_text() == "done"
         assert not (folder / "forbidden.md").exists()
+
+
+NEVER = {
+    "request_clarification": ASK,
+    "wait": ("wait", {"seconds": 80_000, "until": "the kettle boils"}),
+}
+
+
+@pytest.mark.parametrize("tool", NEVER)
+async def test_a_refused_wait_or_question_does_not_begin(
+    temporal: Client, root: Root, tmp_path: Path, tool: str
+) -> None:
+    body = "print('never', file=sys.stderr); sys.exit(2)"
+    hooks = {"PreToolUse": [hook(tmp_path / "never.py", body, matcher=tool)]}
+    async with serving(temporal, root, Short({"Work": [NEVER[tool], TEA, DONE]})) as jobs:
+        handle = await jobs.start(job(set={"hooks": hooks}))
+        assert (await jobs.result(handle))["status"] == "completed"
+        status = await handle.query("status")
+    assert status["guards"]["refused"] == {"never": 1}
+    assert status["clarification"]["used"] == 0
+
+
+async def test_a_wait_that_a_person_approves_begins_then_and_is_judged_once(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    body = (
+        f"open({str(tmp_path / 'asked')!r}, 'a').write('.')\n"
+        "print(json.dumps({'permissionDecision': 'ask', 'permissionDecisionReason': 'So long?'}))"
+    )
+    hooks = {"PreToolUse": [hook(tmp_path / "asks.py", body, matcher="wait")]}
+    wait: Call = ("wait", {"seconds": 1})
+    async with serving(temporal, root, Short({"Work": [wait, TEA, DONE]})) as jobs:
+        handle = await jobs.start(job(set={"hooks": hooks}))
+        await jobs.until(handle, waiting_for="approval")
+        asked = len((tmp_path / "asked").read_text())
+        await handle.signal("approve", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert len((tmp_path / "asked").read_text()) == asked + 1

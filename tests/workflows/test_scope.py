@@ -157,3 +157,13 @@ async def test_a_todo_is_done_when_what_it_names_is_there(temporal: Client, root
         assert (await jobs.result(handle))["status"] == "completed"
         assert (jobs.folder(handle) / "output/tea.md").read_text() == "hot tea"
         assert (await handle.query("status"))["refusals"] == 1
+
+
+async def test_a_job_that_has_planned_nothing_does_not_end(temporal: Client, root: Root) -> None:
+    planned = [close(), plan("[ ] Boil", "[ ] Brew"), DONE]
+    model = Short({"Plan": planned})
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start(job()))
+    assert (result["status"], result["phases"]) == ("completed", 4)
+    [refusal] = model.refusals
+    assert "## Phase 1: name" in refusal

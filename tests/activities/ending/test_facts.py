@@ -73,9 +73,12 @@ def test_confidence_is_between_0_and_1(job: Standing, confidence: object) -> Non
 def test_deliverables_exist_and_are_not_empty(job: Standing) -> None:
     job.write("output/empty.md", "")
     job.write("output/tea.md", "tea")
-    paths = ["output/none.md", "output/empty.md", "output/tea.md", "archive"]
+    job.write("drafts/later/empty.md", "")
+    names = ["none.md", "empty.md", "tea.md"]
+    paths = [*(f"output/{name}" for name in names), "output", "archive", "drafts"]
     assert completion(job, deliverables=paths).missing_deliverables == [
         "output/none.md: does not exist",
         "output/empty.md: is empty",
         "archive: is an empty folder",
+        "drafts: holds nothing but empty files",
     ]

@@ -46,7 +46,11 @@ def begin(path: Path, *rules: Guard) -> Standing:
         ({"content": ["t.a"]}, True),
         ({"content": ["coffee"]}, False),
         ({"longer": 5}, True),
-        ({"longer": 500}, False),
+        ({"longer": 14}, True),
+        ({"longer": 15}, False),
+        ({"longer": 2, "ignoring": ["path"]}, True),
+        ({"longer": 3, "ignoring": ["path"]}, False),
+        ({"content": ["content|path"]}, False),
         ({"path": ["notes/*"]}, True),
         ({"path": ["output/*"]}, False),
         ({"path": ["notes/*"], "content": ["coffee"]}, False),
@@ -58,6 +62,22 @@ def test_all_that_a_match_names_must_hold(
     job = begin(tmp_path, rule(match=match))
     result = job.call("write_file", path="notes/./a.md", content="tea")
     assert ("Refused by rule: No." in result) is denied
+
+
+def test_an_error_of_a_rewritten_call_says_what_was_run(tmp_path: Path) -> None:
+    rewrite = {"path": "instructions.md"}
+    job = begin(tmp_path, rule(decision="rewrite", rewrite=rewrite, match={"path": ["a.md"]}))
+    told = job.call("write_file", path="a.md", content="x")
+    assert told.startswith("Error: instructions.md is an input of the job")
+    assert told.endswith("\n[rule rewrote the call: path is 'instructions.md']")
+    assert "rewrote" not in job.call("write_file", path="instructions.md", content="x")
+
+
+def test_what_is_rewritten_keeps_the_line_break_at_its_end(tmp_path: Path) -> None:
+    rewrite = {"content": "{{ content }}\n"}
+    job = begin(tmp_path, rule(decision="rewrite", rewrite=rewrite, match={"tool": ["write_*"]}))
+    job.call("write_file", path="a.md", content="tea")
+    assert job.text("a.md") == "tea\n"
 
 
 @pytest.mark.parametrize("stage", ["draft", "experiment", "retired"])

@@ -117,6 +117,10 @@ LONG, SHORT = "x\n" * 1001, "x\n" * 1000
         ("logs/today", LONG, {}, True),
         ("server.log", LONG, {"limit": 5000}, True),
         ("server.log", LONG, {"offset": 1, "limit": 1001}, True),
+        ("server.log", LONG, {"limit": "5000"}, True),
+        ("server.log", LONG, {"offset": "1", "limit": "1001.0"}, True),
+        ("server.log", LONG, {"limit": 1001.0}, True),
+        ("server.log", LONG, {"limit": "1000"}, False),
         ("server.log", SHORT, {}, False),
         ("server.log", SHORT, {"limit": 5000}, False),
         ("server.log", LONG, {"offset": 400, "limit": 100}, False),
@@ -172,6 +176,18 @@ def test_only_the_tester_sets_tested(tmp_path: Path, content: str, denied: bool)
     result = job.call("write_file", path="feature-list.json", content=content)
     assert ("Refused by tested-by-the-tester" in result) is denied
     assert job.text("feature-list.json") == (LISTED if denied else content)
+
+
+@pytest.mark.parametrize("first", ["true", "false"])
+def test_a_field_that_stands_twice_is_set_if_one_of_its_values_is(
+    tmp_path: Path, first: str
+) -> None:
+    job, content = Standing.begin(tmp_path, kind="tactical"), features(("login", False))
+    job.write("feature-list.json", content)
+    other = json.dumps(first == "false")
+    twice = content.replace('"tested": false', f'"tested": {first}, "tested": {other}')
+    assert "Refused" in job.call("write_file", path="feature-list.json", content=twice)
+    assert job.text("feature-list.json") == content
 
 
 def test_no_other_tool_gets_around_it(tmp_path: Path) -> None:
