@@ -26,7 +26,7 @@ from engine.development import server
 from tests.workflows import team
 from tests.workflows.holding import gate_held
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import Call, Short, in_turn, job
+from tests.workflows.short import DONE, Call, Short, close, in_turn, job, plan
 from tests.workflows.tea import in_phase
 
 HISTORIES = Path(__file__).parent / "histories"
@@ -112,6 +112,13 @@ async def bypassed(jobs: Jobs) -> Handle:
     await jobs.until(handle, phase=lambda phase: phase["number"] > 2)
     await handle.signal("cancel", {})
     await jobs.until(handle, status="cancelled")
+    return handle
+
+
+async def hasty(jobs: Jobs) -> Handle:
+    """A job that would end before it has planned anything."""
+    handle = await jobs.start(job())
+    await jobs.result(handle)
     return handle
 
 
@@ -229,6 +236,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "edited": (edited, lambda: rehearse),
     "given_up": (given_up, lambda: rehearse),
     "bypassed": (bypassed, lambda: Short(judge=in_turn(Reply("FAIL\nNo tea."), Reply("PASS")))),
+    "hasty": (hasty, lambda: Short({"Plan": [close(), plan("[ ] Boil", "[ ] Brew"), DONE]})),
     "cancelled": (cancelled, lambda: rehearse),
     "project": (project, colliding),
     "paused_project": (paused_project, drafting),
