@@ -293,7 +293,8 @@ async def _workflow_tasks(client: Client) -> Check:
     if failed:
         return Check(
             name, False, f"failing in {'; '.join(failed)}",
-            "correct the code and restart the workers: the jobs go on by themselves",
+            "correct the code, or give the workers the key that is missing, and restart them: the "
+            "jobs go on by themselves",
         )  # fmt: skip
     more = f", the newest {MOST_JOBS}" if looked_at == MOST_JOBS else ""
     return Check(name, True, f"none fails ({looked_at} running jobs{more})")

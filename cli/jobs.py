@@ -24,6 +24,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.forgotten import forgotten
 from cli.output import Mistake
+from engine.converter import why_sealed
 from protocol.payloads import Sealed, check_unsealed
 
 JOB = "Job"
@@ -216,8 +217,12 @@ def explain(error: BaseException) -> str:
 
 
 def told(error: BaseException) -> str:
-    """What a failure says; the text of a FailureError has its type in front."""
-    return error.message if isinstance(error, FailureError) else str(error)
+    """What a failure says, or why that cannot be read here; the text of a FailureError has its type
+    in front."""
+    if not isinstance(error, FailureError):
+        return str(error)
+    why = error.failure and why_sealed(error.failure.encoded_attributes)
+    return f"what it says cannot be read here: {why}" if why else error.message
 
 
 def _started(found: WorkflowExecution, memo: dict[str, Any]) -> datetime:
