@@ -274,7 +274,13 @@ async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
     # Of a job that continued as new, the run at hand: the others are not jobs of their own.
     query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus != 'ContinuedAsNew'"
     # A page is one message, and a memo may have some thousand characters.
-    async for found in client.list_workflows(query, limit=limit, page_size=PAGE):
+    known: set[str] = set()
+    async for found in client.list_workflows(query, page_size=PAGE):
+        if found.id in known:
+            continue  # a run before a reset; the server has the newest first
+        if len(known) == limit:
+            break
+        known.add(found.id)
         try:
             memo = await readable_memo(found)
         except Sealed as error:
