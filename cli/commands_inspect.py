@@ -182,6 +182,8 @@ def log(job: Job, json: Json = False) -> int:
     else:
         [commit], store = _checkpoints(job, "now")
         story = inspecting.story(store, commit)
+        if store.breaks_off(story[0].id):
+            note("the steps before these are damaged or not in this store")
     if json:
         dump([{"id": step.id, "at": step.at, "message": step.message.strip()} for step in story])
         return OK

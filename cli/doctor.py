@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 LIMIT = timedelta(seconds=5)
 BEFORE_ROOT = "not looked at before there is a workspaces root"
 VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
+NO_VERSION = ("", "")
+"""Name and build of a worker that has none."""
 RECENT_SECONDS = 90
 """A poller renews its entry with each poll, at least once a minute."""
 
@@ -282,15 +284,30 @@ async def _worker(client: Client) -> Check:
         for poller in found.pollers
         if time.time() - poller.last_access_time.seconds < RECENT_SECONDS
     ]
-    versions = [poller.deployment_options for poller in recent]
-    current = found.versioning_info.current_deployment_version.build_id
-    if recent and not current and all(v.worker_versioning_mode == VERSIONED for v in versions):
-        # New jobs are for workers without a version then.
-        one = versions[0]
+    versions = [
+        (options.deployment_name, options.build_id)
+        if options.worker_versioning_mode == VERSIONED
+        else NO_VERSION
+        for options in (poller.deployment_options for poller in recent)
+    ]
+    current = found.versioning_info.current_deployment_version
+    # New jobs are for workers of this version alone, or for those without one.
+    wanted = (current.deployment_name, current.build_id) if current.build_id else NO_VERSION
+    if recent and wanted not in versions:
+        set_current = "temporal worker deployment set-current-version --deployment-name"
+        if wanted == NO_VERSION:
+            name, build = versions[0]
+            return Check(
+                "worker", False, f"version {build} of {name} is not current",
+                f"{set_current} {name} --build-id {build}",
+            )  # fmt: skip
+        name, build = wanted
         return Check(
-            "worker", False, f"version {one.build_id} of {one.deployment_name} is not current",
-            "temporal worker deployment set-current-version --deployment-name "
-            f"{one.deployment_name} --build-id {one.build_id}",
+            "worker", False,
+            f"none is of version {build} of {name}, which is current: new jobs wait",
+            f"run one with LONGHAUL_DEPLOYMENT={name} and LONGHAUL_BUILD_ID={build}, or make "
+            f"current what runs: {set_current} {name} --build-id …, or --unversioned for workers "
+            "without a version",
         )  # fmt: skip
     if recent:
         names = ", ".join(sorted(poller.identity for poller in recent))
@@ -306,7 +323,8 @@ async def _workflow_tasks(client: Client) -> Check:
     if failed:
         return Check(
             name, False, f"failing in {'; '.join(failed)}",
-            "correct the code and restart the workers: the jobs go on by themselves",
+            "correct the code, or give the workers the key that is missing, and restart them: the "
+            "jobs go on by themselves",
         )  # fmt: skip
     more = f", the newest {MOST_JOBS}" if looked_at == MOST_JOBS else ""
     return Check(name, True, f"none fails ({looked_at} running jobs{more})")

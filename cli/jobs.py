@@ -24,6 +24,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.forgotten import forgotten
 from cli.output import Mistake
+from engine.converter import why_sealed
 from protocol.payloads import Sealed, check_unsealed
 
 JOB = "Job"
@@ -216,8 +217,12 @@ def explain(error: BaseException) -> str:
 
 
 def told(error: BaseException) -> str:
-    """What a failure says; the text of a FailureError has its type in front."""
-    return error.message if isinstance(error, FailureError) else str(error)
+    """What a failure says, or why that cannot be read here; the text of a FailureError has its type
+    in front."""
+    if not isinstance(error, FailureError):
+        return str(error)
+    why = error.failure and why_sealed(error.failure.encoded_attributes)
+    return f"what it says cannot be read here: {why}" if why else error.message
 
 
 def _started(found: WorkflowExecution, memo: dict[str, Any]) -> datetime:
@@ -269,7 +274,13 @@ async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
     # Of a job that continued as new, the run at hand: the others are not jobs of their own.
     query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus != 'ContinuedAsNew'"
     # A page is one message, and a memo may have some thousand characters.
-    async for found in client.list_workflows(query, limit=limit, page_size=PAGE):
+    known: set[str] = set()
+    async for found in client.list_workflows(query, page_size=PAGE):
+        if found.id in known:
+            continue  # a run before a reset; the server has the newest first
+        if len(known) == limit:
+            break
+        known.add(found.id)
         try:
             memo = await readable_memo(found)
         except Sealed as error:

@@ -78,9 +78,8 @@ class TolerantPayloadConverter(CompositePayloadConverter):
         ]
 
     def _decode(self, payload: Payload, hint: type | None) -> Any:
-        if payload.metadata.get("encoding") == SEALED.encode() and hint is not RawValue:
-            given = payload.metadata.get(REASON, b"").decode("utf-8", "replace")[:200]
-            raise Sealed(f"it is encrypted, and {given or f'{VARIABLE} is not set here'}")
+        if hint is not RawValue and (why := why_sealed(payload)):
+            raise Sealed(why)
         return super().from_payloads([payload], None if hint is None else [hint])[0]
 
     def _decode_anything(self, payload: Payload) -> Any:
@@ -98,6 +97,14 @@ class TolerantPayloadConverter(CompositePayloadConverter):
         # signal with nothing but a log line on the worker.
         except Exception as error:
             return {UNDECODABLE: f"{encoding[:60].decode('utf-8', 'replace')}: {_reason(error)}"}
+
+
+def why_sealed(payload: Payload) -> str:
+    """Why a payload is still encrypted; empty where it is not."""
+    if payload.metadata.get("encoding") != SEALED.encode():
+        return ""
+    given = payload.metadata.get(REASON, b"").decode("utf-8", "replace")[:200]
+    return f"it is encrypted, and {given or f'{VARIABLE} is not set here'}"
 
 
 def _deeper(value: Any, levels: int) -> bool:

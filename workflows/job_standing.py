@@ -84,6 +84,12 @@ class JobStanding(Standing):
             try:
                 # Before the job shows as paused: what is edited from then on is taken in.
                 await self._steps.show_folder(job)
+            except StepFailed as failed:
+                if failed.kind == "CheckpointMissing":
+                    raise
+                # It stands still all the same, and what a lagging folder lacks is not taken for
+                # removed.
+                self._inbox.notice(f"paused, but the folder may lack the last steps: {failed}")
             finally:
                 job.paused_from = job.waiting.reason if job.waiting else None
                 job.waiting = parking.PAUSED

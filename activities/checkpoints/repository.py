@@ -149,6 +149,11 @@ class Checkpoints:
             story.append(entry)
         return story[:limit]
 
+    def breaks_off(self, commit: str) -> bool:
+        """Whether what a checkpoint followed is not here. Raises CheckpointMissing for itself."""
+        _, parent = self._parsed(commit)
+        return parent is not None and not self.holds(parent)
+
     def tag(self, name: str, commit: str) -> None:
         """Points `refs/tags/<name>` at a commit, in place of what it pointed at; fsynced.
 

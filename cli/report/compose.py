@@ -31,6 +31,9 @@ FORGOTTEN = (
     "Temporal no longer has this job: tokens by step, refusals and waiting times are not known."
 )
 CUT = "Temporal has forgotten the job's first runs: what is told by step begins later."
+BROKEN = (
+    "The job's first checkpoints are damaged or not in this store: what they tell begins later."
+)
 NO_WORKER = "No worker answered: the last state on record is shown, nudges are not known."
 
 
@@ -270,6 +273,8 @@ def _remarks(seen: Seen | None, held: Kept, *, whole: bool, traces: int) -> list
         told.append(NO_WORKER)
     if seen and not whole:
         told.append(CUT)
+    if held.breaks_off:
+        told.append(BROKEN)
     for count, what in (
         (held.left_out, "earlier phases"),
         (len(held.state.scope) - MOST_LISTED, "completed items of the scope"),

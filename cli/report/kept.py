@@ -76,6 +76,8 @@ class Kept:
     """Commands that failed when they were last run."""
     open_in_plan: list[tuple[str, str]] = field(default_factory=list)
     """Open phases of the plan: `Phase 2` and its name."""
+    breaks_off: bool = False
+    """Whether steps before these are damaged or not here."""
 
 
 def read(store: Checkpoints, commit: str) -> Kept:
@@ -85,7 +87,7 @@ def read(store: Checkpoints, commit: str) -> Kept:
         Mistake: the commit is not in this store.
         CheckpointMissing: the same of a part of it.
     """
-    log = _own(story(store, commit))
+    log = _own(whole := story(store, commit))
     newest = Snapshot.load(store, commit)
     starts = set(store.tags().values())
     begun = [entry for entry in log if entry.id in starts and " begins: " in entry.message]
@@ -107,6 +109,7 @@ def read(store: Checkpoints, commit: str) -> Kept:
         failing=failing(newest.text(LOG)),
         plan=_lines(newest.text("plan.md")),
         open_in_plan=[(f"Phase {each.number}", each.name) for each in plan if each.open],
+        breaks_off=log[0] is whole[0] and store.breaks_off(log[0].id),
     )
 
 

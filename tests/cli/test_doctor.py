@@ -1,12 +1,19 @@
 """`doctor`: one line a check, with what to do."""
 
+import asyncio
 import json
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse
+from temporalio.client import Client
 
+from cli import doctor
 from tests.cli.conftest import tries
 
 
@@ -131,3 +138,38 @@ def test_an_address_at_which_no_model_answers_is_found(offline, monkeypatch):
     with answering(None, "/elsewhere") as address:
         monkeypatch.setenv("OPENAI_BASE_URL", address)
         assert not checks(offline("doctor", "--json"))["model endpoint"]["ok"]
+
+
+@pytest.mark.parametrize(
+    ("current", "polling", "told"),
+    [
+        ("", "", None),
+        ("2", "2", None),
+        ("", "2", "version 2 of tea is not current"),
+        ("1", "2", "none is of version 1 of tea, which is current"),
+        ("1", "", "none is of version 1 of tea, which is current"),
+    ],
+)
+def test_workers_that_get_no_new_jobs_for_their_version_are_found(current, polling, told):
+    found = DescribeTaskQueueResponse()
+    poller = found.pollers.add(identity="me")
+    poller.last_access_time.seconds = int(time.time())
+    for build, options in (
+        (polling, poller.deployment_options),
+        (current, found.versioning_info.current_deployment_version),
+    ):
+        if build:
+            options.deployment_name, options.build_id = "tea", build
+    if polling:
+        poller.deployment_options.worker_versioning_mode = doctor.VERSIONED
+
+    async def describe(*_, **__):
+        return found
+
+    client = SimpleNamespace(
+        namespace="default", workflow_service=SimpleNamespace(describe_task_queue=describe)
+    )
+    check = asyncio.run(doctor._worker(cast(Client, client)))
+    assert check.ok == (told is None)
+    assert (told or "me on task queue") in check.found
+    assert check.ok or "set-current-version --deployment-name tea" in check.remedy

@@ -18,6 +18,7 @@ from activities.job.snapshot import Snapshot
 from cli import inspecting
 from cli.app import main
 from cli.jobs import listed
+from cli.report.compose import BROKEN
 from cli.watch import follow_on
 from config.loader import load_agent
 from protocol.state import JobState, Phase, Todo
@@ -208,6 +209,21 @@ def test_log_tells_the_steps(kept, starter):
         "phase 1 · todo 1 · write_file notes/a.md",
     ]
     assert len(json.loads(starter("log", kept, "--json").out)) == 2
+
+
+def test_log_and_report_say_where_steps_before_are_damaged(kept, starter):
+    store = inspecting.repository(kept)
+    assert "damaged" not in starter("log", kept).err
+    [journal] = (store.path / "journal").iterdir()
+    journal.write_bytes(
+        journal.read_bytes().replace(b"phase 1 \xc2\xb7 start", b"Phase 1 garbled!")
+    )
+    store.store.forget()
+    ran = starter("log", kept)
+    assert "write_file notes/a.md" in ran.out
+    assert "the steps before these are damaged or not in this store" in ran.err
+    told = json.loads(starter("report", kept, "--json").out)
+    assert BROKEN in told["remarks"]
 
 
 def test_a_job_without_checkpoints_here_says_so(engine, starter, workspaces):

@@ -8,13 +8,15 @@ import json
 from typing import Any
 
 import pytest
+from temporalio.api.failure import v1 as wire
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer
 
 from activities.checkpoints import Root
 from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Answer, Failure, Request
-from cli.jobs import last_events, look
+from cli.jobs import last_events, look, told
 from engine.codec import encrypting
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import runner
@@ -100,6 +102,24 @@ async def test_what_temporal_holds_of_a_job(
         if keys:
             with pytest.raises(Sealed, match="LONGHAUL_CODEC_KEYS is not set here"):
                 await look(connected(temporal, None), handle.id)
+
+
+@pytest.mark.parametrize(
+    ("here", "why"),
+    [
+        (None, "LONGHAUL_CODEC_KEYS is not set here"),
+        (KEYS, "LONGHAUL_CODEC_KEYS here holds no key 'a'"),
+    ],
+)
+async def test_of_a_failure_that_is_encrypted_is_told_why_it_cannot_be_read(
+    here: dict[str, bytes] | None, why: str
+) -> None:
+    failure = wire.Failure()
+    await encrypting({"a": bytes(32)}).encode_failure(ApplicationError("No tea."), failure)
+    converter = encrypting(here) if here else DATA_CONVERTER
+    read = told(await converter.decode_failure(failure))
+    assert read == f"what it says cannot be read here: it is encrypted, and {why}"
+    assert told(await encrypting({"a": bytes(32)}).decode_failure(failure)) == "No tea."
 
 
 async def failed_task(handle: WorkflowHandle[Any, Any]) -> str:

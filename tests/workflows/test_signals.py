@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import shutil
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -17,6 +18,7 @@ from temporalio.exceptions import ApplicationError, CancelledError
 
 from activities.checkpoints import Root
 from activities.ending import closing
+from activities.job import recovery
 from activities.rehearsal import Hang
 from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Answer, Request
@@ -171,6 +173,23 @@ async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None
     files = jobs.snapshot(handle, result["checkpoint"]).files
     assert files.read("from_a_person.md") == b"# Mind the oolong\n"
     assert files.read("archive/phase_001.md") != b"forged"
+
+
+async def test_a_pause_whose_folder_cannot_be_shown_is_one_and_not_called_refused(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recovery, "project_folder", full)
+        handle, status = await paused_at_gate(jobs, START)
+    [told] = status["notices"]
+    assert told.startswith("paused, but the folder may lack the last steps: show_folder: ")
+    assert "No space left" in told
+    assert status["refusals"] == 0
+    await handle.signal("resume", {})
+    assert (await jobs.result(handle))["status"] == "completed"
 
 
 class Hanging:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from cli.jobs import Seen
 from cli.report import kept
-from cli.report.compose import CUT, FORGOTTEN, NO_WORKER, compose
+from cli.report.compose import BROKEN, CUT, FORGOTTEN, NO_WORKER, compose
 from cli.report.data import Report
 from cli.report.history import Standing
 from cli.report.page import page
@@ -156,6 +157,7 @@ def test_what_could_not_be_read_is_told(held: kept.Kept) -> None:
     assert composed(held, seen()).remarks == []
     assert composed(held, seen(), whole=False).remarks == [CUT]
     assert composed(held, None).remarks == [FORGOTTEN]
+    assert composed(replace(held, breaks_off=True), seen()).remarks == [BROKEN]
     asleep = seen()
     asleep.live = False
     assert composed(held, asleep).remarks == [NO_WORKER]
