@@ -96,6 +96,19 @@ def test_abbreviations_do_not_end_sentences():
     assert one(text).text.endswith("must follow Sec. 5.")
 
 
+def test_hyphen_that_stands_for_a_later_word_stays():
+    page = (
+        "Der Kaufmann muss Ein-\nund Ausgangsrechnungen nach den Buchführungs-\nund Aufzeich-\n"
+        "nungspflichten in einem Cross\u2011\nborder Archiv aufbewahren."
+    )
+    text = one(page).text
+    assert text == (
+        "Der Kaufmann muss Ein- und Ausgangsrechnungen nach den Buchführungs- und "
+        "Aufzeichnungspflichten in einem Cross\u2011border Archiv aufbewahren."
+    )
+    assert contains_quote(page, text)
+
+
 def test_list_items_take_the_demand_of_the_sentence_before():
     text = (
         "The log must contain:\n- the time of the entry;\n- the user who made it.\n\n"
