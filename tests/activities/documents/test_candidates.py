@@ -138,6 +138,17 @@ def test_long_sentence_is_cut_between_words():
     assert candidate.text.endswith(("checked", "again,", "and"))
 
 
+def test_a_text_of_demands_without_a_stop_takes_time_by_its_length():
+    # As the rows of a table are. Each demand was held against each other.
+    def seconds(count):
+        began = time.process_time()
+        one("the clerk must file it and must not only keep it\n" * count)
+        return time.process_time() - began
+
+    seconds(10)
+    assert seconds(8000) < 24 * seconds(1000)
+
+
 def test_a_long_blank_line_takes_no_time():
     begun = time.process_time()
     assert identify([Page(1, "Rules\n" + " " * 30_000 + "x\nA log must be kept.")])
