@@ -52,6 +52,8 @@ class DoneWhen(Data):
     def _one_of_them(self) -> Self:
         if sum(each is not None for each in (self.file_exists, self.matches, self.command)) != 1:
             raise ValueError("give one of file_exists, matches: {path, pattern} and command")
+        if self.command and "\0" in self.command:
+            raise ValueError("command holds a NUL character, which no shell takes")
         return self
 
     @property

@@ -5,6 +5,7 @@ nor a hostile document makes it slow.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Literal
@@ -90,7 +91,7 @@ class Phrases:
                 text = _blank(self._excluded[number - own], text)
         hits = [hit for number in found if number < own for hit in self._hits(number, text)]
         hits.sort(key=lambda hit: (hit.start, -hit.end))
-        return [hit for hit in hits if not any(_covers(other, hit) for other in hits)]
+        return list(_uncovered(hits))
 
     def _hits(self, number: int, text: str) -> list[Hit]:
         phrase = self._phrases[number]
@@ -173,19 +174,25 @@ def _shown(found: str, phrase: str) -> str:
 
 
 def _blank(pattern: "re2._Regexp", text: str) -> str:
-    for match in list(pattern.finditer(text)):
+    parts, at = [], 0
+    for match in pattern.finditer(text):
         start, end = match.span(1)
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
+        parts += [text[at:start], " " * (end - start)]
+        at = end
+    return "".join([*parts, text[at:]])
 
 
-def _covers(other: Hit, hit: Hit) -> bool:
-    """Whether `hit` lies within another hit of its own kind that is longer."""
-    return (
-        other is not hit
-        and (other.modality is None) == (hit.modality is None)
-        and other.regulation == hit.regulation
-        and other.start <= hit.start
-        and hit.end <= other.end
-        and (other.start, other.end) != (hit.start, hit.end)
-    )
+def _uncovered(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """Of hits by start, the longer first, those that lie within no longer one of their own kind.
+
+    Each is held only against the one that reaches furthest, as a text may be all hits.
+    """
+    furthest: dict[tuple[bool, str | None], Hit] = {}
+    for hit in hits:
+        kind = (hit.modality is None, hit.regulation)
+        far = furthest.get(kind)
+        if far is None or far.end < hit.end:
+            furthest[kind] = hit
+        elif (far.start, far.end) != (hit.start, hit.end):
+            continue
+        yield hit

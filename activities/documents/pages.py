@@ -25,10 +25,17 @@ _SHAPES = str.maketrans(
     }
 )
 _SOFT_HYPHEN = re.compile(r"\u00ad(?:[^\S\n]*\n\s*)?")
-_HYPHEN = re.compile(r"(?<=\w)-([^\S\n]*\n\s*)?(?=\w)")
+_HYPHEN = re.compile(r"(?<=\w)-(?:([^\S\n]*\n\s*)|([^\S\n]+))?(?=\w)")
 _SPACE = re.compile(r"\s+")
+# Chinese and Japanese put no spaces between words, so that a line end there is none either.
+_NO_SPACES = r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff65\U00020000-\U0003ffff]"
+_SPACE_OF_LAYOUT = re.compile(rf"(?<={_NO_SPACES})\s+|\s+(?={_NO_SPACES})")
+# What is set above or below the line is no further digit of the number before it.
+_RAISED = re.compile(r"(?<=\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u215f])")
 
-_HARD, _LINE_END = 1, 2
+_POINT_IN_NUMBER = re.compile(r"\d[.,']\d")
+
+_HARD, _LINE_END, _HANGING = 1, 2, 3
 
 
 def render(pages: Iterable[Page]) -> str:
@@ -82,20 +89,22 @@ def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
 
 
 class _Folded:
-    """A text without its layout. Hyphens inside words are taken out and remembered by place:
-    one at a line end may belong to the word or not, so it agrees with either reading."""
+    """A text without its layout. Hyphens inside words are taken out and remembered by place, those
+    before a space ("Ein- und Ausgang") with the space: one at a line end may belong to the word or
+    not, and have a space behind it or not, so it agrees with every reading."""
 
     def __init__(self, text: str) -> None:
-        text = unicodedata.normalize("NFKC", _SOFT_HYPHEN.sub("", text)).translate(_SHAPES)
-        text = text.strip()
+        text = _RAISED.sub("^", _SPACE_OF_LAYOUT.sub("", _SOFT_HYPHEN.sub("", text)))
+        text = unicodedata.normalize("NFKC", text).translate(_SHAPES).strip()
         parts: list[str] = []
-        self.hyphens: dict[int, int] = {}  # before which character: _HARD or _LINE_END
+        self.hyphens: dict[int, int] = {}  # before which character: which of the three
         length = start = 0
         for hyphen in _HYPHEN.finditer(text):
             part = _SPACE.sub(" ", text[start : hyphen.start()])
             parts.append(part)
             length += len(part)
-            self.hyphens[length] = _HARD if hyphen[1] is None else _LINE_END
+            kind = _LINE_END if hyphen[1] else _HANGING if hyphen[2] else _HARD
+            self.hyphens[length] = kind
             start = hyphen.end()
         parts.append(_SPACE.sub(" ", text[start:]))
         self.letters = "".join(parts)
@@ -113,13 +122,11 @@ class _Folded:
 
     def _agrees(self, quote: "_Folded", at: int) -> bool:
         inside = range(at + 1, at + len(quote.letters))
-        mine = {
-            place - at for place, kind in self.hyphens.items() if kind == _HARD and place in inside
-        }
-        if any(quote.hyphens.get(place) is None for place in mine):
-            return False
+        mine = {place - at: kind for place, kind in self.hyphens.items() if place in inside}
         return all(
-            kind == _LINE_END or at + place in self.hyphens for place, kind in quote.hyphens.items()
+            _LINE_END in (kinds := (mine.get(place), quote.hyphens.get(place)))
+            or kinds[0] == kinds[1]
+            for place in mine.keys() | quote.hyphens.keys()
         )
 
     def _whole_words(self, start: int, end: int) -> bool:
@@ -127,9 +134,13 @@ class _Folded:
         return not (self._within_word(start) or self._within_word(end))
 
     def _within_word(self, at: int) -> bool:
-        if at <= 0 or at >= len(self.letters) or self.hyphens.get(at) == _HARD:
+        if at <= 0 or at >= len(self.letters) or self.hyphens.get(at) in (_HARD, _HANGING):
             return False
-        left, right = self.letters[at - 1], self.letters[at]
+        before, after = self.letters[max(0, at - 2) : at], self.letters[at : at + 2]
+        # "500 EUR" is not said by a page that says "1,500 EUR".
+        if _POINT_IN_NUMBER.search(before + after):
+            return True
+        left, right = before[-1], after[0]
         return (left.isdigit() and right.isdigit()) or (_cased(left) and _cased(right))
 
 

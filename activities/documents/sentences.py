@@ -33,8 +33,10 @@ _MONTH = re.compile(
     r"\s*(?:Jan|Feb|Mär|Mar|Apr|Mai|May|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|Tag|Kalendertag|"
     r"Werktag|Jahrhundert)"
 )
-_HYPHENATED = re.compile(r"(\w)[-\u2010\u00ad][^\S\n]*\n\s*(?=[a-zäöüß])")
-_HYPHEN_KEPT = re.compile(r"(\w-)[^\S\n]*\n\s*(?=\w)")
+# Before these a hyphen at a line end stands for what a later word has: "Ein-\nund Ausgang".
+_HANGING = r"(?!\s*(?:und|oder|bzw|sowie|bis|and|or)\b)"
+_HYPHENATED = re.compile(rf"(\w)(?:\u00ad|[-\u2010]{_HANGING})[^\S\n]*\n\s*(?=[a-zäöüß])")
+_HYPHEN_KEPT = re.compile(rf"(\w[-\u2010\u2011]){_HANGING}[^\S\n]*\n\s*(?=\w)")
 _OPEN_WORD = re.compile(r"\s*\S*[-\u2010\u00ad]$")
 
 

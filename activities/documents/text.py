@@ -6,6 +6,7 @@ first, since names lie), where pages end, and the one line said when there is no
 which in the worker itself none does.
 """
 
+import codecs
 import re
 from collections.abc import Callable
 from io import BytesIO
@@ -38,7 +39,9 @@ _REFUSED = {
     b"\x1f\x8b": "a compressed archive: unpack it first",
 }
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+WINDOWS = "cp1252"
+"""What a text of one byte a letter is in that says nothing else."""
 
 
 def extract(name: str, data: bytes) -> list[Page]:
@@ -82,7 +85,7 @@ def sniff(name: str, data: bytes) -> Kind:
         raise DocumentError(
             f"{name}: the file is broken (not a {by_name.upper()} inside); get an intact copy"
         )
-    if not data.startswith(_UTF16) and data[:8192].translate(None, _CONTROL) != data[:8192]:
+    if not data.startswith(UTF16) and data[:8192].translate(None, _CONTROL) != data[:8192]:
         raise DocumentError(
             f"{name}: unknown type (binary); PDF, DOCX, HTML, Markdown and text can be read"
         )
@@ -121,12 +124,24 @@ def _text(name: str, data: bytes) -> list[str]:
 
 
 def _decode(data: bytes) -> str:
-    if data.startswith(_UTF16):
+    if data.startswith(UTF16):
         return data.decode("utf-16", errors="replace")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace")
+        return decoded(data, WINDOWS)
+
+
+def decoded(data: bytes, encoding: str) -> str:
+    """As browsers read it: what is said to be Latin-1 or ASCII is Windows' extension of it, in
+    which most such pages are written, and so is what names no encoding there is."""
+    try:
+        known = codecs.lookup(encoding).name
+        if known not in ("iso8859-1", "ascii"):
+            return data.decode({"gb2312": "gb18030"}.get(known, known), errors="replace")
+    except (LookupError, UnicodeError):
+        pass
+    return data.decode(WINDOWS, errors="replace")
 
 
 _READERS: dict[Kind, Callable[[str, bytes], list[str]]] = {

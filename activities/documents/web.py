@@ -4,6 +4,9 @@ import re
 
 from lxml import etree, html
 
+from activities.documents.model import DocumentError
+from activities.documents.text import UTF16, WINDOWS, decoded
+
 _DROPPED = {"head", "script", "style", "nav", "template", "noscript", "svg", "math", "select"}
 _BLOCKS = {
     *("address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "div"),
@@ -12,19 +15,22 @@ _BLOCKS = {
     *("table", "tbody", "tfoot", "thead", "tr", "ul"),
 }
 _CELLS = {"td", "th"}
+_DECLARED = re.compile(
+    rb"""<(?:\?xml|meta)\b[^>]{0,300}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 def pages(name: str, data: bytes) -> list[str]:
     """One page: blocks divided by empty lines, the cells of a table row by ` | `."""
-    # Old pages declare an encoding (lxml reads the declaration); newer ones are UTF-8 anyhow.
-    try:
-        data.decode("utf-8")
-        parser = html.HTMLParser(encoding="utf-8")
-    except UnicodeDecodeError:
-        parser = html.HTMLParser()
     if not data.strip():
         return [""]
-    root = html.document_fromstring(data, parser=parser)
+    # Without `huge_tree` what lies deeper than 256 elements is left out, and tags that are never
+    # closed lie in one another.
+    parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
+    root = html.document_fromstring(_in_utf8(data), parser=parser)
+    if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
+        raise DocumentError(f"{name}: its elements lie too deep in one another; save it as text")
     parts: list[str] = []
     walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
     for event, node in walk:
@@ -32,12 +38,28 @@ def pages(name: str, data: bytes) -> list[str]:
         if event == "start" and tag in _DROPPED:
             walk.skip_subtree()
         elif event == "start":
-            parts.append(_before(tag))
+            # A note's number behind a number would pass for its last digit.
+            parts.append("^" if _is_raised_number(node, parts) else _before(tag))
             parts.append(_text(node.text, node))
         else:
             parts.append("\n\n" if tag in _BLOCKS else "")
             parts.append(_text(node.tail, node.getparent()))
     return [_tidy("".join(parts))]
+
+
+def _in_utf8(data: bytes) -> bytes:
+    """Old pages declare an encoding; newer ones are UTF-8 anyhow."""
+    if data.startswith(UTF16):
+        return data.decode("utf-16", errors="replace").encode()
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        declared = _DECLARED.search(data[:4096])
+        # What stands here to be read is no UTF-16, whatever it says.
+        name = declared[1].decode("ascii") if declared else ""
+        wide = name.lower().startswith("utf-16")
+        return decoded(data, WINDOWS if wide or not name else name).encode()
+    return data
 
 
 def _before(tag: str) -> str:
@@ -46,6 +68,12 @@ def _before(tag: str) -> str:
     if tag in _CELLS:
         return " | "
     return "\n" if tag == "br" else ""
+
+
+def _is_raised_number(node: html.HtmlElement, parts: list[str]) -> bool:
+    if node.tag != "sup" or not "".join(node.itertext()).strip().isdigit():
+        return False
+    return next((part for part in reversed(parts) if part), "")[-1:].isdigit()
 
 
 def _text(text: str | None, holder: html.HtmlElement | None) -> str:

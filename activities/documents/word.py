@@ -26,6 +26,14 @@ _CHARACTERS = {
 _SKIPPED = {qn("w:del"), qn("w:moveFrom"), qn("w:pPr"), qn("w:rPr"), qn("w:instrText")}
 _PICTURES = {qn("w:drawing"), qn("w:pict"), qn("w:object")}
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+# What else comes as an archive, by a member of it, and what to do about it.
+_ARCHIVE = "a ZIP archive, not a Word document: unpack it first"
+_OTHERS = {
+    "xl/workbook.xml": "an Excel workbook: save its sheets as .csv",
+    "ppt/presentation.xml": "a PowerPoint file: save it as PDF",
+    "META-INF/container.xml": "an EPUB book: save it as PDF or HTML",
+    "content.xml": "an OpenDocument file: save it as .docx or PDF",
+}
 _OFF = {"0", "false", "off"}
 _SAME_PAGE = {"continuous", "nextColumn"}
 
@@ -38,9 +46,8 @@ def pages(name: str, data: bytes) -> list[str]:
     except BadZipFile as error:
         raise DocumentError(f"{name}: the file is broken ({error}); get an intact copy") from error
     if "word/document.xml" not in members:
-        raise DocumentError(
-            f"{name}: unknown type (a ZIP archive, not a Word document); unpack it first"
-        )
+        what = next((what for part, what in _OTHERS.items() if part in members), _ARCHIVE)
+        raise DocumentError(f"{name}: this is {what}")
     document = docx.Document(BytesIO(data))
     body = document.element.body
     walk = _Walk(_styles_starting_a_page(document.styles.element), _section_starts(body))

@@ -27,6 +27,9 @@ TICK = 0.2
 """Seconds between two looks at whether a call is still wanted."""
 SESSION_OVER = "Session terminated"
 """How the client words that an HTTP server no longer knows the session."""
+SILENT = "Request 'tools/call' timed out"
+LOST = ("Connection closed", "SSE stream ")
+"""How it begins what it says of a lost call: servers give its codes to errors of their own."""
 R = TypeVar("R")
 
 
@@ -120,12 +123,13 @@ class Servers:
             try:
                 return await connection.call(tool, arguments, key, sending)
             except MCPError as error:
-                if error.code == REQUEST_TIMEOUT:
+                if error.code == REQUEST_TIMEOUT and error.message == SILENT:
                     await self._drop_if_silent(connection)
                     raise Interrupted(
                         f"{name} has not answered within {server.call_seconds} s"
                     ) from error
-                if error.code != CONNECTION_CLOSED and error.message != SESSION_OVER:
+                lost = error.code == CONNECTION_CLOSED and error.message.startswith(LOST)
+                if not lost and error.message != SESSION_OVER:
                     raise Failed(error.message) from error
                 if error.message == SESSION_OVER:
                     sending.sent = False

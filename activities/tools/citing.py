@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from activities.checkpoints import parse as parts_of
 from activities.documents import (
     DocumentError,
     Page,
@@ -58,7 +59,8 @@ def cite_document(
             else "It stands on no page: quote the exact words, at least a dozen characters."
         )
         raise ToolError(f"That quote is not on page {page} of {path}. {where}")
-    return _keep(context, document=path, page=page, quote=quote)
+    # As it is named elsewhere: "documents/./a.pdf" would pass for another document.
+    return _keep(context, document="/".join(parts_of(path)), page=page, quote=quote)
 
 
 @citing

@@ -43,7 +43,7 @@ def extract_document_text(
     shown = [page for page in found if first <= page.number <= last]
     if not shown:
         raise ToolError(f"{path} has the pages {_span(found)}; there is none in {pages}.")
-    return f"{path}, pages {first}-{last} of {_span(found)}. {DATA}\n{render(shown)}"
+    return f"{path}, pages {_span(shown)} of {_span(found)}. {DATA}\n{render(shown)}"
 
 
 @tool("documents", effect="writes", local=False, seconds=180)

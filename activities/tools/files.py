@@ -212,8 +212,8 @@ def _text(files: Files, path: str) -> str:
         return data.decode()
     except UnicodeDecodeError:
         raise ToolError(
-            f"{path} is not a text file ({len(data):,} bytes). "
-            "extract_document_text reads PDF, DOCX and HTML documents."
+            f"{path} is not a text file in UTF-8 ({len(data):,} bytes). "
+            "extract_document_text reads PDF, DOCX, HTML and text in other encodings."
         ) from None
 
 

@@ -41,6 +41,8 @@ def search_files(
     """
     if mode == "semantic":
         return _by_meaning(context, query, path)
+    if mode == "text" and "\n" in query:
+        raise ToolError("query has several lines, and lines are searched one by one. Give one.")
     wanted = _pattern(query, mode)
     hits: list[str] = []
     total = 0

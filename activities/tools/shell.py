@@ -52,6 +52,8 @@ def run_command(
     seconds = timeout or config.seconds
     if seconds > config.seconds:
         raise ToolError(f"timeout may be at most {config.seconds} seconds here.")
+    if "\0" in command:
+        raise ToolError("command holds a NUL character, which no shell takes; write \\0 in it.")
 
     run = partial(_run, context, command, seconds)
     if config.network:

@@ -25,7 +25,7 @@ import httpx2
 
 from activities.checkpoints import Files
 from activities.documents import DocumentError, Page, extract_bounded, render
-from activities.documents.text import sniff
+from activities.documents.text import decoded, sniff
 from activities.starting.inputs import text_beside
 from activities.web.addresses import Refused
 from activities.web.fetching import Fetched
@@ -149,10 +149,7 @@ def _in_utf8(fetched: Fetched) -> bytes:
     try:
         fetched.data.decode("utf-8")
     except UnicodeDecodeError:
-        try:
-            return fetched.data.decode(fetched.charset, errors="replace").encode()
-        except LookupError:  # no encoding of that name
-            return fetched.data
+        return decoded(fetched.data, fetched.charset).encode()
     return fetched.data
 
 

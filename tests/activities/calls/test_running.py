@@ -223,6 +223,11 @@ def test_files_over_the_limit_are_refused(tmp_path: Path) -> None:
     assert "a file may have 1,000" in small.call("append_file", path="a", content="x" * 600)
 
 
+def test_several_lines_are_not_said_to_be_nowhere(job: Standing) -> None:
+    job.write("a.md", "one\ntwo\n")
+    assert "searched one by one" in job.call("search_files", query="one\ntwo")
+
+
 def test_empty_binary_and_wide_files(job: Standing) -> None:
     job.write("empty", "")
     job.write("binary", b"\x00\xff\xfe" * 100)

@@ -96,6 +96,19 @@ def test_abbreviations_do_not_end_sentences():
     assert one(text).text.endswith("must follow Sec. 5.")
 
 
+def test_hyphen_that_stands_for_a_later_word_stays():
+    page = (
+        "Der Kaufmann muss Ein-\nund Ausgangsrechnungen nach den Buchführungs-\nund Aufzeich-\n"
+        "nungspflichten in einem Cross\u2011\nborder Archiv aufbewahren."
+    )
+    text = one(page).text
+    assert text == (
+        "Der Kaufmann muss Ein- und Ausgangsrechnungen nach den Buchführungs- und "
+        "Aufzeichnungspflichten in einem Cross\u2011border Archiv aufbewahren."
+    )
+    assert contains_quote(page, text)
+
+
 def test_list_items_take_the_demand_of_the_sentence_before():
     text = (
         "The log must contain:\n- the time of the entry;\n- the user who made it.\n\n"
@@ -123,6 +136,17 @@ def test_long_sentence_is_cut_between_words():
     candidate = one("Each of them must be kept, " + "and checked again, " * 60 + "for ever.")
     assert 580 < len(candidate.text) <= 600
     assert candidate.text.endswith(("checked", "again,", "and"))
+
+
+def test_a_text_of_demands_without_a_stop_takes_time_by_its_length():
+    # As the rows of a table are. Each demand was held against each other.
+    def seconds(count):
+        began = time.process_time()
+        one("the clerk must file it and must not only keep it\n" * count)
+        return time.process_time() - began
+
+    seconds(10)
+    assert seconds(8000) < 24 * seconds(1000)
 
 
 def test_a_long_blank_line_takes_no_time():

@@ -128,6 +128,44 @@ def test_html_manual_without_scripts_and_navigation(real):
     assert "DOCUMENTATION_OPTIONS" not in page.text
 
 
+PAGE = "<p>„Belege“ müssen, so § 147, bleiben; 5 €.</p>"
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [
+        ("", "cp1252"),
+        ('<meta charset="iso-8859-1">', "cp1252"),
+        ('<meta http-equiv="Content-Type" content="text/html; charset=us-ascii">', "cp1252"),
+        ('<meta charset="none-such">', "cp1252"),
+        ('<meta charset="hex">', "cp1252"),
+        ('<meta charset="utf-16">', "cp1252"),
+        ('<meta charset="iso-8859-1">', "utf-8"),
+        ("", "utf-16"),
+    ],
+)
+def test_html_is_read_in_the_encoding_a_browser_reads_it_in(head, encoding):
+    data = f"<html><head>{head}</head><body>{PAGE}</body></html>".encode(encoding)
+    assert extract("a.html", data)[0].text == PAGE[3:-4]
+
+
+def test_xhtml_says_its_encoding_in_its_first_line():
+    data = '<?xml version="1.0" encoding="ISO-8859-15"?><html><body>müssen 5 €</body></html>'
+    assert extract("a.xhtml", data.encode("iso-8859-15"))[0].text == "müssen 5 €"
+
+
+def test_html_whose_tags_are_never_closed_is_read_to_its_end_or_not_at_all():
+    data = b"<html><body>" + b"<font>word " * 1500 + b"the last</body></html>"
+    assert extract("a.html", data)[0].text.endswith("word the last")
+    with pytest.raises(DocumentError, match="too deep"):
+        extract("a.html", data.replace(b"word", b"<font>" * 10))
+
+
+def test_html_note_numbers_are_no_digits_of_the_number_before():
+    data = b"<p>kept <b>30</b><sup>1</sup> days from the 1<sup>st</sup> on<sup>2</sup></p>"
+    assert extract("a.html", data)[0].text == "kept 30^1 days from the 1st on2"
+
+
 def test_html_table_and_dropped_parts():
     html = b"""<!doctype html><title>t</title><nav>menu</nav><script>x()</script><style>p{}</style>
     <p>One&nbsp;<b>bold</b> word.</p><table><tr><th>A<td>B<tr><td>C<td>D</table>caf\xc3\xa9"""
@@ -200,7 +238,11 @@ def _zip(member: str, data: bytes) -> bytes:
         ("a.pdf", b"plain words", "broken"),
         ("a.docx", b"PK\x03\x04 half of a file", "broken"),
         ("a.docx", _zip("word/document.xml", b"<broken"), "broken"),
-        ("a.xlsx", _zip("xl/workbook.xml", b"<a/>"), "unknown type"),
+        ("a.xlsx", _zip("xl/workbook.xml", b"<a/>"), "an Excel workbook: save its sheets as .csv"),
+        ("a.pptx", _zip("ppt/presentation.xml", b"<a/>"), "a PowerPoint file"),
+        ("a.epub", _zip("META-INF/container.xml", b"<a/>"), "an EPUB book"),
+        ("a.odt", _zip("content.xml", b"<a/>"), "an OpenDocument file"),
+        ("a.zip", _zip("a.txt", b"a"), "a ZIP archive, not a Word document: unpack it first"),
         ("a.bin", b"\x00\x01\x02", "unknown type"),
         ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1", "save it as unprotected .docx"),
         ("a.rtf", b"{\\rtf1 x}", "RTF"),

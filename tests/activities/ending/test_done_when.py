@@ -81,6 +81,7 @@ def test_the_last_todo_of_a_phase_shows_in_the_facts(job: Standing) -> None:
 WRONG: list[tuple[Any, str]] = [
     ({"command": "make test", "file_exists": "a"}, "give one of"),
     ({}, "give one of file_exists, matches"),
+    ({"command": "test -n '\0'"}, "command holds a NUL character"),
     ({"file_exists": "a", "matches": {"path": "a", "pattern": "b"}}, "give one of"),
     ({"file_exists": "../a"}, "holds .."),
     ({"matches": {"path": "a", "pattern": "("}}, "not valid RE2"),

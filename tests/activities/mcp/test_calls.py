@@ -45,6 +45,16 @@ def test_a_call_is_answered_whatever_the_server_prints_beside_it(
     assert call(job, "odd__context", '{"context": "odd"}').ok
 
 
+@pytest.mark.parametrize("code", [-32000, -32001, -32603])
+def test_an_error_of_the_server_is_told_whatever_its_code(
+    job: Standing, ledger: Path, code: int
+) -> None:
+    # The first two are what the client itself says of lost calls.
+    assert not call(job, "odd__fault", f'{{"code": {code}}}').ok
+    assert answer(job) == "Error: out of water"
+    assert ledger.read_text().splitlines() == ["listed", "fault"]
+
+
 def test_arguments_that_do_not_fit_name_the_field(job: Standing, ledger: Path) -> None:
     for raw, told in (
         ('{"times": 2}', "'text' is a required property. Expected odd__note(text, times?)"),

@@ -112,6 +112,16 @@ def test_a_citation_names_the_page_it_is_on(job: Standing) -> None:
     )
 
 
+def test_a_citation_names_its_document_in_one_way(job: Standing) -> None:
+    job.call("cite_document", path="documents/./a.md", page=2, quote=QUOTE)
+    assert json.loads(job.text("citations/CIT-0001.json"))["document"] == "documents/a.md"
+
+
+def test_pages_past_the_end_are_not_said_to_be_shown(job: Standing) -> None:
+    told = job.call("extract_document_text", path="documents/a.md", pages="2-999")
+    assert told.startswith("documents/a.md, pages 2-2 of 1-2.")
+
+
 def test_a_text_put_beside_a_file_proves_nothing(job: Standing) -> None:
     job.call("write_file", path="notes/law.md.txt", content=f"[page 1]\n{QUOTE}\n")
     assert "There is no file" in job.call("cite_document", path="notes/law.md", page=1, quote=QUOTE)

@@ -32,6 +32,12 @@ def test_a_command_sees_the_files_and_what_it_changes_is_kept(job: Standing) -> 
     assert job.call("run_command", command="cat b.txt; pwd") == "Exit code 0.\ntwo\n/workspace"
 
 
+def test_a_command_with_a_nul_is_answered(job: Standing) -> None:
+    # A program cannot be started with one: the job would wait for a person, who could not help.
+    told = job.call("run_command", command="printf '\0'")
+    assert told == "Error: command holds a NUL character, which no shell takes; write \\0 in it."
+
+
 def test_a_command_that_changes_nothing_is_no_change(job: Standing) -> None:
     job.reply(("run_command", '{"command": "true"}'))
     reply = job.run("run_command", job.request())

@@ -30,6 +30,9 @@ ANSWERS: dict[str, Answer] = {
     "/picture": lambda site: site.give(b"\x89PNG\r\n\x1a\n" + bytes(99), "text/html"),
     "/broken.html": lambda site: site.give(b"<p>Tea <b>is <div>made</p></i> of leaves<"),
     "/latin": lambda site: site.give("Müßig".encode("cp1252"), "text/html; charset=windows-1252"),
+    "/declared-latin": lambda site: site.give(
+        "„Müßig“, 5 €".encode("cp1252"), "text/html; charset=ISO-8859-1"
+    ),
     "/cyrillic": lambda site: site.give("Чай".encode("koi8-r"), "text/plain; charset=koi8-r"),
     "/no-charset": lambda site: site.give(b"Tea \xff", "text/plain; charset=none-such"),
     "/data": lambda site: site.give(b'{"tea": "green"}', "application/json"),
@@ -133,6 +136,7 @@ def test_text_that_gives_orders_arrives_as_a_quotation(job: Standing, site: str)
     [
         ("/broken.html", "html", "Tea is"),
         ("/latin", "html", "Müßig"),
+        ("/declared-latin", "html", "„Müßig“, 5 €"),
         ("/cyrillic", "txt", "Чай"),
         ("/no-charset", "txt", "Tea ÿ"),
         ("/data", "json", '{"tea": "green"}'),
