@@ -64,7 +64,7 @@ class FactsRequest(At):
 
 
 class EndingRequest(At):
-    """Asks the guards of a call that ends a phase or the job, once its gate has passed."""
+    """Asks the guards of a call that the workflow acts on, once its gate, if any, has passed."""
 
     call: int
     points: list[Point]

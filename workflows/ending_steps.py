@@ -44,7 +44,7 @@ class EndingSteps(ActivityCalls):
     async def judge_ending(
         self, job: JobRecord, route: ToolRoute, points: list[Point], *, approved: bool = False
     ) -> Ending:
-        """Ask the guards of the call at hand, which would end the phase or the job."""
+        """Ask the guards of the call at hand, which the workflow acts on."""
         request = EndingRequest(
             **at(job),
             call=job.next_call,

@@ -29,7 +29,8 @@ _HYPHEN = re.compile(r"(?<=\w)-(?:([^\S\n]*\n\s*)|([^\S\n]+))?(?=\w)")
 _SPACE = re.compile(r"\s+")
 # Chinese and Japanese put no spaces between words, so that a line end there is none either.
 _NO_SPACES = r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff65\U00020000-\U0003ffff]"
-_SPACE_OF_LAYOUT = re.compile(rf"(?<={_NO_SPACES})\s+|\s+(?={_NO_SPACES})")
+# Only from its first space on, or a long run of them would be gone through for each.
+_SPACE_OF_LAYOUT = re.compile(rf"(?<={_NO_SPACES})\s+|(?<!\s)\s+(?={_NO_SPACES})")
 # What is set above or below the line is no further digit of the number before it.
 _RAISED = re.compile(r"(?<=\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u215f])")
 

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from activities.documents.model import DocumentError, Page
+from activities.plain import plain
 
 Kind = Literal["pdf", "docx", "html", "text"]
 
@@ -138,7 +139,8 @@ def decoded(data: bytes, encoding: str) -> str:
     try:
         known = codecs.lookup(encoding).name
         if known not in ("iso8859-1", "ascii"):
-            return data.decode({"gb2312": "gb18030"}.get(known, known), errors="replace")
+            # UTF-7 and escapes can say what no file takes.
+            return plain(data.decode({"gb2312": "gb18030"}.get(known, known), errors="replace"))
     except (LookupError, UnicodeError):
         pass
     return data.decode(WINDOWS, errors="replace")

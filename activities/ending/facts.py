@@ -139,7 +139,6 @@ def _lack(snapshot: Snapshot, path: str) -> str | None:
 def _lack_of_folder(files: Files, path: str) -> str | None:
     if not files.children(path):
         return "is an empty folder"
-    below = (entry for entry in files.walk(path) if entry.kind != "folder")
-    # Where a link leads is not followed: it may be anywhere.
-    filled = any(entry.kind == "link" or files.content(entry) for entry in below)
+    # A link has a size of its own. Where it leads is not followed: it may be anywhere.
+    filled = any(entry.size for entry in files.walk(path))
     return None if filled else "holds nothing but empty files"

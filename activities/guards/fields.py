@@ -46,10 +46,10 @@ def _each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
     Such a key is read in one way by one reader and in another by the next.
     """
-    made: dict[str, Any] = {}
+    made: dict[str, list[Any]] = {}
     for key, value in pairs:
-        made[key] = [made[key], value] if key in made else value
-    return made
+        made.setdefault(key, []).append(value)
+    return {key: values if len(values) > 1 else values[0] for key, values in made.items()}
 
 
 def _found(value: Any, at: tuple[str, ...], field: tuple[str, ...]) -> Iterator[tuple[str, Any]]:

@@ -26,6 +26,7 @@ NULL = "null"
 STREAM = "stream"
 TURNS = "turns"
 IDS = "ids"
+EXTRAS = "extra_content"
 NAMED = {
     COUNTS: re.compile(r"stream_options"),
     LIMIT: re.compile(r"max_completion_tokens"),
@@ -37,6 +38,7 @@ NAMED = {
     ),
     TURNS: re.compile(r"unexpected role|roles? must alternate", re.IGNORECASE),
     IDS: re.compile(r"tool call id", re.IGNORECASE),
+    EXTRAS: re.compile(r"extra_content"),
     NULL: re.compile(r"\bcontent\b.{0,120}\b(null|none|nonetype|string)\b", re.IGNORECASE),
     # Last: the word stands in errors about others.
     STREAM: re.compile(r"\bstream(ing)?\b", re.IGNORECASE),
@@ -93,7 +95,7 @@ class Dialect:
         if NULL in self.without:
             # Within texts, the quotation marks of these would have a backslash before them.
             body = body.replace(b'"role":"assistant","content":null', _NO_TEXT)
-        if self.keywords or self.without & {TURNS, IDS}:
+        if self.keywords or self.without & {TURNS, IDS, EXTRAS}:
             request = from_json(body)
             messages = request["messages"]
             for tool in request.get("tools", []):
@@ -103,6 +105,8 @@ class Dialect:
                 messages = list(_alternating(messages))
             if IDS in self.without:
                 messages = [_with_short_ids(message) for message in messages]
+            if EXTRAS in self.without:
+                messages = [_without_extras(message) for message in messages]
             body = on_wire({**request, "messages": messages})
         return body
 
@@ -153,6 +157,14 @@ def _with_short_ids(message: dict[str, Any]) -> dict[str, Any]:
         return {**message, "tool_call_id": _short(answered)}
     if calls := message.get("tool_calls"):
         return {**message, "tool_calls": [{**call, "id": _short(call["id"])} for call in calls]}
+    return message
+
+
+def _without_extras(message: dict[str, Any]) -> dict[str, Any]:
+    """A message without what another endpoint put beside its calls, as a fallback gets it."""
+    if calls := message.get("tool_calls"):
+        kept = [{k: v for k, v in call.items() if k != EXTRAS} for call in calls]
+        return {**message, "tool_calls": kept}
     return message
 
 

@@ -113,3 +113,4 @@ def test_all_pages_of_a_quote():
 
 def test_hostile_page_is_no_slower_than_its_size_allows():
     assert not contains_quote("a-" * 20_000, "a-" * 60 + "b")
+    assert not contains_quote("a" + " " * 100_000 + "b", "a c")

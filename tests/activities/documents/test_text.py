@@ -149,6 +149,15 @@ def test_html_is_read_in_the_encoding_a_browser_reads_it_in(head, encoding):
     assert extract("a.html", data)[0].text == PAGE[3:-4]
 
 
+@pytest.mark.parametrize("encoding", ["utf-7", "unicode_escape"])
+def test_an_encoding_that_can_say_what_no_file_takes_is_read(encoding):
+    data = (
+        f'<html><meta charset="{encoding}"><body>+2AA- \\ud800 '.encode()
+        + b"\xe4 tea</body></html>"
+    )
+    assert extract("a.html", data)[0].text.endswith(" tea")
+
+
 def test_xhtml_says_its_encoding_in_its_first_line():
     data = '<?xml version="1.0" encoding="ISO-8859-15"?><html><body>müssen 5 €</body></html>'
     assert extract("a.xhtml", data.encode("iso-8859-15"))[0].text == "müssen 5 €"

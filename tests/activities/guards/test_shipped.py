@@ -186,7 +186,9 @@ def test_a_field_that_stands_twice_is_set_if_one_of_its_values_is(
     job.write("feature-list.json", content)
     other = json.dumps(first == "false")
     twice = content.replace('"tested": false', f'"tested": {first}, "tested": {other}')
-    assert "Refused" in job.call("write_file", path="feature-list.json", content=twice)
+    often = content.replace('"tested": false', '"a": 1, ' * 5000 + '"tested": true')
+    for written in (twice, often):
+        assert "Refused" in job.call("write_file", path="feature-list.json", content=written)
     assert job.text("feature-list.json") == content
 
 

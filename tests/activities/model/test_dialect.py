@@ -11,6 +11,7 @@ from activities.job.conversation import on_wire
 from activities.model.dialect import (
     COUNTS,
     EFFORT,
+    EXTRAS,
     IDS,
     LIMIT,
     NULL,
@@ -50,6 +51,12 @@ TALK = {"role": "assistant", "content": "It is hot."}
         ("Your organization must be verified to stream this model.", STREAM),
         ("Unexpected role 'user' after role 'tool'", TURNS),
         ("After the optional system message, conversation roles must alternate", TURNS),
+        ("Unknown parameter: 'messages[2].tool_calls[0].extra_content'.", EXTRAS),
+        (
+            "[{'type': 'extra_forbidden', 'loc': ['body', 'messages', 2, 'tool_calls', 0, "
+            "'extra_content'], 'msg': 'Extra inputs are not permitted'}]",
+            EXTRAS,
+        ),
         ("Tool call id was s1c0 but must be a-z, A-Z, 0-9, with a length of 9.", IDS),
     ],
 )
@@ -125,6 +132,12 @@ def test_ids_are_short_and_still_name_their_calls() -> None:
     assert ids == [one["tool_call_id"] for one in results]
     assert len(set(ids)) == 2
     assert all(len(one) == 9 and one.isalnum() for one in ids)
+
+
+def test_a_fallback_does_not_get_what_another_endpoint_wants_back() -> None:
+    signed = {"id": "s1c0", "extra_content": {"google": {"thought_signature": "c2VhbA=="}}}
+    sent = worded(ASKED, {**CALLS, "tool_calls": [signed]}, *RESULTS, without=EXTRAS)
+    assert sent == [ASKED, {**CALLS, "tool_calls": [{"id": "s1c0"}]}, *RESULTS]
 
 
 UNKNOWN = """Unknown name \\"%s\\" at 'tools[0].function_declarations[0]"""
