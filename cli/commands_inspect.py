@@ -11,6 +11,7 @@ import typer
 
 from cli import doctor as checks
 from cli import view
+from cli.check import Check
 from cli.forgotten import forgotten
 from cli.jobs import Seen, listed, look
 from cli.options import Job, Json
@@ -212,7 +213,7 @@ def _project_diff(
 def doctor(json: Json = False) -> int:
     """Check everything a job needs; says what to do about what is wrong."""
 
-    async def examine() -> list[checks.Check]:
+    async def examine() -> list[Check]:
         found = []
         async for check in checks.examine():
             found.append(check)

@@ -13,7 +13,7 @@ import pytest
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse
 from temporalio.client import Client
 
-from cli import doctor
+from cli import server_checks
 from tests.cli.conftest import tries
 
 
@@ -161,7 +161,7 @@ def test_workers_that_get_no_new_jobs_for_their_version_are_found(current, polli
         if build:
             options.deployment_name, options.build_id = "tea", build
     if polling:
-        poller.deployment_options.worker_versioning_mode = doctor.VERSIONED
+        poller.deployment_options.worker_versioning_mode = server_checks.VERSIONED
 
     async def describe(*_, **__):
         return found
@@ -169,7 +169,7 @@ def test_workers_that_get_no_new_jobs_for_their_version_are_found(current, polli
     client = SimpleNamespace(
         namespace="default", workflow_service=SimpleNamespace(describe_task_queue=describe)
     )
-    check = asyncio.run(doctor._worker(cast(Client, client)))
+    check = asyncio.run(server_checks.worker(cast(Client, client)))
     assert check.ok == (told is None)
     assert (told or "me on task queue") in check.found
     assert check.ok or "set-current-version --deployment-name tea" in check.remedy

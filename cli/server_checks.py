@@ -1,0 +1,120 @@
+"""What the doctor asks a server that was reached."""
+
+from __future__ import annotations
+
+import time
+
+from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType, WorkerVersioningMode
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from cli.check import LIMIT, Check
+from cli.failing_tasks import MOST_JOBS, failing
+from engine.connection import task_queue
+from protocol.search_attributes import NAMES
+
+VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
+NO_VERSION = ("", "")
+"""Name and build of a worker that has none."""
+RECENT_SECONDS = 90
+"""A poller renews its entry with each poll, at least once a minute."""
+
+
+async def namespace(client: Client) -> Check:
+    request = DescribeNamespaceRequest(namespace=client.namespace)
+    await client.workflow_service.describe_namespace(request, timeout=LIMIT)
+    return Check("namespace", True, client.namespace)
+
+
+async def attributes(client: Client) -> Check:
+    name = "search attributes"
+    request = ListSearchAttributesRequest(namespace=client.namespace)
+    try:
+        found = await client.operator_service.list_search_attributes(request, timeout=LIMIT)
+    except RPCError as error:
+        return Check(name, True, f"not checked, the server does not tell ({error.message})")
+    known = found.custom_attributes
+    missing = [each for each in NAMES if each not in known]
+    keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+    if other := [each for each in NAMES if known.get(each, keyword) != keyword]:
+        return Check(
+            name,
+            False,
+            f"not of type Keyword: {', '.join(other)} (jobs run, but cannot be filtered by them)",
+            "remove these and create them anew with --type Keyword: "
+            "temporal operator search-attribute remove "
+            + " ".join(f"--name {each}" for each in other),
+        )
+    if not missing:
+        return Check(name, True, ", ".join(NAMES))
+    flags = " ".join(f"--name {each} --type Keyword" for each in missing)
+    return Check(
+        name,
+        False,
+        f"not registered: {', '.join(missing)} (jobs run, but cannot be filtered by them)",
+        f"temporal operator search-attribute create {flags}",
+    )
+
+
+async def worker(client: Client) -> Check:
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=task_queue()),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    )
+    found = await client.workflow_service.describe_task_queue(request, timeout=LIMIT)
+    recent = [
+        poller
+        for poller in found.pollers
+        if time.time() - poller.last_access_time.seconds < RECENT_SECONDS
+    ]
+    versions = [
+        (options.deployment_name, options.build_id)
+        if options.worker_versioning_mode == VERSIONED
+        else NO_VERSION
+        for options in (poller.deployment_options for poller in recent)
+    ]
+    current = found.versioning_info.current_deployment_version
+    # New jobs are for workers of this version alone, or for those without one.
+    wanted = (current.deployment_name, current.build_id) if current.build_id else NO_VERSION
+    if recent and wanted not in versions:
+        set_current = "temporal worker deployment set-current-version --deployment-name"
+        if wanted == NO_VERSION:
+            name, build = versions[0]
+            return Check(
+                "worker", False, f"version {build} of {name} is not current",
+                f"{set_current} {name} --build-id {build}",
+            )  # fmt: skip
+        name, build = wanted
+        return Check(
+            "worker", False,
+            f"none is of version {build} of {name}, which is current: new jobs wait",
+            f"run one with LONGHAUL_DEPLOYMENT={name} and LONGHAUL_BUILD_ID={build}, or make "
+            f"current what runs: {set_current} {name} --build-id …, or --unversioned for workers "
+            "without a version",
+        )  # fmt: skip
+    if recent:
+        names = ", ".join(sorted(poller.identity for poller in recent))
+        return Check("worker", True, f"{names} on task queue {task_queue()}")
+    return Check(
+        "worker", False, f"none polls the task queue {task_queue()}", "run `python worker.py`"
+    )
+
+
+async def workflow_tasks(client: Client) -> Check:
+    """Jobs whose workflow task fails again and again: a programming error or a bad deployment."""
+    name, (failed, looked_at) = "workflow tasks", await failing(client)
+    if failed:
+        return Check(
+            name, False, f"failing in {'; '.join(failed)}",
+            "correct the code, or give the workers the key that is missing, and restart them: the "
+            "jobs go on by themselves",
+        )  # fmt: skip
+    more = f", the newest {MOST_JOBS}" if looked_at == MOST_JOBS else ""
+    return Check(name, True, f"none fails ({looked_at} running jobs{more})")
+
+
+ALL = (namespace, attributes, worker, workflow_tasks)
