@@ -134,4 +134,4 @@ class Bringing:
 
 
 def _on_disk(entry: bytes) -> bytes:
-    return to_bytes(unescape(from_bytes(entry)))
+    return to_bytes(unescape(entry))

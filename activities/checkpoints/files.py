@@ -266,7 +266,7 @@ class Files:
 
     def _sorted(self, folder: bytes) -> list[tuple[str, Raw]]:
         found = folders.entries(self.store, folder).items()
-        listing = [(unescape(from_bytes(name)), raw) for name, raw in found]
+        listing = [(unescape(name), raw) for name, raw in found]
         return sorted(listing, key=lambda item: to_bytes(item[0]))
 
     def entry_of(self, parts: tuple[str, ...], raw: Raw) -> Entry:
