@@ -15,7 +15,7 @@ from activities.failures import typed
 from activities.heartbeats import heartbeats, heartbeats_from_thread
 from activities.job.opening import check_root, job_id, scheduled_at
 from activities.model.endpoint import Connect
-from activities.plain import title
+from activities.plain import as_json, title
 from activities.plan import listed_under
 from activities.projects.repository import MAIN, Repository, repository_path
 from activities.projects.taking import Taking
@@ -177,8 +177,8 @@ def _write_state(repository: Repository, request: StateRequest) -> str:
     state = {key: list(held.values())}
     if request.scope:
         state["items"] = [item.model_dump() for item in request.scope]
-    text = json.dumps(state, ensure_ascii=False, indent=2) + "\n"
-    tree = repository.with_files(repository.tree_id(request.head), {name: text.encode()})
+    written = {name: as_json(state).encode()}
+    tree = repository.with_files(repository.tree_id(request.head), written)
     if tree == repository.tree_id(request.head):
         return request.head
     made = repository.commit(tree, [request.head], request.why, scheduled_at())
