@@ -35,4 +35,4 @@ def refusal(agent: str, guard: str) -> None:
 
 
 def _count(name: str, does: str, amount: int, labels: dict[str, str]) -> None:
-    activity.metric_meter().create_counter(name, does).add(amount, dict(labels))
+    activity.metric_meter().create_counter(name, does).add(amount, labels)

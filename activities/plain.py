@@ -1,5 +1,6 @@
 """Text that can be sent, stored and shown."""
 
+import json
 import re
 
 TITLE_CHARACTERS = 80
@@ -14,6 +15,11 @@ def plain(text: str) -> str:
     hold one: a result with one in it would fail to be sent, attempt after attempt.
     """
     return text.encode("utf-8", "replace").decode()
+
+
+def as_json(content: object) -> str:
+    """The content of a JSON file that people may look into."""
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
 def tool_name(text: str) -> str:

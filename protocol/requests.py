@@ -138,8 +138,6 @@ class Compacted(Moved):
     """Results that are placeholders now."""
     folded: int
     """Messages that are folded into the summary now."""
-    summarised: bool
-    """Whether a model wrote the summary, where there is one."""
     usage: Usage = Field(default_factory=Usage)
 
 

@@ -18,11 +18,11 @@ Box = tuple[bool, str]
 """A box of the plan: whether it is ticked, and its text."""
 
 
-def given_items(texts: Sequence[str]) -> list[ScopeItem]:
-    """The ledger of a job whose start or instructions list its items."""
+def given_items(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
+    """The items that a start or its instructions list, numbered from there on."""
     return [
         ScopeItem(id=f"S{n}", text=one_line(text, TEXT_CHARACTERS))
-        for n, text in enumerate(texts, 1)
+        for n, text in enumerate(texts, first)
     ]
 
 

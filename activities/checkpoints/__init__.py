@@ -12,15 +12,14 @@ from activities.checkpoints.errors import (
     RemoteAway,
     RootError,
 )
-from activities.checkpoints.files import MAX_FILE_BYTES, Entry, Files
-from activities.checkpoints.names import escape, unescape
+from activities.checkpoints.files import Entry, Files
+from activities.checkpoints.names import unescape
 from activities.checkpoints.paths import parse
 from activities.checkpoints.projection import mend, project
 from activities.checkpoints.repository import Checkpoints, LogEntry, open_checkpoints
 from activities.checkpoints.root import Root, folder_name
 
 __all__ = [
-    "MAX_FILE_BYTES",
     "Change",
     "CheckpointMissing",
     "Checkpoints",
@@ -37,7 +36,6 @@ __all__ = [
     "collect",
     "copy_into",
     "diff",
-    "escape",
     "folder_name",
     "mend",
     "open_checkpoints",

@@ -3,7 +3,7 @@
 import itertools
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,7 @@ class Bringing:
     drafts: int
     lost: Path
     found: list[str] = field(default_factory=list)
-    _draft: Iterable[int] = field(default_factory=itertools.count)
+    _draft: Iterator[int] = field(default_factory=itertools.count)
 
     def folder(self, fd: int, at: Names, known: list[bytes], want: bytes, *, scan: bool) -> None:
         """Brings the opened folder `fd`, whose path is `at`, to the tree `want`.
@@ -88,7 +88,7 @@ class Bringing:
                 self._lose(fd, at, name)
         if want is not None:
             # Under its name only when complete; a rename follows no link that appeared meanwhile.
-            draft = b"%d" % next(iter(self._draft))
+            draft = b"%d" % next(self._draft)
             folder_io.make(self.store, want, self.drafts, draft)
             os.rename(draft, name, src_dir_fd=self.drafts, dst_dir_fd=fd)
 
@@ -118,8 +118,7 @@ class Bringing:
         """Moves an entry to the same path below `lost`."""
         self.lost.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            place = os.open(self.lost, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            stack.callback(os.close, place)
+            place = stack.enter_context(folder_io.opened(None, self.lost))
             for part in at:
                 with suppress(FileExistsError):
                     os.mkdir(part, dir_fd=place)
@@ -134,4 +133,4 @@ class Bringing:
 
 
 def _on_disk(entry: bytes) -> bytes:
-    return to_bytes(unescape(from_bytes(entry)))
+    return to_bytes(unescape(entry))

@@ -1,11 +1,9 @@
 """Takes a workspace folder, as a person left it, into a tree."""
 
-import os
-
+from activities.checkpoints import folder_io
 from activities.checkpoints.diff import Change, diff
 from activities.checkpoints.entries import with_entry, without_entry
-from activities.checkpoints.files import Entry, Files
-from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Raw
+from activities.checkpoints.files import Files
 from activities.checkpoints.projection import projecting
 from activities.checkpoints.repository import Checkpoints
 from activities.checkpoints.root import Root
@@ -24,13 +22,9 @@ def collect(checkpoints: Checkpoints, root: Root, job: str, base: Files) -> tupl
     with projecting(checkpoints) as record:
         if not root.workspace(job).is_dir():
             return base, [f"There is no folder {root.workspace(job)}; nothing was taken from it."]
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        fd = os.open(root.workspace(job), flags)
-        try:
+        with folder_io.opened(None, root.workspace(job)) as fd:
             taking = Taking(base)
             taken = Files(base.store, taking.take(fd).hex(), limit=base.limit)
-        finally:
-            os.close(fd)
     trees = [record.tree, *record.started] if record else []
     known = [Files(base.store, tree) for tree in dict.fromkeys(trees) if tree]
     if known != [base]:
@@ -55,7 +49,7 @@ def _changes_on(base: Files, taken: Files, known: list[Files]) -> Files:
             result = without_entry(result, change.path, gone)
     for change in changes:
         if change.new is not None:
-            result = with_entry(result, change.path, _raw(change.new))
+            result = with_entry(result, change.path, taken.raw(tuple(change.path.split("/"))))
     return result
 
 
@@ -63,8 +57,3 @@ def _same(tree: Files, change: Change) -> bool:
     raw = tree.raw(tuple(change.path.split("/")))
     there = tree.entry_of(tuple(change.path.split("/")), raw) if raw else None
     return there == change.new
-
-
-def _raw(entry: Entry) -> Raw:
-    mode = {"folder": FOLDER, "link": LINK, "file": EXECUTABLE if entry.executable else FILE}
-    return Raw(mode[entry.kind], bytes.fromhex(entry.id))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from activities.checkpoints import folders
 from activities.checkpoints.files import Entry, Files
 from activities.checkpoints.folders import FOLDER, Raw
-from activities.checkpoints.names import from_bytes, to_bytes, unescape
+from activities.checkpoints.names import to_bytes, unescape
 from activities.checkpoints.objects import EMPTY_TREE
 
 
@@ -45,7 +45,7 @@ def diff(old: Files | None, new: Files) -> Iterator[Change]:
             was.id if was and was_folder else EMPTY_TREE,
             now.id if now and now_folder else EMPTY_TREE,
         )
-        named = [(unescape(from_bytes(name)), left, right) for name, left, right in below]
+        named = [(unescape(name), left, right) for name, left, right in below]
         named.sort(key=lambda item: to_bytes(item[0]), reverse=True)
         stack += [((*parts, name), left, right) for name, left, right in named]
 

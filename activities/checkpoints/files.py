@@ -39,9 +39,9 @@ class Files:
 
     Every change returns a new `Files` and writes blobs and trees only: no ref, no index, no
     folder; doing it twice writes the same objects again. Paths follow `paths.parse`. Links are
-    followed inside the tree (except by `entry`, `link`, `move`, `delete`, `copy_from` in the last
-    name); one that leads out raises PathRefused. An object the repository has lost raises
-    CheckpointMissing. Belongs to the thread of its `store` handle.
+    followed inside the tree (except by `entry`, `link`, `move`, `delete` in the last name); one
+    that leads out raises PathRefused. An object the repository has lost raises CheckpointMissing.
+    Belongs to the thread of its `store` handle.
     """
 
     __slots__ = ("_root", "limit", "store")
@@ -186,11 +186,6 @@ class Files:
                 check_size(entry.path)
         return moved
 
-    def copy_from(self, other: "Files", path: str) -> "Files":
-        """With what `other` has at the path, or without anything there if it has nothing."""
-        parts = parse(path)
-        return self.with_raw(parts, other.raw(parts))
-
     # By parts: no rules, no links; for what reads folders whose names the rules would refuse.
 
     def raw(self, parts: tuple[str, ...]) -> Raw | None:
@@ -266,7 +261,7 @@ class Files:
 
     def _sorted(self, folder: bytes) -> list[tuple[str, Raw]]:
         found = folders.entries(self.store, folder).items()
-        listing = [(unescape(from_bytes(name)), raw) for name, raw in found]
+        listing = [(unescape(name), raw) for name, raw in found]
         return sorted(listing, key=lambda item: to_bytes(item[0]))
 
     def entry_of(self, parts: tuple[str, ...], raw: Raw) -> Entry:

@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pygit2
 
@@ -19,8 +20,11 @@ CHUNK = 1 << 20
 
 
 @contextmanager
-def opened(fd: int, name: bytes) -> Iterator[int]:
-    """A descriptor of the folder `name` in `fd`. Raises OSError if it is a link or no folder."""
+def opened(fd: int | None, name: bytes | Path) -> Iterator[int]:
+    """A descriptor of the folder `name` in `fd`. Raises OSError if it is a link or no folder.
+
+    Of a path without `fd` that holds for its last name alone.
+    """
     inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
     try:
         yield inner

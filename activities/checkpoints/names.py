@@ -29,30 +29,24 @@ def from_bytes(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-def escape(name: str) -> str:
-    """The tree entry name of one file name: a function of the name's bytes, valid UTF-8.
-
-    Raises UnicodeEncodeError for a lone surrogate that stands for no byte.
-    """
-    # Through bytes first: two spellings of the same bytes must give one entry.
-    return _UNSAFE.sub(_percent, from_bytes(to_bytes(name)))
-
-
 @lru_cache(maxsize=16_384)
 def entry_name(name: str) -> bytes:
-    """The same in bytes, as a tree holds it. A step asks for the same few dozens of times."""
-    return to_bytes(escape(name))
+    """The tree entry name of one file name: a function of the name's bytes, valid UTF-8.
+
+    A step asks for the same few dozens of times. Raises UnicodeEncodeError for a lone surrogate
+    that stands for no byte.
+    """
+    # Through bytes first: two spellings of the same bytes must give one entry.
+    return to_bytes(_UNSAFE.sub(_percent, from_bytes(to_bytes(name))))
 
 
-def unescape(entry: str) -> str:
-    """The file name of a tree entry.
+def unescape(entry: bytes) -> str:
+    """The file name of a tree entry: the inverse of `entry_name`.
 
     Raises ValueError for an entry that is no file name (`/` in it, `.`, `..`, NUL), which only a
     repository made by someone else can hold, so that it cannot lead out of a folder.
     """
-    raw = to_bytes(entry)
-    if b"%" in raw:
-        raw = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), raw)
+    raw = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), entry) if b"%" in entry else entry
     if raw in {b"", b".", b".."} or b"/" in raw or b"\0" in raw:
         raise ValueError(f"The tree entry {entry!r} is not a file name.")
     return from_bytes(raw)

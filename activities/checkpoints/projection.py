@@ -1,13 +1,13 @@
 """The workspace folder as a projection of the newest tree. It may lag; it is never read back."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from activities.checkpoints import folder_io
 from activities.checkpoints.bringing import Bringing
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import Files
@@ -131,18 +131,13 @@ def _pass(
     except FileExistsError:
         pass
     batch = _batch(root, job, max(_batches(root.lost_found(job)), default=0) + 1)
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    drafts_fd = os.open(drafts, flags)
-    try:
-        workspace_fd = os.open(workspace, flags)
-        try:
-            bringing = Bringing(checkpoints.store, drafts_fd, root.path / batch)
-            trees = [bytes.fromhex(tree) for tree in known]
-            bringing.folder(workspace_fd, (), trees, bytes.fromhex(files.id), scan=scan)
-        finally:
-            os.close(workspace_fd)
-    finally:
-        os.close(drafts_fd)
+    with (
+        folder_io.opened(None, drafts) as drafts_fd,
+        folder_io.opened(None, workspace) as workspace_fd,
+    ):
+        bringing = Bringing(checkpoints.store, drafts_fd, root.path / batch)
+        trees = [bytes.fromhex(tree) for tree in known]
+        bringing.folder(workspace_fd, (), trees, bytes.fromhex(files.id), scan=scan)
     return [f"{batch}/{path}" for path in bringing.found]
 
 

@@ -48,11 +48,6 @@ class Checkpoints:
         self.store = Store(path)
 
     @classmethod
-    def open(cls, root: Root, job: str) -> "Checkpoints":
-        """The job's repository. Raises CheckpointMissing if there is none."""
-        return cls(root.repository(job))
-
-    @classmethod
     def create(cls, root: Root, job: str) -> "Checkpoints":
         """The job's repository, made if need be; a kill or a race harms nothing."""
         path = root.repository(job)
@@ -103,7 +98,7 @@ class Checkpoints:
 
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit. Raises CheckpointMissing."""
-        return self._commit(commit).tree
+        return self._parsed(commit)[0].tree
 
     def holds(self, commit: str) -> bool:
         """Whether the commit itself is there."""
@@ -147,7 +142,7 @@ class Checkpoints:
             except CheckpointMissing:
                 break
             story.append(entry)
-        return story[:limit]
+        return story
 
     def breaks_off(self, commit: str) -> bool:
         """Whether what a checkpoint followed is not here. Raises CheckpointMissing for itself."""
@@ -165,7 +160,7 @@ class Checkpoints:
 
     def point(self, name: str, commit: str) -> None:
         """The same for any ref whose name git takes. Raises CheckpointMissing."""
-        self._commit(commit)
+        self._parsed(commit)
         ref = self.path / name
         with ExitStack() as stack:
             # Held so long only by a process that is frozen. What follows is whole without it: the
@@ -210,9 +205,6 @@ class Checkpoints:
     def is_full(self) -> bool:
         """Whether so much waits in the journal that it is time for a pack."""
         return self.store.journal.is_full
-
-    def _commit(self, commit: str) -> LogEntry:
-        return self._parsed(commit)[0]
 
     def _parsed(self, commit: str) -> tuple[LogEntry, str | None]:
         """A commit and its first parent."""

@@ -58,7 +58,7 @@ def look(files: Files, fd: int, fresh: int) -> Known:
 def _look(files: Files, fd: int, tree: bytes, fresh: int) -> Known:
     known = Known(tree)
     for entry, raw in folders.entries(files.store, tree).items():
-        name = to_bytes(unescape(from_bytes(entry)))
+        name = to_bytes(unescape(entry))
         if raw.mode == FOLDER:
             with folder_io.opened(fd, name) as inner:
                 known.folders[name] = _look(files, inner, raw.id, fresh)

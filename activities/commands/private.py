@@ -10,7 +10,6 @@ may still be writing there.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -53,7 +52,7 @@ class PrivateFolder:
             OSError: the folder cannot be read.
         """
         taking = Taking(self._base, self._known, self._limits)
-        with _opened(self.path) as fd:
+        with folder_io.opened(None, self.path) as fd:
             tree = taking.take(fd)
             kept = sorted(NOT_OURS.intersection(folder_io.names(fd)))
         left_out = [f"Left out {name.decode()}/: the system keeps that folder." for name in kept]
@@ -92,7 +91,7 @@ def private_folder(
         mark = place / "now"
         mark.write_bytes(b"")
         fresh = mark.stat().st_mtime_ns - STALE_NANOSECONDS
-        with _opened(folder) as fd:
+        with folder_io.opened(None, folder) as fd:
             known = look(files, fd, fresh)
         private = PrivateFolder(folder, files, known, limits or Limits())
         yield private
@@ -141,7 +140,7 @@ def _bring(files: Files, place: Path, folder: Path, held: str | None) -> None:
     folder.mkdir(exist_ok=True)
     drafts.mkdir(exist_ok=True)
     known = [bytes.fromhex(held)] if held else [EMPTY_TREE]
-    with _opened(folder) as fd, _opened(drafts) as drafts_fd:
+    with folder_io.opened(None, folder) as fd, folder_io.opened(None, drafts) as drafts_fd:
         bringing = Bringing(files.store, drafts_fd, gone)
         bringing.folder(fd, (), known, bytes.fromhex(files.id), scan=False)
     if bringing.found and held is not None:
@@ -155,12 +154,3 @@ def _throw_away(folder: Path) -> None:
     """Remove what commands left, whatever the modes they gave it."""
     unlock(folder)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        yield fd
-    finally:
-        os.close(fd)

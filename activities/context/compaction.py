@@ -110,7 +110,6 @@ class Compacting:
             context=context_tokens(snapshot),
             cleared=planned.cleared,
             folded=planned.folded,
-            summarised=bool(told),
             usage=usage,
         )
 

@@ -119,8 +119,10 @@ def told(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> str:
 def completed(summary: str, needed: Must) -> str:
     """The summary with what it leaves out written by us, within its bound."""
     own = clip(needed.missing(summary).text, SUMMARY_TOKENS // 2, "the todo list is below")
-    room = SUMMARY_TOKENS - count(own)
-    return "\n\n".join(part for part in (bounded(summary, room), own) if part)
+    room, text = SUMMARY_TOKENS - count(own), summary.strip()
+    if count(text) > room:
+        text = clip(text, room - 30, "search_history finds the rest")
+    return "\n\n".join(part for part in (text, own) if part)
 
 
 def dropped(before: str, messages: list[dict[str, Any]], needed: Must) -> str:
@@ -132,12 +134,6 @@ def dropped(before: str, messages: list[dict[str, Any]], needed: Must) -> str:
     ]
     lines = [before, "Not summarised, since the model was not to be had. The last calls of it:"]
     return completed("\n".join([*lines, *(f"- {call}" for call in calls[-20:])]), needed)
-
-
-def bounded(summary: str, limit: int = SUMMARY_TOKENS) -> str:
-    """The summary within its bound."""
-    text = summary.strip()
-    return text if count(text) <= limit else clip(text, limit - 30, "search_history finds the rest")
 
 
 def _mentions(summary: str, todo: Todo) -> bool:

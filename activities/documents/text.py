@@ -168,9 +168,9 @@ _LIGATURES = str.maketrans(
 
 def _clean(text: str) -> str:
     # Broken character maps give lone surrogates, which no file can hold.
-    text = text.encode("utf-8", errors="replace").decode("utf-8")
     text = (
-        text.translate(_LIGATURES)
+        plain(text)
+        .translate(_LIGATURES)
         .replace("\r\n", "\n")
         .replace("\r", "\n")
         .replace("\f", "\n")

@@ -119,7 +119,7 @@ def _arguments(match: Match, now: Situation) -> dict[str, str] | None:
     for name, pattern in match.arguments.items():
         if name not in now.arguments:
             return None
-        hit = compiled(pattern).search(_text(now.arguments[name]))
+        hit = compiled(pattern).search(str(now.arguments[name]))
         if hit is None:
             return None
         groups |= {key: value or "" for key, value in hit.groupdict().items()}
@@ -198,7 +198,3 @@ def lines_read(now: Situation) -> int | None:
         return min(there, int(float(now.arguments.get("limit", READ_LINES))))
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)

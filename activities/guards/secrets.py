@@ -14,8 +14,6 @@ from config.guard_files import read_guards
 from config.guard_schema import Match, compiled, matching
 from config.loader import SHIPPED
 
-__all__ = ["HIDDEN", "Redacting", "found_in", "redact"]
-
 
 def looks_random(text: str, bits: float) -> bool:
     """Whether a text is rather a key than words: letters and digits, so many bits a character."""

@@ -48,10 +48,8 @@ class Conversation:
         """Add messages at the end."""
         files = self.files
         for number, message in enumerate(messages, len(self)):
-            data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(
-                "utf-8", "replace"
-            )
-            files = files.with_raw(_place(number), Raw(FILE, files.store.write_blob(data)))
+            blob = files.store.write_blob(on_wire(message))
+            files = files.with_raw(_place(number), Raw(FILE, blob))
         return Conversation(files)
 
     def __len__(self) -> int:
@@ -190,7 +188,7 @@ def _place(number: int) -> tuple[str, ...]:
 
 def on_wire(value: Any) -> bytes:
     """A part of a request in the bytes that are sent."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def call_id(step: int, index: int) -> str:

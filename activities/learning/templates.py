@@ -13,7 +13,7 @@ from activities.learning.moments import Moment
 from activities.learning.patterns import Pattern
 from config.guard_schema import FieldMatch, Guard, Match, compiled
 
-WRITES = ("write_file", "append_file", "edit_file", "delete_file", "make_folder")
+WRITES = ("write_file", "append_file", "edit_file", "delete_file")
 LOGS = ("*.log", "*.log.*", "*[-_.]log.txt", "logs/*", "*/logs/*")
 LOG_LINES = 1000
 NAMED = 3

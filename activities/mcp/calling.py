@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mcp.types import CallToolResult
-
 from activities.commands.private import private_folder
 from activities.errors import ToolError, Unreached
 from activities.mcp.errors import Away, Failed, Interrupted
@@ -29,12 +27,9 @@ def call(declared: Declared, context: ToolContext, arguments: dict[str, Any]) ->
         Unreached: the server is not there, and nothing was done.
     """
     if context.config.mcp[declared.server].cwd is None:
-        return _answer(_asked(declared, context, arguments, None))
+        return _asked(declared, context, arguments, None)
     with private_folder(context.files, context.root, context.job) as private:
-        result = _asked(declared, context, arguments, private.path)
-        text = _relative(text_of(result), private.path)
-        if result.is_error:
-            raise ToolError(text)
+        text = _asked(declared, context, arguments, private.path)
         # The server has ended: nobody writes there any more.
         context.files = private.read_back()
     return "\n".join([text, *private.notes])
@@ -42,10 +37,10 @@ def call(declared: Declared, context: ToolContext, arguments: dict[str, Any]) ->
 
 def _asked(
     declared: Declared, context: ToolContext, arguments: dict[str, Any], folder: Path | None
-) -> CallToolResult:
+) -> str:
     again = declared.effect != "once"
     try:
-        return servers().call(
+        result = servers().call(
             declared.server,
             context.config.mcp[declared.server],
             declared.tool,
@@ -58,20 +53,17 @@ def _asked(
     except Away as away:
         raise Unreached(str(away)) from away
     except Failed as failed:
-        raise ToolError(_relative(str(failed), folder) if folder else str(failed)) from failed
+        raise ToolError(_relative(str(failed), folder)) from failed
     except Interrupted as lost:
         if again:
             raise ToolError(f"{lost}. Try something smaller, or another way.") from lost
         raise ToolError(LOST.format(why=lost)) from lost
-
-
-def _answer(result: CallToolResult) -> str:
-    text = text_of(result)
+    text = _relative(text_of(result), folder)
     if result.is_error:
         raise ToolError(text)
     return text
 
 
-def _relative(text: str, folder: Path) -> str:
+def _relative(text: str, folder: Path | None) -> str:
     """Paths as the workspace has them: the private folder's own is another in every attempt."""
-    return text.replace(f"{folder}/", "").replace(str(folder), ".")
+    return text if folder is None else text.replace(f"{folder}/", "").replace(str(folder), ".")

@@ -65,7 +65,8 @@ def archive_page(snapshot: Snapshot, outcome: Outcome, issue: str, summary: str)
         if todo.notes:
             lines.append(f"  Notes: {' '.join(todo.notes.split())}")
     lines += ["", "## Summary", "", summary.strip()[:MAX_SUMMARY] or _from_notes(phase), ""]
-    return Page(_yaml(data), "\n".join(lines))
+    shown = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    return Page(shown, "\n".join(lines))
 
 
 def archive_question(snapshot: Snapshot) -> str:
@@ -122,7 +123,3 @@ def _from_notes(phase: Phase) -> str:
     return (
         "\n".join(["From the notes on the todos:", "", *notes]) if notes else "No notes were made."
     )
-
-
-def _yaml(data: dict[str, Any]) -> str:
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)

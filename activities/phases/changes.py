@@ -10,26 +10,27 @@ from activities.tools.ownership import is_system
 
 MOST_BYTES = 200_000
 """Of one side of a file that is compared line by line."""
+MOST_TOKENS = 16_000
 FILE_TOKENS = 4000
 MOST_FILES = 200
 LEFT_OUT = "this part is left out"
 
 
-def phase_diff(before: Files, after: Files, tokens: int) -> str:
-    """The changes of a phase, at most about so many tokens; what the system keeps is left out."""
+def phase_diff(before: Files, after: Files) -> str:
+    """The changes of a phase, bounded; what the system keeps is left out."""
     changes = [change for change in diff(before, after) if not is_system(change.path)]
     names = [f"{_word(change)} {change.path}" for change in changes[:MOST_FILES]]
     if (more := len(changes) - MOST_FILES) > 0:
         names.append(f"and {more:,} more")
     parts = ["\n".join(names) or "No file changed."]
-    left = tokens * 8
+    left = MOST_TOKENS * 8
     for change in changes[:MOST_FILES]:
         part = clip(_patch(before, after, change), FILE_TOKENS, LEFT_OUT)
         parts.append(part)
         left -= len(part)
         if left < 0:
             break
-    return clip("\n\n".join(parts), tokens, LEFT_OUT)
+    return clip("\n\n".join(parts), MOST_TOKENS, LEFT_OUT)
 
 
 def _word(change: Change) -> str:

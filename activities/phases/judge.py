@@ -28,7 +28,6 @@ from protocol.endings import Judged, JudgeRequest
 TASK = "The task (instructions.md)"
 """The heading that a judge's question begins with."""
 PART_TOKENS = 4000
-DIFF_TOKENS = 16_000
 FINDINGS = 1800
 """Characters of the findings that the model gets."""
 NO_REASON = "The judge says no and gives no reason. Compare each todo with what was done for it."
@@ -109,7 +108,6 @@ def question(snapshot: Snapshot, call: int, since: str) -> str:
         "What it changed": phase_diff(
             without_volatile(before, volatile),
             without_volatile(snapshot.files, volatile),
-            DIFF_TOKENS,
         ),
     }
     return "\n\n".join(f"# {heading}\n\n{text or 'nothing'}" for heading, text in parts.items())

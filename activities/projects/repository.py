@@ -131,7 +131,7 @@ class Repository:
     def _as_tree(self, files: Files, folder: bytes) -> Any:
         builder, trial = self.git.TreeBuilder(), self.git.TreeBuilder()
         for name, raw in entries(files.store, folder).items():
-            plain = unescape(from_bytes(name))
+            plain = unescape(name)
             if is_git(plain) or not takes(trial, plain):
                 continue
             if raw.mode == FOLDER:

@@ -15,7 +15,7 @@ from activities.failures import typed
 from activities.heartbeats import heartbeats, heartbeats_from_thread
 from activities.job.opening import check_root, job_id, scheduled_at
 from activities.model.endpoint import Connect
-from activities.plain import title
+from activities.plain import as_json, title
 from activities.plan import listed_under
 from activities.projects.repository import MAIN, Repository, repository_path
 from activities.projects.taking import Taking
@@ -47,6 +47,15 @@ OF_EVERY_JOB = ("notes", "output")
 def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]:
     """Every activity of projects, bound to a workspaces root and to models."""
 
+    @activity.defn(name="prepare_project")
+    async def prepare_project(request: ProjectPrepareRequest) -> ProjectPrepared:
+        with typed():
+            async with heartbeats():
+                registered = await registered_attributes(activity.client())
+                return await asyncio.to_thread(
+                    _prepare, root, request.start, request.chain, registered
+                )
+
     @activity.defn(name="merge_work")
     def merge_work(request: MergeRequest) -> Merged:
         with typed(), heartbeats_from_thread():
@@ -68,73 +77,67 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
             made = _write_state(_repository(root), request)
             return Moved(commit=made, at=scheduled_at())
 
+    @activity.defn(name="close_project")
+    async def close_project(request: ProjectClosing) -> Moved:
+        with typed():
+            async with heartbeats():
+                check_root(root, request.root)
+                made = await asyncio.to_thread(_close, root, request)
+                if request.request_cancel:
+                    await ask_server()
+                return made
+
     return [
-        Beginning(root).prepare_project,
+        prepare_project,
         Taking(root, connect).take_work,
         merge_work,
         write_project_state,
-        ProjectEnd(root).close_project,
+        close_project,
     ]
 
 
-class Beginning:
-    """The `prepare_project` activity."""
-
-    def __init__(self, root: Root) -> None:
-        self._root = root
-
-    @activity.defn(name="prepare_project")
-    async def prepare_project(self, request: ProjectPrepareRequest) -> ProjectPrepared:
-        """Check what was started as far as it can be, and make the repository."""
-        with typed():
-            async with heartbeats():
-                registered = await registered_attributes(activity.client())
-                return await asyncio.to_thread(self._prepare, request, registered)
-
-    def _prepare(self, request: ProjectPrepareRequest, registered: list[str]) -> ProjectPrepared:
-        start = request.start
-        if len(job_id()) > MOST_ID:
-            raise Problem(f"the id of a project has at most {MOST_ID} characters: its jobs' follow")
-        check_free(self._root)
-        agents = checked_agents(start)
-        if why := refusal(start.product, "tactical"):
-            raise Problem(f"product: {why}")
-        if start.form == "features" and start.product in OF_EVERY_JOB:
-            raise Problem(
-                f"product: every job writes to {start.product}/, and a tester has to leave what it "
-                "is handed as it is; choose another folder"
-            )
-        for condition in _conditions(start):
-            try:
-                checked(condition)
-            except ValueError as wrong:
-                raise Problem(f"condition {condition.told}: {wrong}") from None
-        items = start.items or listed_under(start.instructions, "Scope")
-        if start.form == "groups" and not items:
-            raise Problem(
-                "a project of groups divides a scope: give `items`, or list them under a heading "
-                "Scope in the instructions"
-            )
-        if len(items) > MAX_ITEMS:
-            raise Problem(f"the scope has {len(items):,} items; a project takes {MAX_ITEMS:,}")
-        path = repository_path(self._root, job_id())
-        repository = Repository.create(path)
-        claim(self._root, path, request.chain, keep_days=kept_days(agents))
-        name = start.title or title(start.instructions) or job_id()
-        brief = f"# {name}\n\n{start.instructions.strip()}\n"
-        tree = repository.with_files(
-            str(repository.git.TreeBuilder().write()), {BRIEF: brief.encode()}
+def _prepare(root: Root, start: ProjectStart, chain: str, registered: list[str]) -> ProjectPrepared:
+    """Check what was started as far as it can be, and make the repository."""
+    if len(job_id()) > MOST_ID:
+        raise Problem(f"the id of a project has at most {MOST_ID} characters: its jobs' follow")
+    check_free(root)
+    agents = checked_agents(start)
+    if why := refusal(start.product, "tactical"):
+        raise Problem(f"product: {why}")
+    if start.form == "features" and start.product in OF_EVERY_JOB:
+        raise Problem(
+            f"product: every job writes to {start.product}/, and a tester has to leave what it "
+            "is handed as it is; choose another folder"
         )
-        commit = repository.commit(tree, [], f"Project: {name}", scheduled_at())
-        repository.point(MAIN, commit)
-        return ProjectPrepared(
-            root=self._root.id,
-            repository=str(path),
-            title=name,
-            commit=commit,
-            scope=given_items(items) if start.form == "groups" else [],
-            search_attributes=registered,
+    for condition in _conditions(start):
+        try:
+            checked(condition)
+        except ValueError as wrong:
+            raise Problem(f"condition {condition.told}: {wrong}") from None
+    items = start.items or listed_under(start.instructions, "Scope")
+    if start.form == "groups" and not items:
+        raise Problem(
+            "a project of groups divides a scope: give `items`, or list them under a heading "
+            "Scope in the instructions"
         )
+    if len(items) > MAX_ITEMS:
+        raise Problem(f"the scope has {len(items):,} items; a project takes {MAX_ITEMS:,}")
+    path = repository_path(root, job_id())
+    repository = Repository.create(path)
+    claim(root, path, chain, keep_days=kept_days(agents))
+    name = start.title or title(start.instructions) or job_id()
+    brief = f"# {name}\n\n{start.instructions.strip()}\n"
+    tree = repository.with_files(str(repository.git.TreeBuilder().write()), {BRIEF: brief.encode()})
+    commit = repository.commit(tree, [], f"Project: {name}", scheduled_at())
+    repository.point(MAIN, commit)
+    return ProjectPrepared(
+        root=root.id,
+        repository=str(path),
+        title=name,
+        commit=commit,
+        scope=given_items(items) if start.form == "groups" else [],
+        search_attributes=registered,
+    )
 
 
 def checked_agents(start: ProjectStart) -> list[AgentConfig]:
@@ -177,8 +180,8 @@ def _write_state(repository: Repository, request: StateRequest) -> str:
     state = {key: list(held.values())}
     if request.scope:
         state["items"] = [item.model_dump() for item in request.scope]
-    text = json.dumps(state, ensure_ascii=False, indent=2) + "\n"
-    tree = repository.with_files(repository.tree_id(request.head), {name: text.encode()})
+    written = {name: as_json(state).encode()}
+    tree = repository.with_files(repository.tree_id(request.head), written)
     if tree == repository.tree_id(request.head):
         return request.head
     made = repository.commit(tree, [request.head], request.why, scheduled_at())
@@ -186,30 +189,14 @@ def _write_state(repository: Repository, request: StateRequest) -> str:
     return made
 
 
-class ProjectEnd:
-    """The `close_project` activity."""
-
-    def __init__(self, root: Root) -> None:
-        self._root = root
-
-    @activity.defn(name="close_project")
-    async def close_project(self, request: ProjectClosing) -> Moved:
-        """Write the result into the repository; ask the server for a cancellation if need be."""
-        with typed():
-            async with heartbeats():
-                check_root(self._root, request.root)
-                made = await asyncio.to_thread(self._close, request)
-                if request.request_cancel:
-                    await ask_server()
-                return made
-
-    def _close(self, request: ProjectClosing) -> Moved:
-        repository = _repository(self._root)
-        text = request.result.model_dump_json(indent=2, exclude={"commit"}) + "\n"
-        tree = repository.with_files(
-            repository.tree_id(request.head), {"project-result.json": text.encode()}
-        )
-        story = f"Project {request.result.status}\n\n{request.result.summary}"
-        made = repository.commit(tree, [request.head], story, scheduled_at())
-        repository.point(MAIN, made)
-        return Moved(commit=made, at=scheduled_at())
+def _close(root: Root, request: ProjectClosing) -> Moved:
+    """Write the result into the repository."""
+    repository = _repository(root)
+    text = request.result.model_dump_json(indent=2, exclude={"commit"}) + "\n"
+    tree = repository.with_files(
+        repository.tree_id(request.head), {"project-result.json": text.encode()}
+    )
+    story = f"Project {request.result.status}\n\n{request.result.summary}"
+    made = repository.commit(tree, [request.head], story, scheduled_at())
+    repository.point(MAIN, made)
+    return Moved(commit=made, at=scheduled_at())

@@ -72,9 +72,7 @@ def extract(document: str) -> Steps:
 
 def identify(document: str) -> Steps:
     """List the candidates of a document in `candidates/candidates.md`."""
-    result = yield from once("identify_requirement_candidates", path=document)
-    if failed(result):
-        result = yield from once("identify_requirement_candidates", path=document)
+    result = yield from insist("identify_requirement_candidates", path=document)
     shown = parse_lines(result.splitlines())
     yield from insist("append_file", path=LIST, content=f"\n## {document}\n\n")
     if failed(result):

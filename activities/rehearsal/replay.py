@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Generator
 from typing import Any
 
-from activities.rehearsal.seen import View, canonical
+from activities.rehearsal.seen import View, canonical, failed
 from activities.rehearsal.wire import Reply
 
 Call = tuple[str, dict[str, Any]]
@@ -95,8 +95,8 @@ def once(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
 
 
 def insist(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
-    """Make one call, and once more when it fails: for writes that later steps rest on."""
+    """Make one call, and once more when it fails: for what later steps rest on."""
     result = yield from once(tool, **arguments)
-    if result.startswith("Error"):
+    if failed(result):
         result = yield from once(tool, **arguments)
     return result

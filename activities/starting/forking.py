@@ -7,7 +7,6 @@ untouched, and a strategic phase follows it.
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -34,10 +33,10 @@ from activities.starting.inputs import Document
 from config.schema import AgentConfig, Problem
 from config.workspace import Workspace
 from protocol.payloads import Fork
-from protocol.state import JobState, Phase, Purpose, ScopeItem
+from protocol.scope import given_items
+from protocol.state import JobState, Phase, Purpose
 
 MAX_NAMED = 10
-ITEM_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
@@ -160,13 +159,15 @@ def begin(
     snapshot.files = snapshot.files.write("instructions.md", text.encode())
     for document in documents:
         snapshot.files = document.put_into(snapshot.files)
-    scope = with_items(snapshot.state.scope, items or listed_under(instructions, "Scope"))
+    scope = snapshot.state.scope
+    given = sum(item.source == "given" for item in scope)
+    more = given_items(items or listed_under(instructions, "Scope"), given + 1)
     plan = parse_plan(snapshot.text("plan.md"))
     # Without a plan there is nothing to reconsider: the work begins from its beginning.
     purpose: Purpose = "fork" if plan else "bootstrap"
     snapshot.state = JobState(
         step=snapshot.state.step,
-        scope=scope,
+        scope=[*scope, *more],
         phase=Phase(
             number=snapshot.state.phase.number + 1,
             kind="strategic",
@@ -179,18 +180,6 @@ def begin(
         ),
     )
     return page.text
-
-
-def with_items(scope: list[ScopeItem], items: list[str]) -> list[ScopeItem]:
-    """The scope with further items, their ids going on from the highest there is."""
-    used = [int(item.id[1:]) for item in scope if re.fullmatch(r"S\d+", item.id)]
-    return [
-        *scope,
-        *(
-            ScopeItem(id=f"S{number}", text=text[:ITEM_CHARACTERS])
-            for number, text in enumerate(items, max(used, default=0) + 1)
-        ),
-    ]
 
 
 def _damaged(fork: Fork, error: CheckpointMissing) -> Problem:

@@ -38,7 +38,7 @@ from activities.plan import listed_under
 from activities.projects.handing import hand_over, told
 from activities.projects.repository import repository_path
 from activities.starting.claiming import check_free, claim, join
-from activities.starting.forking import begin, bring, copied, no_such_job, origin, with_items
+from activities.starting.forking import begin, bring, copied, no_such_job, origin
 from activities.starting.inputs import read_documents
 from activities.starting.pinning import (
     add_learned,
@@ -54,6 +54,7 @@ from config.loader import amend, load_agent
 from config.schema import AgentConfig, Problem
 from config.templates import render
 from protocol.payloads import Fork
+from protocol.scope import given_items
 from protocol.search_attributes import NAMES
 from protocol.starting import Prepared, PrepareRequest
 from protocol.state import MAX_ITEMS, JobState, Phase
@@ -241,7 +242,7 @@ def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> Jo
             name=STRATEGIC_NAMES["bootstrap"],
             todos=predefined_todos(config, "bootstrap", instructions),
         ),
-        scope=with_items([], [text for text in scope if text.strip()]),
+        scope=given_items([text for text in scope if text.strip()]),
     )
 
 

@@ -54,18 +54,14 @@ class Store:
         given = url or os.environ.get(VARIABLE, "").strip()
         # Quoted: a folder's name may hold what ends the path of an address.
         own = quote(str(root.path / ".longhaul" / "store.sqlite3"))
-        self._given = given or f"sqlite:///{own}"
-
-    @property
-    def address(self) -> str:
+        self.address = given or f"sqlite:///{own}"
         """Which store it is, for what is kept by store in memory; may hold a password."""
-        return self._given
 
     @property
     def is_begun(self) -> bool:
         """Whether it may hold anything: a file that is not there yet holds nothing."""
         try:
-            url = _parsed(self._given)
+            url = _parsed(self.address)
         except StoreAway:
             return True
         return url.drivername != "sqlite" or Path(url.database or "").exists()
@@ -74,7 +70,7 @@ class Store:
     def shown(self) -> str:
         """Its address, without a password."""
         try:
-            url = _parsed(self._given)
+            url = _parsed(self.address)
         except StoreAway:
             return VARIABLE
         if url.drivername == "sqlite":
@@ -128,8 +124,8 @@ class Store:
         from activities.stores.migrating import migrate  # noqa: PLC0415 - loads Alembic, a second
 
         with _opening:
-            if self._given not in _engines:
-                engine = _make(_parsed(self._given))
+            if self.address not in _engines:
+                engine = _make(_parsed(self.address))
                 try:
                     migrate(engine, self._root.path / ".longhaul" / "store.lock")
                 except StoreNewer as error:
@@ -138,12 +134,12 @@ class Store:
                 except BaseException:
                     engine.dispose()
                     raise
-                _engines[self._given] = engine
-            return _engines[self._given]
+                _engines[self.address] = engine
+            return _engines[self.address]
 
     def _forget(self) -> None:
         # Without the lock, which a thread that was left behind may hold.
-        engine = _engines.pop(self._given, None)
+        engine = _engines.pop(self.address, None)
         if engine:
             engine.dispose()
 

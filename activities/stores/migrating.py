@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -44,15 +42,10 @@ def migrate(engine: Engine, lock: Path) -> None:
                 with engine.begin() as connection:
                     _upgrade(connection)
     else:
-        with engine.begin() as connection, _advisory(connection):
+        with engine.begin() as connection:
+            # Ends with the transaction, however that ends.
+            connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": LOCK_NUMBER})
             _upgrade(connection)
-
-
-@contextmanager
-def _advisory(connection: Connection) -> Iterator[None]:
-    # Ends with the transaction, however that ends.
-    connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": LOCK_NUMBER})
-    yield
 
 
 def _current(connection: Connection) -> str | None:

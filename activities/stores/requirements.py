@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from activities.requirements.model import Citation, Requirement, Verdict
@@ -245,11 +245,7 @@ _FREE: dict[str, Any] = {"taken_by": None, "taken_key": None, "taken_until": Non
 
 
 def _change(connection: Connection, job: str, id: str, values: dict[str, Any]) -> None:
-    connection.execute(update(REQUIREMENTS).where(_named(job, id)).values(values))
-
-
-def _named(job: str, id: str) -> ColumnElement[bool]:
-    return and_(R.job == job, R.id == id)
+    connection.execute(update(REQUIREMENTS).where(R.job == job, R.id == id).values(values))
 
 
 def _first_in_line(connection: Connection, call: Call) -> bool:

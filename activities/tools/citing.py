@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from activities.documents import (
     pages_with_quote,
 )
 from activities.errors import ToolError
+from activities.plain import as_json
 from activities.requirements.model import Citation
 from activities.tools.context import ToolContext
 from activities.tools.documents import DocumentPath, document_pages
@@ -97,7 +97,7 @@ def _keep(context: ToolContext, **details: str | int) -> str:
     there = context.files.entry("citations") is not None
     number = len(context.files.children("citations")) + 1 if there else 1
     made = Citation.model_validate({"id": f"CIT-{number:04d}", **details})
-    text = json.dumps(made.model_dump(exclude_none=True), ensure_ascii=False, indent=2) + "\n"
+    text = as_json(made.model_dump(exclude_none=True))
     context.files = context.files.write(f"citations/{made.id}.json", text.encode())
     source = f" ({made.url})" if made.url else ""
     return f"citation {made.id}: {made.document}, page {made.page}{source}"

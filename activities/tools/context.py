@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from activities.checkpoints import Files, Root, parse
 from activities.checkpoints.entries import with_entry
@@ -49,7 +49,7 @@ class ToolContext:
     """The checkpoint that it starts from."""
     at: int = 0
     """When the call was scheduled, epoch milliseconds by the server: a later call, a later time."""
-    heartbeat: Callable[[], None] = field(default=no_heartbeat)
+    heartbeat: Callable[[], None] = no_heartbeat
     waited: int = 0
     """For `wait`: how many seconds it was."""
 

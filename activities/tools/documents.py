@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from pathlib import PurePosixPath
@@ -20,6 +19,7 @@ from activities.documents import (
     render,
 )
 from activities.errors import ToolError
+from activities.plain import as_json
 from activities.starting.inputs import text_beside
 from activities.tools.context import ToolContext
 from activities.tools.ownership import DATA, refusal
@@ -75,7 +75,7 @@ def chunk_document(
         context.files = context.files.write(name, text.encode())
         manifest.append({"path": name, "pages": numbers, "tokens": tokens.count(text)})
     content = {"document": path, "max_tokens": size, "overlap": shared, "chunks": manifest}
-    context.files = context.files.write(f"{folder}/manifest.json", _json(content))
+    context.files = context.files.write(f"{folder}/manifest.json", as_json(content).encode())
     return f"Wrote {len(manifest)} chunks and {folder}/manifest.json."
 
 
@@ -164,7 +164,3 @@ def _pieces(paragraph: str, size: int) -> list[str]:
 
 def _joined(held: deque[tuple[str, int, int]]) -> tuple[str, list[int]]:
     return "\n\n".join(piece for piece, _, _ in held) + "\n", sorted({n for _, n, _ in held})
-
-
-def _json(content: object) -> bytes:
-    return (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode()

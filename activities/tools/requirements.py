@@ -9,12 +9,14 @@ from pydantic import Field
 
 from activities.documents import Candidate, identify
 from activities.errors import ToolError
+from activities.plain import as_json
 from activities.requirements.model import Citation, Kind, Requirement
 from activities.stores.deferring import Writer
 from activities.stores.workspace import bring_up
 from activities.tools.context import ToolContext
 from activities.tools.documents import DocumentPath, document_pages, place_of
 from activities.tools.registry import tool
+from protocol.state import one_line
 
 LISTED = 120
 LISTED_TEXT = 110
@@ -77,7 +79,7 @@ def add_requirement(
     for name, content in {
         "draft.md": f"# {made.id}\n\n{text}\n",
         "research.md": f"# Research for {made.id}\n\n{reasoning}\n\n{quotes}",
-        "citations.json": _json([citation.model_dump(exclude_none=True) for citation in cited]),
+        "citations.json": as_json([citation.model_dump(exclude_none=True) for citation in cited]),
         "final.json": made.final_json,
     }.items():
         context.files = context.files.write(f"{folder}/{name}", content.encode())
@@ -86,12 +88,9 @@ def add_requirement(
 
 
 def _line(candidate: Candidate) -> str:
-    text = (
-        candidate.text if len(candidate.text) <= LISTED_TEXT else candidate.text[:LISTED_TEXT] + "…"
-    )
     return (
         f"{candidate.id} · p.{candidate.page} · {candidate.modality} · "
-        f"{candidate.confidence:.2f} · {' '.join(text.split())}"
+        f"{candidate.confidence:.2f} · {one_line(candidate.text, LISTED_TEXT)}"
     )
 
 
@@ -109,7 +108,3 @@ def _exists(context: ToolContext, path: str) -> bool:
 def _number(path: str) -> int:
     digits = path.rpartition("_")[2]
     return int(digits) if digits.isdecimal() else 0
-
-
-def _json(content: object) -> str:
-    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"

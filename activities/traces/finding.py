@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,24 +56,18 @@ class Reader:
         return not row.project and bool(row.agent == self.agent)
 
 
-@dataclass
 class Index:
     """The words of a store's traces; one for each store in a process."""
 
-    rows: dict[int, Row[Any]] = field(init=False)
-    newest: int = field(init=False)
-    model: str = field(init=False)
-    vectors: dict[int, Matrix] = field(init=False)
-    base: sqlite3.Connection = field(init=False)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
         self.clear()
 
     def clear(self) -> None:
         """Begin from nothing."""
-        self.rows, self.newest = {}, 0
-        self.model, self.vectors = "", {}
+        self.rows: dict[int, Row[Any]] = {}
+        self.newest, self.model = 0, ""
+        self.vectors: dict[int, Matrix] = {}
         self.base = sqlite3.connect(":memory:", check_same_thread=False)
         self.base.execute(
             "CREATE VIRTUAL TABLE words USING fts5"

@@ -26,6 +26,7 @@ import httpx2
 from activities.checkpoints import Files
 from activities.documents import DocumentError, Page, extract_bounded, render
 from activities.documents.text import decoded, sniff
+from activities.plain import as_json
 from activities.starting.inputs import text_beside
 from activities.web.addresses import Refused
 from activities.web.fetching import Fetched
@@ -76,8 +77,7 @@ class Source:
             "bytes": len(self.fetched.data),
             "sha256": hashlib.sha256(self.fetched.data).hexdigest(),
         }
-        side = json.dumps(about, ensure_ascii=False, indent=2) + "\n"
-        return files.write(f"{self.path}{SIDE}", side.encode())
+        return files.write(f"{self.path}{SIDE}", as_json(about).encode())
 
 
 def as_source(fetched: Fetched, heartbeat: Callable[[], None] | None = None) -> Source:

@@ -6,7 +6,7 @@ import json
 import pytest
 from temporalio.client import WorkflowFailureError
 
-from activities.checkpoints import Checkpoints, Root
+from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.job.snapshot import Snapshot
 from cli import differences
 from config.loader import load_agent
@@ -100,7 +100,7 @@ def test_differences_for_programs(grown, starter):
 
 def test_a_text_too_long_to_compare_is_not_compared(grown, workspaces):
     root = Root.open(workspaces, create=False)
-    files = Checkpoints.open(root, grown).files("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+    files = open_checkpoints(root, grown).files("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
     large = files.write("a.md", b"x\n" * differences.MAX_BYTES)
     [one] = differences.differences(files, large, "")
     assert "too large" in differences.unified(files, large, one, ("a", "b"), whole=True)

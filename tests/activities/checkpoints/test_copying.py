@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root, copy_into
+from activities.checkpoints import (
+    CheckpointMissing,
+    Checkpoints,
+    Files,
+    Root,
+    copy_into,
+    open_checkpoints,
+)
 
 
 def story(checkpoints: Checkpoints, files: Files, steps: int) -> list[str]:
@@ -47,7 +54,7 @@ def test_a_copy_is_whole_with_its_history_and_shares_nothing(
     listed = list(checkpoints.files(checkpoints.tree_of(commits[3])).walk())
     shutil.rmtree(checkpoints.path)
 
-    copy = Checkpoints.open(root, "other")
+    copy = open_checkpoints(root, "other")
     assert [(entry.id, entry.message, entry.tree) for entry in copy.log(commits[3], 100)] == wanted
     assert list(copy.files(copy.tree_of(commits[3])).walk()) == listed
     assert all(copy.is_whole(commit) for commit in commits[:4])

@@ -133,9 +133,3 @@ def test_links_that_lead_out_or_in_circles_are_refused(files: Files, target: str
         with pytest.raises(PathRefused):
             attempt()
     assert linked.delete("out") == files
-
-
-def test_copy_from_takes_or_deletes(files: Files) -> None:
-    other = files.write("notes/b.md", b"2").delete("b.sh")
-    assert files.copy_from(other, "notes").copy_from(other, "b.sh") == other
-    assert other.copy_from(files, "b.sh").copy_from(files, "notes/b.md") == files

@@ -77,7 +77,7 @@ async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing)
     assert all("Page" in result for result in results[16:20])
     assert results[20].startswith("Wrote 5 characters")
     assert made.context == context_tokens(job.open()) < LIMIT
-    assert not made.summarised
+    assert not job.open().compaction.summary
     assert "Page 0." in job.open().conversation.messages()[3]["content"]
 
 
@@ -129,7 +129,6 @@ async def test_old_exchanges_become_a_summary_that_names_what_is_open(job: Stand
     assert "Go on with the current todo" in sent[2]["content"]
     assert sent[3]["role"] == "assistant"
     assert sent[4]["role"] == "tool"
-    assert made.summarised
     assert made.context == context_tokens(job.open()) <= LIMIT
     assert made.usage.model_calls == 1
     # The next one is given this one and folds only what came since.
@@ -174,7 +173,6 @@ async def test_without_a_summary_the_oldest_exchanges_go_and_what_is_open_stays(
     assert "the model was not to be had" in summary
     assert "- todo 1: Step 1." in summary
     assert made.context <= LIMIT
-    assert not made.summarised
 
 
 async def test_a_failure_that_may_pass_is_tried_again_and_what_was_paid_is_kept(

@@ -121,12 +121,12 @@ def test_a_feature_that_is_set_to_tested_without_a_run(tmp_path: Path) -> None:
     assert job.call("write_file", **written).startswith("Wrote")
 
 
-@pytest.mark.parametrize("tool", ["list_files", "make_folder"])
+@pytest.mark.parametrize("tool", ["list_files", "delete_file"])
 def test_a_pattern_about_the_whole_workspace_can_be_looked_at(tmp_path: Path, tool: str) -> None:
     job = standing(tmp_path)
     job.reply((tool, json.dumps({"path": "."})))
     made = proposed(job, tool, ".")
-    assert (made and made.match.path) == (["."] if tool == "make_folder" else None)
+    assert (made and made.match.path) == (["."] if tool == "delete_file" else None)
 
 
 def read(job: Standing) -> list[Moment]:

@@ -12,7 +12,8 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities import tokens
-from activities.phases.judge import DIFF_TOKENS, Judging, question
+from activities.phases.changes import MOST_TOKENS
+from activities.phases.judge import Judging, question
 from activities.rehearsal import Failure, RehearsalTransport, Reply, Request, Script, call
 from config.loader import amend, load_agent
 from config.schema import Problem
@@ -146,7 +147,7 @@ def test_what_it_is_shown_is_bounded(job: Standing) -> None:
     job.write("notes/huge.md", "tea " * 100_000)
     job.reply(("todo_complete", "{}"))
     asked = question(job.open(), 0, since)
-    assert tokens.count(asked) < DIFF_TOKENS + 1000
+    assert tokens.count(asked) < MOST_TOKENS + 1000
     assert "left out" in asked
     assert "added notes/huge.md" in asked
 

@@ -7,8 +7,6 @@ from alembic import op
 
 revision = "0001"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
@@ -58,8 +56,3 @@ def upgrade() -> None:
             ["job", "requirement"], ["requirements.job", "requirements.id"], ondelete="CASCADE"
         ),
     )
-
-
-def downgrade() -> None:
-    for table in ("citations", "requirements", "jobs"):
-        op.drop_table(table)

@@ -7,8 +7,6 @@ from alembic import op
 
 revision = "0002"
 down_revision = "0001"
-branch_labels = None
-depends_on = None
 
 TEXTS = ("project", "job", "agent", "task")
 CONTENT = ("type", "todo", "what_happened", "what_was_correct", "why", "source", "guard", "tool")
@@ -31,7 +29,3 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("traces_of_job", "traces", ["job"])
-
-
-def downgrade() -> None:
-    op.drop_table("traces")
