@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,7 +112,7 @@ def files(
         found = inspecting.listing(inspecting.files_at(store, commit), path)
         content = found if isinstance(found, bytes) else []
         if not isinstance(found, bytes):
-            rows = [inspecting.entry_data(entry) for entry in found]
+            rows = [{"path": one.path, "kind": one.kind, "bytes": one.size} for one in found]
     if isinstance(content, bytes):
         if json:
             dump({"path": path, "commit": commit, **inspecting.content_data(content)})
@@ -223,7 +224,7 @@ def doctor(json: Json = False) -> int:
 
     found = run(examine())
     if json:
-        dump([check.data() for check in found])
+        dump([asdict(check) for check in found])
     return OK if all(check.ok for check in found) else FAILED
 
 
