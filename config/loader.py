@@ -203,14 +203,13 @@ def _above(key: str, other: str) -> bool:
 
 def _merged(name: str, folder: Path, seen: list[str]) -> _Merged:
     path = folder / "agents" / name / "agent.yaml"
-    if name in agent_names(folder) and not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
+    if name not in (known := agent_names(folder)):
+        raise Problem(f"agent {short(name)} is not known; the agents are {', '.join(known)}")
+    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
         raise Problem(
             f"{path.parent}: cannot be the name of an agent; expected small letters, digits, _ "
             "and - (at most 64, beginning with a letter): rename the folder"
         )
-    if name not in agent_names(folder):
-        known = ", ".join(agent_names(folder))
-        raise Problem(f"agent {short(name)} is not known; the agents are {known}")
     if name in seen:
         raise Problem(f"{path}: extends: circle {' -> '.join([*seen, name])}")
     own = read_mapping(path)
