@@ -203,11 +203,11 @@ def memo(job: JobRecord) -> dict[str, str]:
 
 def attributes(job: JobRecord) -> dict[str, str]:
     """Search attributes, those that the server has registered."""
-    phase = job.state.phase
+    told = memo(job)
     values = {
-        AGENT: job.agent,
-        STATUS: job.status if not job.waiting else f"waiting: {job.waiting.reason}",
-        PHASE: f"{phase.number} {phase.kind}",
+        AGENT: told["agent"],
+        STATUS: told["status"],
+        PHASE: told["phase"],
         MODEL: job.model[:100],
     }
     return {name: value for name, value in values.items() if name in job.search_attributes}
