@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -178,7 +177,6 @@ def log(job: Job, json: Json = False) -> int:
     """Tell a job's story: each step that changed anything, oldest first; a project's, by commit."""
     from cli import inspecting, project_files  # noqa: PLC0415 - takes a second
 
-    story: Sequence[Any]
     if project := project_files.project_of(job):
         story = project.story()
     else:
