@@ -21,7 +21,7 @@ from config.guard_files import load_guards
 from config.guard_schema import Guard
 from config.schema import AgentConfig, AgentFile, Problem
 from config.templates import read_instructions, read_prompt
-from config.wording import Wording, WordingFile, together
+from config.wording import WordingFile, together
 from protocol.telling import place, short
 
 SHIPPED = Path(__file__).parent
@@ -104,7 +104,9 @@ def load_agent(
         instructions_template=read_instructions(
             [folder / "agents" / agent / "instructions.md" for agent in merged.agents]
         ),
-        wording=_wording(folder / "phrases"),
+        wording=together(
+            [read_model(path, WordingFile) for path in sorted((folder / "phrases").glob("*.yaml"))]
+        ),
         graph_schema=extended(
             load_graph_schema(folder / "graph" / "schema.yaml"), checked.graph, source
         ),
@@ -271,7 +273,3 @@ def _set(merged: dict[str, Any], dotted: str, value: object) -> None:
         section[key] = dict(inner) if isinstance(inner, dict) else {}
         section = section[key]
     section[last] = value
-
-
-def _wording(folder: Path) -> Wording:
-    return together([read_model(path, WordingFile) for path in sorted(folder.glob("*.yaml"))])
