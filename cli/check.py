@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 LIMIT = timedelta(seconds=5)
 """How long one may take."""
@@ -23,6 +22,3 @@ class Check:
         return f"{'✓' if self.ok else '✗'} {self.name}: {self.found}" + (
             f" → {self.remedy}" if self.remedy and not self.ok else ""
         )
-
-    def data(self) -> dict[str, Any]:
-        return asdict(self)

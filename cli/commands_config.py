@@ -93,7 +93,7 @@ def tools(
     except Problem as problem:
         raise Mistake(f"{problem} (`starter.py config check` tells all that is wrong)") from None
     if json:
-        dump(found.data())
+        dump(asdict(found))
         return OK
     for kind, offered in found.kinds.items():
         say(f"{kind}: {len(offered)} tools")

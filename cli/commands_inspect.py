@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,7 +111,7 @@ def files(
         found = inspecting.listing(inspecting.files_at(store, commit), path)
         content = found if isinstance(found, bytes) else []
         if not isinstance(found, bytes):
-            rows = [inspecting.entry_data(entry) for entry in found]
+            rows = [{"path": one.path, "kind": one.kind, "bytes": one.size} for one in found]
     if isinstance(content, bytes):
         if json:
             dump({"path": path, "commit": commit, **inspecting.content_data(content)})
@@ -177,7 +177,6 @@ def log(job: Job, json: Json = False) -> int:
     """Tell a job's story: each step that changed anything, oldest first; a project's, by commit."""
     from cli import inspecting, project_files  # noqa: PLC0415 - takes a second
 
-    story: Sequence[Any]
     if project := project_files.project_of(job):
         story = project.story()
     else:
@@ -223,7 +222,7 @@ def doctor(json: Json = False) -> int:
 
     found = run(examine())
     if json:
-        dump([check.data() for check in found])
+        dump([asdict(check) for check in found])
     return OK if all(check.ok for check in found) else FAILED
 
 

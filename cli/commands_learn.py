@@ -145,8 +145,7 @@ def _number(text: str) -> int:
 
 
 def _with_root(work: Callable[[Root], T]) -> T:
-    from activities.checkpoints import Root  # noqa: PLC0415 - loads libgit2
-    from activities.checkpoints.errors import RootError  # noqa: PLC0415
+    from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
     from activities.stores.away import StoreAway  # noqa: PLC0415
 
     try:

@@ -49,9 +49,9 @@ def report(
 
 
 async def _gathered(job: str) -> Report | ProjectReport:
-    from cli.report.gather import gather, stored_traces  # noqa: PLC0415 - as above
+    from cli.report.gather import gather  # noqa: PLC0415 - as above
 
-    return await gather(await connect(), job, stored_traces)
+    return await gather(await connect(), job)
 
 
 def add_to(app: typer.Typer) -> None:

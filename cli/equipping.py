@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -64,10 +64,6 @@ class Equipped:
     """Those of each kind of phase; of a reviewer, those of a review."""
     servers: list[str]
     """MCP servers, whose tools come on top in tactical phases."""
-
-    def data(self) -> dict[str, Any]:
-        """For `--json`."""
-        return asdict(self)
 
 
 def every() -> list[Told]:

@@ -8,8 +8,7 @@ from engine.connection import workspaces_root
 def forgotten(job_id: str) -> str | None:
     """A line that says so; None when it was not, or the root is not here."""
     # Late: it loads libgit2, and is asked only of jobs that are closed or not there.
-    from activities.checkpoints import Root  # noqa: PLC0415
-    from activities.checkpoints.errors import RootError  # noqa: PLC0415
+    from activities.checkpoints import Root, RootError  # noqa: PLC0415
     from activities.forgetting import records  # noqa: PLC0415
 
     try:

@@ -252,8 +252,3 @@ def story(store: Checkpoints, commit: str) -> list[LogEntry]:
         return store.log(commit, ALL)[::-1]
     except CheckpointMissing as error:
         raise Mistake(f"that checkpoint is not in this store: {error}") from None
-
-
-def entry_data(entry: Entry) -> dict[str, Any]:
-    """A file for `--json`."""
-    return {"path": entry.path, "kind": entry.kind, "bytes": entry.size}

@@ -128,10 +128,10 @@ async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -
         Mistake: there is no such job.
     """
     found = await describe(client, job_id)
-    status = await ask(client, job_id, seconds)
+    memo, status = await readable_memo(found), await ask(client, job_id, seconds)
     live = status is not None
     if status is None:
-        status = remembered(await readable_memo(found))
+        status = remembered(memo)
     outcome = found.status or WorkflowExecutionStatus.RUNNING
     closed = outcome in _CLOSED
     status = {"job_id": job_id, **status}
@@ -143,7 +143,7 @@ async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -
         status=status,
         live=live,
         closed=closed,
-        started=_started(found, await readable_memo(found)),
+        started=_started(found, memo),
         run_id=found.run_id,
         ended=found.close_time,
         pending=await _retried(client, found),

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 
 import pygit2
 
-from activities.checkpoints import CheckpointMissing, Root, RootError
+from activities.checkpoints import CheckpointMissing, LogEntry, Root, RootError
 from activities.projects.repository import MAIN, Repository, repository_path
 from cli.output import Mistake
 from engine.connection import workspaces_root
 
 MOMENT = "a commit as `log` names it, or now"
-
-
-@dataclass(frozen=True)
-class Told:
-    """A commit of the main line."""
-
-    id: str
-    at: int
-    message: str
 
 
 class Project:
@@ -41,7 +31,7 @@ class Project:
             raise Mistake(f"{moment!r} is no moment of a project: expected {MOMENT}")
         return found[0]
 
-    def story(self) -> list[Told]:
+    def story(self) -> list[LogEntry]:
         """What was accepted, oldest first."""
         try:
             head = self._git.references[f"refs/heads/{MAIN}"].target
@@ -49,7 +39,10 @@ class Project:
             raise Mistake("the project has accepted nothing yet") from None
         walker = self._git.walk(head)
         walker.simplify_first_parent()
-        told = [Told(str(each.id), each.commit_time, each.message) for each in walker]
+        told = [
+            LogEntry(str(each.id), each.commit_time, each.message, str(each.tree_id))
+            for each in walker
+        ]
         return told[::-1]
 
     def listing(self, commit: str, path: str) -> list[tuple[str, int]] | bytes:

@@ -16,7 +16,7 @@ def units(status: dict[str, Any]) -> list[tuple[str, str]]:
         text = f"{unit['id']}: {unit['title']}"
         if unit["status"] == "blocked":
             text += f" (blocked: {' '.join(unit.get('reasons') or [])[:MOST_REASONS]})"
-        found.append((MARKS.get(unit["status"], "☐"), text))
+        found.append((MARKS[unit["status"]], text))
     return found
 
 

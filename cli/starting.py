@@ -59,7 +59,7 @@ def job_input(
         "items": items,
         "set": overrides,
     }
-    return {key: value for key, value in made.items() if value or key == "agent"}
+    return {key: value for key, value in made.items() if value}
 
 
 def check_settings(config: AgentConfig) -> None:

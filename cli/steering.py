@@ -80,7 +80,7 @@ def _handed_on(signal: str, before: Seen, after: Seen) -> str:
 
 
 def paused(before: Seen, after: Seen) -> bool:
-    return bool(after.waiting) and (after.waiting or {}).get("reason") == "paused"
+    return (after.waiting or {}).get("reason") == "paused"
 
 
 def resumed(before: Seen, after: Seen) -> bool:
@@ -90,8 +90,8 @@ def resumed(before: Seen, after: Seen) -> bool:
     )
     # What a paused job waits for next, such as an approval, it came to by going on.
     going = (paused(before, before) and not paused(after, after)) or not after.waiting
-    going = after.live and bool(before.waiting) and going
-    return going and not refused and not rewound(before, after)
+    asked = after.live and bool(before.waiting)
+    return asked and going and not refused and not rewound(before, after)
 
 
 def cancelled(before: Seen, after: Seen) -> bool:
@@ -123,11 +123,10 @@ def bypassed(guard: str) -> Effect:
 
 
 def rewound(before: Seen, after: Seen) -> bool:
-    def count(seen: Seen) -> tuple[int, int]:
-        phase = seen.status.get("phase") or {}
-        return int(seen.status.get("rewinds") or 0), int(phase.get("number") or 0)
+    def count(seen: Seen) -> int:
+        return int(seen.status.get("rewinds") or 0)
 
-    return after.live and count(after)[0] > count(before)[0]
+    return after.live and count(after) > count(before)
 
 
 def answered(before: Seen, after: Seen) -> bool:

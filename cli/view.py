@@ -174,12 +174,9 @@ def outcome(status: Status) -> list[str]:
         lines.append(str(result["summary"]))
     if result.get("confidence") is not None:
         lines.append(f"confidence {result['confidence']}")
-    if result.get("deliverables"):
-        lines += ["deliverables:", *(f"  {item}" for item in result["deliverables"])]
-    if result.get("unresolved"):
-        lines += ["unresolved:", *(f"  {item}" for item in result["unresolved"])]
-    if result.get("dropped"):
-        lines += ["dropped:", *(f"  {item}" for item in result["dropped"])]
+    for name in ("deliverables", "unresolved", "dropped"):
+        if result.get(name):
+            lines += [f"{name}:", *(f"  {item}" for item in result[name])]
     if result.get("notes"):
         lines.append(str(result["notes"]))
     spent = usage({"usage": result.get("usage") or status.get("usage")})

@@ -52,7 +52,7 @@ _KINDS: dict[Kind, Any] = {
     "graph": GraphSchema,
     "project": ProjectStart,
 }
-_EXTENDS = {
+EXTENDS = {
     "type": "string",
     "description": "The agent over whose file this one is merged, in place of the defaults.",
 }
@@ -69,7 +69,7 @@ def schema(kind: Kind) -> dict[str, Any]:
     """The schema of one kind of file, in JSON Schema 2020-12."""
     made = TypeAdapter(_KINDS[kind]).json_schema(schema_generator=_Untitled)
     if kind == "agent":
-        made["properties"] = {"extends": _EXTENDS, **made["properties"]}
+        made["properties"] = {"extends": EXTENDS, **made["properties"]}
         _loosen(made, made["$defs"], set())
     if kind == "project":
         for name, words in OF_PROJECTS.items():

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from yaml.constructor import SafeConstructor
 
-from config.files import YAML
+from config.files import YAML, read_text
 from config.guard_schema import FieldMatch, Guard, Match, Point, compiled
 from config.schema import Problem
 from protocol.telling import short
@@ -63,12 +63,7 @@ def load_guards(names: list[str], folders: list[Path]) -> list[Guard]:
 
 def read_guards(path: Path) -> list[tuple[int, Guard]]:
     """The guards of a file, each with its line. Raises Problem."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise Problem(f"{path}:1: not UTF-8 text ({error.reason})") from None
-    except OSError as error:
-        raise Problem(f"{path}: cannot be read ({error.strerror or error})") from None
+    text = read_text(path)
     try:
         node = yaml.compose(text, Loader=YAML)
     except yaml.MarkedYAMLError as error:

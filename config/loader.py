@@ -21,7 +21,7 @@ from config.guard_files import load_guards
 from config.guard_schema import Guard
 from config.schema import AgentConfig, AgentFile, Problem
 from config.templates import read_instructions, read_prompt
-from config.wording import Wording, WordingFile, together
+from config.wording import WordingFile, together
 from protocol.telling import place, short
 
 SHIPPED = Path(__file__).parent
@@ -104,7 +104,9 @@ def load_agent(
         instructions_template=read_instructions(
             [folder / "agents" / agent / "instructions.md" for agent in merged.agents]
         ),
-        wording=_wording(folder / "phrases"),
+        wording=together(
+            [read_model(path, WordingFile) for path in sorted((folder / "phrases").glob("*.yaml"))]
+        ),
         graph_schema=extended(
             load_graph_schema(folder / "graph" / "schema.yaml"), checked.graph, source
         ),
@@ -203,14 +205,13 @@ def _above(key: str, other: str) -> bool:
 
 def _merged(name: str, folder: Path, seen: list[str]) -> _Merged:
     path = folder / "agents" / name / "agent.yaml"
-    if name in agent_names(folder) and not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
+    if name not in (known := agent_names(folder)):
+        raise Problem(f"agent {short(name)} is not known; the agents are {', '.join(known)}")
+    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
         raise Problem(
             f"{path.parent}: cannot be the name of an agent; expected small letters, digits, _ "
             "and - (at most 64, beginning with a letter): rename the folder"
         )
-    if name not in agent_names(folder):
-        known = ", ".join(agent_names(folder))
-        raise Problem(f"agent {short(name)} is not known; the agents are {known}")
     if name in seen:
         raise Problem(f"{path}: extends: circle {' -> '.join([*seen, name])}")
     own = read_mapping(path)
@@ -272,7 +273,3 @@ def _set(merged: dict[str, Any], dotted: str, value: object) -> None:
         section[key] = dict(inner) if isinstance(inner, dict) else {}
         section = section[key]
     section[last] = value
-
-
-def _wording(folder: Path) -> Wording:
-    return together([read_model(path, WordingFile) for path in sorted(folder.glob("*.yaml"))])

@@ -11,7 +11,6 @@ reason beside it: the converter turns it into an error, or into a value that is 
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import os
 import re
@@ -126,7 +125,7 @@ def keys_from_environment(environment: Mapping[str, str] = os.environ) -> dict[s
 def _key(text: str, what: str) -> bytes:
     try:
         key = bytes.fromhex(text) if len(text) == 2 * KEY_BYTES else _base64(text)
-    except (ValueError, binascii.Error):
+    except ValueError:
         raise BadKeys(f"{what} is neither base64 nor hexadecimal") from None
     if len(key) != KEY_BYTES:
         raise BadKeys(f"{what} has {len(key)} bytes; expected {KEY_BYTES}")

@@ -20,8 +20,8 @@ def open_root(folder: Path) -> Root:
     Raises:
         RootUnusable: it cannot be made or written to.
     """
-    from activities.checkpoints import Root  # noqa: PLC0415 - loads libgit2: only for workers
-    from activities.checkpoints.errors import RootError  # noqa: PLC0415
+    # Late: it loads libgit2, which only workers need.
+    from activities.checkpoints import Root, RootError  # noqa: PLC0415
 
     check_writable(folder)
     try:

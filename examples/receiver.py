@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -31,7 +31,7 @@ class Span:
     begun: int
     ended: int
     failed: bool
-    attributes: dict[str, Any] = field(compare=False)
+    attributes: dict[str, Any]
 
     @property
     def seconds(self) -> float:

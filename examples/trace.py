@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.jobs import JOB
 from cli.starting import job_input, new_id, start
 from engine.connection import Unreachable
 from engine.development import server
@@ -40,7 +39,7 @@ async def run(folder: Path) -> dict[str, Any]:
     root = open_root(folder)
     async with server(ui=False) as running, build_worker(running.client, root=root):
         job_id = new_id(AGENT)
-        await start(running.client, job_id, job_input(AGENT, INSTRUCTIONS, [], [], []), JOB)
+        await start(running.client, job_id, job_input(AGENT, INSTRUCTIONS, [], [], []))
         result: dict[str, Any] = await running.client.get_workflow_handle(job_id).result()
     return result
 

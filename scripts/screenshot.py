@@ -25,7 +25,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from activities.catalogue import all_activities
 from activities.rehearsal import RehearsalTransport, rehearse
 from cli.demo import DOCUMENT, INSTRUCTIONS
-from cli.report.gather import gather, stored_traces
+from cli.report.gather import gather
 from cli.report.page import page as report_page
 from cli.starting import job_input, start
 from engine.connection import ui_link
@@ -60,7 +60,7 @@ async def main() -> None:
                 link = ui_link(JOB, base=running.ui)
                 run = (await handle.describe()).run_id
                 report = Path(folder) / "report.html"
-                report.write_text(report_page(await gather(running.client, JOB, stored_traces)))
+                report.write_text(report_page(await gather(running.client, JOB)))
                 await _take(browser, f"{link}/{run}", report)
                 await handle.signal("cancel", {"reason": "the pictures are taken"})
                 with suppress(WorkflowFailureError):

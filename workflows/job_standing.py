@@ -234,7 +234,8 @@ class JobStanding(Standing):
         job.refusals += self._inbox.refused
         self._inbox.refused = 0
         details = status.details(job, self._inbox.notices)
-        self._display(details, status.memo(job), status.attributes(job))
+        told = status.memo(job)
+        self._display(details, told, status.attributes(job, told))
 
     @property
     def _is_thought_waiting(self) -> bool:

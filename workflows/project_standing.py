@@ -96,7 +96,7 @@ class ProjectStanding(Standing):
         elif signal == "cancel":
             raise CancelAsked(payload.get("reason") or "cancelled by a person")
         elif signal == "limit":
-            project.limits = shares.raised(project.limits, payload)
+            project.limits = project.limits.model_copy(update=payload)
             if project.waiting and project.waiting.reason == "budget":
                 project.waiting = None
             await self._share_out()

@@ -21,7 +21,6 @@ from workflows import markdown, shares
 from workflows.inbox import Inbox
 
 MARKS = {"completed": "☑", "in_progress": "▶", "pending": "☐", "blocked": "☒"}
-PLURAL = {"features": "features", "groups": "groups", "pipeline": "stages"}
 NAMES = {"features": "feature", "groups": "group", "pipeline": "stage"}
 
 
@@ -109,7 +108,7 @@ def word(project: ProjectRecord) -> str:
 def line(project: ProjectRecord) -> str:
     """`feature 3 of 12, coder at work`: how far the project is."""
     units = project.units
-    kind = PLURAL[project.start.form]
+    kind = f"{NAMES[project.start.form]}s"
     done = sum(unit.settled for unit in units)
     told = f"{done} of {len(units)} {kind}" if units else f"no {kind} yet"
     blocked = sum(unit.status == "blocked" for unit in units)
@@ -145,7 +144,7 @@ def details(project: ProjectRecord, notices: list[str]) -> str:
     lines = [
         f"## {project.title}",
         "",
-        f"**{word(project)}** · project of {PLURAL[project.start.form]}"
+        f"**{word(project)}** · project of {NAMES[project.start.form]}s"
         + (f" · wave {project.wave}" if project.wave else ""),
         "",
     ]

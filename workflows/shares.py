@@ -6,7 +6,6 @@ midst of its work, where the project's money ends.
 
 from __future__ import annotations
 
-from protocol.limits import Budget
 from protocol.project import ProjectRecord
 from protocol.record import Waiting
 from workflows.budget import KEYS, Spent, figure
@@ -59,14 +58,11 @@ def extra(project: ProjectRecord) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for key in KEYS:
         left = free(project, key)
-        if left is None or not asking:
+        if left is None:
             continue
         for job, run in asking.items():
-            if key == "seconds":
-                more, least = left, run.share.get(key, 0)
-            else:
-                least = run.share.get(key, 0)
-                more = least + left / len(asking)
+            least = run.share.get(key, 0)
+            more = left if key == "seconds" else least + left / len(asking)
             more = round(more, 9) if key == "cost" else int(more)
             if more >= least + LEAST[key]:
                 found.setdefault(job, {})[key] = more
@@ -113,8 +109,3 @@ def standing(project: ProjectRecord) -> dict[str, dict[str, float]]:
                 used += sum(Spent(run.seen.usage, 0).of(key) for run in project.running.values())
             found[key] = {"limit": limit, "spent": round(used, 9)}
     return found
-
-
-def raised(limits: Budget, payload: dict[str, float]) -> Budget:
-    """The limits after a signal `limit`."""
-    return limits.model_copy(update=payload)

@@ -201,13 +201,12 @@ def memo(job: JobRecord) -> dict[str, str]:
     }
 
 
-def attributes(job: JobRecord) -> dict[str, str]:
-    """Search attributes, those that the server has registered."""
-    phase = job.state.phase
+def attributes(job: JobRecord, told: dict[str, str]) -> dict[str, str]:
+    """Of the memo and the job the search attributes that the server has registered."""
     values = {
-        AGENT: job.agent,
-        STATUS: job.status if not job.waiting else f"waiting: {job.waiting.reason}",
-        PHASE: f"{phase.number} {phase.kind}",
+        AGENT: told["agent"],
+        STATUS: told["status"],
+        PHASE: told["phase"],
         MODEL: job.model[:100],
     }
     return {name: value for name, value in values.items() if name in job.search_attributes}

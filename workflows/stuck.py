@@ -103,7 +103,7 @@ def _judge(
 ) -> Verdict | None:
     allowed: Figures = getattr(figures, row.name)
     count = row.count(after)
-    if count < min(allowed.nudge, allowed.then) or count <= row.count(before):
+    if count < allowed.nudge or count <= row.count(before):
         return None
     issue = row.words(after, count)
     if count < allowed.then:

@@ -85,8 +85,7 @@ def steps(outcome: Outcome, calls: Sequence[tuple[float, int]]) -> Steps:
 
 def _slopes(recorded: Sequence[tuple[int, int]]) -> tuple[float, float]:
     """Bytes a step in the first and in the last tenth of what was recorded."""
-    distinct = dict(recorded)
-    marks = sorted(distinct.items())
+    marks = sorted(dict(recorded).items())
     if len(marks) < 2:
         return 0.0, 0.0
     tenth = max(1, (len(marks) - 1) // 10)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,7 +29,6 @@ from config.learned import LearnedGuards
 from config.schema import Problem
 from engine.connection import ui_link, workspaces_root
 
-Traces = Callable[[str], list[dict[str, Any]]]
 MOST_ENDED = 200
 """Completed jobs that are looked up to be compared."""
 
@@ -89,11 +87,8 @@ def stored_habits(project: str, agent: str = "", job_id: str = "") -> list[Habit
     return habits(found, learned, ended, job=job_id)
 
 
-async def gather(client: Client, job_id: str, traces_of: Traces) -> Report | ProjectReport:
+async def gather(client: Client, job_id: str) -> Report | ProjectReport:
     """The report of a job, running or closed, or the reports of a project's jobs.
-
-    Args:
-        traces_of: Gives the traces of a job, as plain data.
 
     Raises:
         Mistake: there is no such job, or its checkpoints are not in this environment.
@@ -106,17 +101,17 @@ async def gather(client: Client, job_id: str, traces_of: Traces) -> Report | Pro
             held = _kept(job_id, None)
         except Mistake:
             raise unknown from None
-        found = compose(job_id, None, None, held, traces_of(job_id), now=datetime.now(UTC))
+        found = compose(job_id, None, None, held, stored_traces(job_id), now=datetime.now(UTC))
         return _compared(found, held)
     if seen.status.get("project"):
-        return await _project(client, seen, traces_of)
+        return await _project(client, seen)
     if not seen.live and str(seen.status.get("agent")).startswith("project ("):
         raise Mistake(
             f"{job_id} is a project, and only a worker can name its jobs; start one, or report "
             "the jobs one by one"
         )
     held = _kept(seen.id, seen)
-    return _compared(await _job(client, seen, held, traces_of), held)
+    return _compared(await _job(client, seen, held), held)
 
 
 def _compared(report: Report, held: Kept) -> Report:
@@ -125,14 +120,14 @@ def _compared(report: Report, held: Kept) -> Report:
     return report
 
 
-async def _job(client: Client, seen: Seen, held: Kept, traces_of: Traces) -> Report:
+async def _job(client: Client, seen: Seen, held: Kept) -> Report:
     tally, whole = await _tallied(client, seen)
     link = ui_link(seen.id, client.namespace)
-    now, traces = datetime.now(UTC), traces_of(seen.id)
+    now, traces = datetime.now(UTC), stored_traces(seen.id)
     return compose(seen.id, seen, tally, held, traces, now=now, whole=whole, link=link)
 
 
-async def _project(client: Client, seen: Seen, traces_of: Traces) -> ProjectReport:
+async def _project(client: Client, seen: Seen) -> ProjectReport:
     """Of each job what can be had; one that cannot be read is named, and holds nothing up."""
     begun = [*(seen.status.get("jobs") or []), *(seen.status.get("running") or [])]
     ids = list(dict.fromkeys(str(job["job"]) for job in begun))
@@ -143,7 +138,7 @@ async def _project(client: Client, seen: Seen, traces_of: Traces) -> ProjectRepo
         try:
             begun_job = await look(client, job_id)
             held = _kept(begun_job.id, begun_job)
-            reports.append(await _job(client, begun_job, held, traces_of))
+            reports.append(await _job(client, begun_job, held))
         except Mistake as missing:
             remarks.append(line(missing))
     return ProjectReport(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 
 from activities.checkpoints import Checkpoints, Files, FilesError, LogEntry, PathRefused
 from activities.ending.facts import explained
@@ -192,8 +190,8 @@ def _pages(files: Files) -> dict[int, Page]:
 
 def _result(snapshot: Snapshot) -> JobResult | None:
     try:
-        return JobResult.model_validate(json.loads(snapshot.text(COMPLETION) or "null"))
-    except (ValueError, ValidationError):
+        return JobResult.model_validate_json(snapshot.text(COMPLETION))
+    except ValueError:
         return None
 
 

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from activities.tools import REGISTRY
+from config.editors import EXTENDS
 from config.guard_schema import FieldMatch, Guard, Match
 from config.loader import SHIPPED, agent_names, load_agent
 from config.schema import AgentFile
@@ -21,12 +22,6 @@ from scripts.docs.markdown import anchor, table
 
 LISTS = "see `config/defaults.yaml`"
 KEY = ("key", "takes", "default", "")
-EXTENDS = (
-    "`extends`",
-    "text",
-    "none",
-    "The agent over whose file this one is merged, in place of the defaults.",
-)
 Row = tuple[str, ...]
 
 
@@ -84,7 +79,7 @@ def _tables(
     """
     fields = section.model_fields
     rows = _rows({key: field for key, field in fields.items() if not _section(field)}, defaults)
-    rows = rows if name else [EXTENDS, *rows]
+    rows = rows if name else [("`extends`", "text", "none", EXTENDS["description"]), *rows]
     heading = f"`{name}`" if name else "The agent"
     if first := "`model`" if section is ModelConfig and name != "model" else _same(rows, told):
         lines = [f"The keys of [{first}](#{anchor(first)}).", ""]

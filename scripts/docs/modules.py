@@ -18,8 +18,6 @@ SAID = {
     "config": "config<br/>agents, prompts, limits",
     "protocol": "protocol<br/>data both sides know",
 }
-LATE = ("import_module",)
-"""Calls that import by name."""
 
 
 def diagram() -> str:
@@ -55,5 +53,5 @@ def imported(tree: ast.AST) -> Iterator[str]:
             # `importlib.import_module(…)` or `import_module(…)`.
             called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
             argument = node.args[0] if node.args else None
-            if called in LATE and isinstance(argument, ast.Constant):
+            if called == "import_module" and isinstance(argument, ast.Constant):
                 yield str(argument.value)

@@ -28,8 +28,6 @@ class Moody:
     """How often each request was answered in full, by its messages."""
     arrived: float = 0.0
     """When the last request came, by the monotonic clock."""
-    failures: int = 0
-    """Requests that were not answered, or not in full."""
     told_of_interruption: bool = False
     """Whether an agent was told that a call of its may have happened."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -42,7 +40,6 @@ class Moody:
             self.arrived = time.monotonic()
             self.told_of_interruption |= MAY_HAVE_HAPPENED[:60] in messages
             if spoilt := spoil(answer, self.mood):
-                self.failures += 1
                 return spoilt
             self.answered[messages] += 1
         if self.mood == "model is slow":

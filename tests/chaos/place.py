@@ -88,7 +88,7 @@ class Place:
         """The one started last."""
         return self.workers[-1]
 
-    def start_worker(self) -> Worker:
+    def start_worker(self) -> None:
         jumping = self.clock.environment if self.jumps else {}
         made = self.nursery.worker(
             f"127.0.0.1:{self.to_temporal.port}",
@@ -98,7 +98,6 @@ class Place:
             **jumping,
         )
         self.workers.append(made)
-        return made
 
     async def kill_worker(self) -> None:
         """`kill -9` the worker started last."""

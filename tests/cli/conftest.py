@@ -20,9 +20,9 @@ from tests.cli.stand_in import Other, StandIn
 T = TypeVar("T")
 
 
-def tries(seconds: float = 60) -> Iterator[None]:
+def tries() -> Iterator[None]:
     """One after another, for what follows a little later: on a busy machine much later."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         yield
         time.sleep(0.05)

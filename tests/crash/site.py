@@ -21,7 +21,7 @@ from activities.rehearsal import Answer, Reply, Request
 from activities.rehearsal.server import ModelServer
 from tests.crash.aims import Aim, View
 from tests.crash.model import Ledger
-from tests.crash.processes import Nursery, TemporalServer, Worker
+from tests.crash.processes import Nursery, TemporalServer
 
 PATIENCE = 180
 """Seconds without a new step, or to the end of a job nobody disturbs, that fail a test."""
@@ -74,11 +74,10 @@ class Site:
     def job_id(self, name: str) -> str:
         return f"{self.name}-{name}"
 
-    def start_worker(self, root: Path | None = None) -> Worker:
+    def start_worker(self, root: Path | None = None) -> None:
         """The worker from now on; what became of the one before is not its business."""
         root = root or self.root.path
         self.worker = self.nursery.worker(self.server.address, root, self.name, self.model.base_url)
-        return self.worker
 
     async def start_jobs(self, client: Client) -> None:
         for ledger in self.ledgers:

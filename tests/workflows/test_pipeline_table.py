@@ -85,7 +85,7 @@ def test_the_limit_that_a_project_is_advised_leaves_room() -> None:
     stopped = shares.share(project, 2)
     assert isinstance(stopped, Waiting)
     assert "starter.py limit 'tea; ls' tokens=7000`" in stopped.remedy
-    project.limits = shares.raised(project.limits, {"tokens": 7000})
+    project.limits = project.limits.model_copy(update={"tokens": 7000})
     assert shares.share(project, 2) == {"tokens": 1000}
 
 

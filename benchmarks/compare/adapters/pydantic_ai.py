@@ -23,11 +23,8 @@ def _onward(context: RunContext[None]) -> None:
     workflow.continue_as_new(args=[None, context.messages, context.usage])
 
 
-def _writer() -> FunctionToolset[None]:
-    return FunctionToolset(tools=[tool(current())], id="files")
-
-
-writer = agent(current(), _writer(), TemporalDurability(continue_as_new=_onward))
+toolset = FunctionToolset[None](tools=[tool(current())], id="files")
+writer = agent(current(), toolset, TemporalDurability(continue_as_new=_onward))
 
 
 @workflow.defn(name="PydanticAgent")

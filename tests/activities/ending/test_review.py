@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import httpx2
 import pytest
-from openai import AsyncOpenAI
 
 from activities.ending.review import Reviewing, decided, reviewer_tools, task
 from activities.job.conversation import Conversation
-from activities.rehearsal import RehearsalTransport, Script
+from activities.rehearsal import Script
 from activities.rehearsal import call as call_of
 from activities.tokens import encoding_of
 from config.loader import load_agent
@@ -19,6 +17,7 @@ from config.schema import Problem
 from protocol.endings import ReviewRequest
 from protocol.scope import given_items
 from tests.activities.standing import AT, Standing, environment
+from tests.workflows.serving import client_for
 
 
 def call(name: str, **arguments: object) -> tuple[str, str]:
@@ -89,17 +88,11 @@ async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Pat
     claim = {"summary": "Done.", "deliverables": [], "confidence": 0.75}
     job.reply(("job_complete", json.dumps(claim)))
     with Script(call_of("accept")) as script:
-        client = AsyncOpenAI(
-            base_url="http://model/v1",
-            api_key="k",
-            max_retries=0,
-            http_client=httpx2.AsyncClient(transport=RehearsalTransport(script)),
-        )
         request = ReviewRequest(
             root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, number=0
         )
         env = environment(local=False)
-        reply = await env.run(Reviewing(job.root, lambda _: client).review_job, request)
+        reply = await env.run(Reviewing(job.root, lambda _: client_for(script)).review_job, request)
     held = Conversation(job.open(reply.commit).review)
     newer, older = (held.tokens(encoding_of(name)) for name in ("gpt-4o", "gpt-4"))
     assert reply.context == newer != older

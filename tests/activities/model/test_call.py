@@ -17,9 +17,10 @@ from temporalio.exceptions import ApplicationError
 
 from activities.model.call import ModelCalls
 from activities.model.prompt import request_body
-from activities.rehearsal import Failure, RehearsalTransport, Reply, Script, call
+from activities.rehearsal import Failure, Reply, Script, call
 from protocol.requests import ModelReply, ModelRequest
 from tests.activities.standing import AT, JOB, Standing, environment
+from tests.workflows.serving import client_for
 
 
 @pytest.fixture
@@ -30,13 +31,7 @@ def job(tmp_path: Path) -> Standing:
 async def ask(
     job: Standing, script: Callable[[Any], Any], *, attempt: int = 1, id_: str = "7"
 ) -> ModelReply:
-    client = AsyncOpenAI(
-        base_url="http://model/v1",
-        api_key="k",
-        max_retries=0,
-        http_client=httpx2.AsyncClient(transport=RehearsalTransport(script)),
-    )
-    calls = ModelCalls(job.root, lambda _: client)
+    calls = ModelCalls(job.root, lambda _: client_for(script))
     request = ModelRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step + 1)
     env = environment(local=False, attempt=attempt, activity_id=id_)
     reply: ModelReply = await env.run(calls.model_call, request)

@@ -6,19 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities import tokens
 from activities.phases.changes import MOST_TOKENS
 from activities.phases.judge import Judging, question
-from activities.rehearsal import Failure, RehearsalTransport, Reply, Request, Script, call
+from activities.rehearsal import Failure, Reply, Request, Script, call
 from config.loader import amend, load_agent
 from config.schema import Problem
 from protocol.endings import Judged, JudgeRequest
 from tests.activities.standing import AT, Standing, environment
+from tests.workflows.serving import client_for
 
 SET = {"judge": {"model": {"name": "strict"}}, "prices": {"strict": {"prompt": 2, "completion": 4}}}
 
@@ -33,17 +32,12 @@ def job(tmp_path: Path) -> Standing:
 async def judged(
     job: Standing, script: Callable[[Any], Any], since: str = "", attempt: int = 1
 ) -> Judged:
-    client = AsyncOpenAI(
-        base_url="http://model/v1",
-        api_key="k",
-        max_retries=0,
-        http_client=httpx2.AsyncClient(transport=RehearsalTransport(script)),
-    )
     request = JudgeRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, since=since or job.commit
     )
     env = environment(local=False, attempt=attempt)
-    answer: Judged = await env.run(Judging(job.root, lambda _: client).judge_phase, request)
+    judging = Judging(job.root, lambda _: client_for(script))
+    answer: Judged = await env.run(judging.judge_phase, request)
     return answer
 
 

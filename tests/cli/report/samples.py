@@ -48,10 +48,10 @@ def bar(step: int, **more: Any) -> Bar:
     return Bar.model_validate({"first": step, "last": step, "model_calls": 1} | given | more)
 
 
-def habit(*refused: int, tried: int = 1) -> Habit:
+def habit(*refused: int) -> Habit:
     """One that was refused so often in each job and seen once more; the last is the report's."""
     jobs = [
-        Repeats(job=f"tea-{n}", refused=count, tried=tried, here=n == len(refused))
+        Repeats(job=f"tea-{n}", refused=count, tried=1, here=n == len(refused))
         for n, count in enumerate(refused, 1)
     ]
     return Habit(
