@@ -66,10 +66,12 @@ def test_the_memo_says_it_in_a_line() -> None:
     assert all("\n" not in value for value in told.values())
 
 
-def test_only_registered_attributes_are_set() -> None:
-    assert attributes(record()) == {}
-    assert set(attributes(record(search_attributes=list(NAMES)))) == set(NAMES)
-    assert set(attributes(record(search_attributes=[NAMES[0], "Other"]))) == {NAMES[0]}
+@pytest.mark.parametrize(
+    ("registered", "told"), [([], []), (list(NAMES), NAMES), ([NAMES[0], "Other"], NAMES[:1])]
+)
+def test_only_registered_attributes_are_set(registered: list[str], told: list[str]) -> None:
+    job = record(search_attributes=registered)
+    assert set(attributes(job, memo(job))) == set(told)
 
 
 def test_a_wait_under_way_says_until_when() -> None:
