@@ -17,12 +17,13 @@ PROMPT_VERSION = 2
 _SYSTEM = frozenset(
     {
         *("agent", "description", "number", "min_todos", "max_todos", "workspace_tokens"),
-        *("deferred", "workspace"),
+        *("deferred", "later", "workspace"),
     }
 )
 _ORIENTATION = frozenset(
     {
         *("bootstrap", "forked", "number", "kind", "name", "description", "issue", "away"),
+        *("restored",),
         *("experience", "traces", "scope", "instructions", "summary", "plan", "archive_name"),
         "archive",
     }

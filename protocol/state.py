@@ -253,6 +253,12 @@ class JobState(Data):
         return slim
 
 
+def sentence(text: str) -> str:
+    """Closed by a full stop unless it ends in a mark of its own, so that another can follow."""
+    text = text.rstrip()
+    return text if text.endswith((".", "!", "?", "…", ":", ";")) else f"{text}."
+
+
 def one_line(text: str, limit: int) -> str:
     """White space folded, and no longer than `limit`."""
     folded = " ".join(text.split())

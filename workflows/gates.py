@@ -98,8 +98,8 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
                 "of. Make the steps larger; the todos of a phase divide them."
             )
         known |= {f"P{number}" for number in range(1, facts.plan_steps + 1)}
-    if facts.todos_file == "missing" and facts.plan_open == 0 and phase.purpose != "bootstrap":
-        return Next("final")
+    if facts.todos_file == "missing" and phase.purpose != "bootstrap":
+        return _unticked(facts, limits) or Next("final")
     return _todos(facts, limits, known) or Next("work")
 
 
@@ -113,11 +113,18 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     """
     if facts.arguments_error:
         return Refusal(facts.arguments_error)
+    refusal = _unfinished(state, facts, rewinds)
     if facts.missing_deliverables:
+        # With what else is in the way: a few refusals in a row have the job wait for a person.
+        refusal = refusal or unplanned(state, facts, rewinds)
         listed = "; ".join(facts.missing_deliverables)
-        return Refusal(
-            f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
-        )
+        wrong = f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
+        return Refusal(f"{wrong} {refusal.reason}" if refusal else wrong)
+    return refusal
+
+
+def _unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
+    """What is still to be done, whatever the call itself says."""
     if facts.unstored:
         return Refusal(
             f"The stores lack something of this job: {'; '.join(facts.unstored)}. Mend what can be "
@@ -167,6 +174,17 @@ def _unread(facts: GateFacts) -> Refusal | None:
         "plan.md has open boxes under headings that cannot be read as phases: "
         f"{'; '.join(facts.plan_unread)}. Write each heading as `## Phase 2: name`, with a number, "
         "or call it otherwise if it is no phase."
+    )
+
+
+def _unticked(facts: GateFacts, limits: JobLimits) -> Refusal | None:
+    """No list was handed over: the plan goes on, or nobody ticked in it what is done."""
+    if facts.plan_open == 0:
+        return None
+    return Refusal(
+        f"todos.yaml does not exist, and {_left(facts, [])} If that work is done, tick its boxes "
+        "and call todo_complete again; else hand over the next phase with todo_write "
+        f"({limits.min_todos} to {limits.max_todos} todos)."
     )
 
 

@@ -34,7 +34,7 @@ from activities.tools.ownership import in_the_way, is_system, of_git, refusal
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
-NOT_RUN = "Not run: the call before it ended the reply."
+NOT_RUN = "Not run: the call before it ended the reply. Call it again if it is still wanted."
 
 
 def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:

@@ -108,12 +108,17 @@ def asked(
 
 def told(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> str:
     """A message of the conversation as a line of a transcript."""
-    text = str(message.get("content") or "")[:limit]
+    text = _begun(str(message.get("content") or ""), limit)
     calls = [
-        f"{call['function']['name']}({call['function']['arguments'][:limit]})"
+        f"{call['function']['name']}({_begun(call['function']['arguments'], limit)})"
         for call in message.get("tool_calls", [])
     ]
     return f"{message['role']}: " + " ".join([text, *calls]).strip()
+
+
+def _begun(text: str, limit: int) -> str:
+    """Its beginning; where more follows, that is said, or it would pass for the whole."""
+    return text if len(text) <= limit else f"{text[:limit]} [TRUNCATED]"
 
 
 def completed(summary: str, needed: Must) -> str:

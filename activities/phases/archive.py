@@ -12,7 +12,7 @@ from activities.checkpoints import Files
 from activities.context.digest import told
 from activities.job.snapshot import Snapshot
 from activities.plain import cut_middle
-from protocol.state import Phase, Todo
+from protocol.state import Phase, Todo, sentence
 
 Outcome = Literal["completed", "rewound", "forked", "closed"]
 MAX_SUMMARY = 4000
@@ -118,7 +118,9 @@ def _status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
 
 def _from_notes(phase: Phase) -> str:
     notes = [
-        f"- {todo.content} {' '.join(todo.notes.split())}" for todo in phase.todos if todo.notes
+        f"- {sentence(todo.content)} {' '.join(todo.notes.split())}"
+        for todo in phase.todos
+        if todo.notes
     ]
     return (
         "\n".join(["From the notes on the todos:", "", *notes]) if notes else "No notes were made."

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import shorten
-from typing import Any
+from typing import Any, get_args
 
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import PAGE
 from activities.tokens import clip
 from activities.tools.offering import offer
+from activities.tools.registry import Tool
+from config.schema import AgentConfig
 from config.templates import render
+from protocol.state import PhaseKind
 
 PART_TOKENS = 3000
+MOST_LATER = 30
+"""Tools of tactical phases that a strategic one is told the names of."""
 TOOL_LINE = 120
 """Characters that a deferred tool has in the system prompt."""
 
 
 def first_messages(
-    snapshot: Snapshot, issue: str, page: str, traces: Sequence[str] = ()
+    snapshot: Snapshot,
+    issue: str,
+    page: str,
+    traces: Sequence[str] = (),
+    *,
+    restored: bool = False,
 ) -> list[dict[str, Any]]:
     """System prompt and first message of the phase in the snapshot's state.
 
@@ -30,6 +40,7 @@ def first_messages(
         issue: What went wrong, after a rewind.
         page: Archive page of the phase before.
         traces: What other jobs noted in situations like this one, a line each.
+        restored: Whether a rewind took the files back too.
     """
     config, phase = snapshot.config, snapshot.state.phase
     limits = config.limits
@@ -46,6 +57,7 @@ def first_messages(
             {"name": entry.name, "line": shorten(entry.summary, TOOL_LINE, placeholder=" …")}
             for entry in offer(config, phase.kind).deferred
         ],
+        later=_later(config) if phase.kind == "strategic" else "",
         workspace=clip(workspace, limits.workspace_tokens, 'read_file("workspace.md") shows all'),
     )
     first = render(
@@ -57,6 +69,7 @@ def first_messages(
         name=phase.name,
         description=phase.description,
         issue=issue,
+        restored=restored,
         away=sorted(config.away),
         experience=last_experience(snapshot),
         traces="\n".join(f"- {line}" for line in traces),
@@ -80,7 +93,21 @@ def last_experience(snapshot: Snapshot) -> str:
     if len(entries) < 2:
         return ""
     text = clip(entries[-1].strip(), PART_TOKENS, 'read_file("experiences.md") shows all')
-    return f"The last attempt, and what was learned of it (experiences.md):\n\n{text}"
+    return f"The last attempt that failed, and what was learned of it (experiences.md):\n\n{text}"
+
+
+def _later(config: AgentConfig) -> str:
+    """The tools that only tactical phases have: a plan is made for them."""
+    names = {kind: [entry.name for entry in _all(config, kind)] for kind in get_args(PhaseKind)}
+    later = [name for name in names["tactical"] if name not in names["strategic"]]
+    named = ", ".join(f"`{name}`" for name in later[:MOST_LATER])
+    more = len(later) - MOST_LATER
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _all(config: AgentConfig, kind: PhaseKind) -> list[Tool]:
+    made = offer(config, kind)
+    return made.offered + made.deferred
 
 
 def _part(snapshot: Snapshot, path: str) -> str:

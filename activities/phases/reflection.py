@@ -68,16 +68,18 @@ class Reflecting:
         if not await asyncio.to_thread(self._generic, request, reply.text):
             return [reply]
         again = AGAIN.format(text=reply.text[:MOST_CHARACTERS])
-        question = partial(self._question, request, part, found + again)
+        question = partial(self._question, request, part, found, again)
         return [reply, await self._asking.ask(question, lambda made: made, f".{part}2")]
 
-    def _question(self, request: ReflectRequest, part: Part, found: str) -> Question:
+    def _question(
+        self, request: ReflectRequest, part: Part, found: str, again: str = ""
+    ) -> Question:
         snapshot = open_snapshot(self._root, request)
         system = snapshot.config.templates[f"reflection_{part}"]
         known = f"\n\n# The assumption that failed\n\n{found}" if found else ""
         asked = (
             f"# What made it fail\n\n{_issue(snapshot, request)}\n\n# The record\n\n"
-            f"{_record(snapshot)}{known}"
+            f"{_record(snapshot)}{known}{again}"
         )
         return Question(
             snapshot.config.chain(snapshot.state.phase.kind),

@@ -10,7 +10,7 @@ from activities.job.snapshot import Snapshot
 from activities.job.volatile import volatile
 from activities.plain import plain
 from protocol import scope
-from protocol.state import JobState, one_line
+from protocol.state import JobState, one_line, sentence
 
 MAX_FILES = 500
 PURPOSE_CHARACTERS = 90
@@ -50,7 +50,9 @@ def workspace_summary(
         lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
     lines += ["", "## Accomplished in this phase", ""]
     lines += [
-        f"- {todo.content}" + (f" Notes: {one_line(todo.notes, 300)}" if todo.notes else "")
+        f"- {sentence(todo.content)} Notes: {one_line(todo.notes, 300)}"
+        if todo.notes
+        else f"- {todo.content}"
         for todo in done
     ] or ["- nothing yet"]
     if phase.current:

@@ -128,11 +128,15 @@ class Phases:
         snapshot.state.phase = self._next_phase(snapshot, request)
         snapshot.state.found = []
         snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
-        snapshot.files = with_summary(snapshot, finished)
         snapshot.note_changes(before)
+        written = snapshot.files
+        snapshot.files = with_summary(snapshot, finished)
+        snapshot.note_changes(written)
         snapshot.shelve_conversation(finished.phase.number)
+        traces = recalled(self._root, snapshot, issue)
+        restored = request.restore is not None and request.restore_files
         snapshot.begin_conversation(
-            *first_messages(snapshot, issue, last_page, recalled(self._root, snapshot, issue))
+            *first_messages(snapshot, issue, last_page, traces, restored=restored)
         )
         at = scheduled_at()
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"

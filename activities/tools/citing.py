@@ -7,7 +7,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.checkpoints import parse as parts_of
 from activities.documents import (
     DocumentError,
     Page,
@@ -19,7 +18,7 @@ from activities.errors import ToolError
 from activities.plain import as_json
 from activities.requirements.model import Citation
 from activities.tools.context import ToolContext
-from activities.tools.documents import DocumentPath, document_pages
+from activities.tools.documents import DocumentPath, document_of, document_pages
 from activities.tools.registry import tool
 from activities.web import FOLDER, sources_from
 
@@ -60,7 +59,7 @@ def cite_document(
         )
         raise ToolError(f"That quote is not on page {page} of {path}. {where}")
     # As it is named elsewhere: "documents/./a.pdf" would pass for another document.
-    return _keep(context, document="/".join(parts_of(path)), page=page, quote=quote)
+    return _keep(context, document=document_of(context, path), page=page, quote=quote)
 
 
 @citing

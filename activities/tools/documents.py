@@ -43,7 +43,8 @@ def extract_document_text(
     shown = [page for page in found if first <= page.number <= last]
     if not shown:
         raise ToolError(f"{path} has the pages {_span(found)}; there is none in {pages}.")
-    return f"{path}, pages {_span(shown)} of {_span(found)}. {DATA}\n{render(shown)}"
+    what = "page" if len(shown) == 1 else "pages"
+    return f"{path}, {what} {_span(shown)} of {found[-1].number}. {DATA}\n{render(shown)}"
 
 
 @tool("documents", effect="writes", local=False, seconds=180)
@@ -63,6 +64,7 @@ def chunk_document(
     shared = context.config.settings.chunk_overlap if overlap is None else overlap
     if shared >= size:
         raise ToolError(f"overlap ({shared}) must be smaller than max_tokens ({size}).")
+    path = document_of(context, path)
     folder = f"chunks/{place_of(path)}"
     if context.files.entry(folder):
         context.files = context.files.delete(folder)
@@ -91,8 +93,8 @@ def document_pages(context: ToolContext, path: str) -> list[Page]:
     Raises:
         ToolError: no such document, or one whose text cannot be had.
     """
-    data = context.files.read(path)
-    name = "/".join(parts_of(path))
+    name = document_of(context, path)
+    data = context.files.read(name)
     beside = text_beside(name)
     try:
         # Only inputs have their text beside them; elsewhere the agent could write what it cites.
@@ -101,6 +103,17 @@ def document_pages(context: ToolContext, path: str) -> list[Page]:
         return extract_bounded(PurePosixPath(path).name, data, heartbeat=context.heartbeat)
     except DocumentError as error:
         raise ToolError(f"{path}: {error}") from None
+
+
+def document_of(context: ToolContext, path: str) -> str:
+    """The document's path as it is named elsewhere, also by the name of the text beside it.
+
+    That text has all pages in one file, so as a document of its own it would have one page.
+    """
+    name = "/".join(parts_of(path))
+    whole = name.removesuffix(text_beside(""))
+    meant = whole != name and _covers_input(whole) and context.files.entry(whole)
+    return whole if meant and meant.kind == "file" else name
 
 
 def _covers_input(name: str) -> bool:
@@ -118,7 +131,10 @@ def _range(pages: str | None, found: list[Page]) -> tuple[int, int]:
 
 
 def _span(found: list[Page]) -> str:
-    return f"{found[0].number}-{found[-1].number}" if found else "none"
+    if not found:
+        return "none"
+    first, last = found[0].number, found[-1].number
+    return f"{first}" if first == last else f"{first}-{last}"
 
 
 def _chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[int]]]:

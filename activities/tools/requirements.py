@@ -14,7 +14,7 @@ from activities.requirements.model import Citation, Kind, Requirement
 from activities.stores.deferring import Writer
 from activities.stores.workspace import bring_up
 from activities.tools.context import ToolContext
-from activities.tools.documents import DocumentPath, document_pages, place_of
+from activities.tools.documents import DocumentPath, document_of, document_pages, place_of
 from activities.tools.registry import tool
 from protocol.state import one_line
 
@@ -26,21 +26,30 @@ LISTED_TEXT = 110
 def identify_requirement_candidates(context: ToolContext, path: DocumentPath) -> str:
     """Find sentences that may be requirements, by obligation language in English and German.
 
-    Writes all of them to candidates/<document>.json and answers with the list. Indicators of
-    GoBD and GDPR are named. Recall comes before precision: decide on each.
+    Writes them to candidates/<document>.json and answers with the list. Indicators of GoBD and
+    GDPR are named. Recall comes before precision: decide on each, and read the document for what
+    no wording shows, such as tables.
     """
+    path = document_of(context, path)
     threshold = context.config.settings.confidence_threshold
-    found = [c for c in identify(document_pages(context, path)) if c.confidence >= threshold]
+    every = identify(document_pages(context, path))
+    found = [c for c in every if c.confidence >= threshold]
     target = f"candidates/{place_of(path)}.json"
     content = {"document": path, "candidates": [c.model_dump() for c in found]}
     text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     context.files = context.files.write(target, text.encode())
+    # Unsaid, the numbers that are missing would pass for sentences that ask for nothing.
+    weak = len(every) - len(found)
+    left_out = (
+        f" {weak} below confidence {threshold:g} left out, such as permissions." if weak else ""
+    )
     if not found:
-        return f"No candidates in {path}. Wrote {target}."
+        return f"No candidates in {path}. Wrote {target}.{left_out}"
     lines = [_line(candidate) for candidate in found[:LISTED]]
     if len(found) > LISTED:
         lines.append(f"[TRUNCATED {len(found) - LISTED} more in {target}]")
-    return "\n".join([f"{len(found)} candidates in {path}, all in {target}:", *lines])
+    head = f"{len(found)} candidates in {path}, all in {target}.{left_out}"
+    return "\n".join([head, *lines])
 
 
 @tool("requirements", effect="outside", phases=("tactical",), local=False, seconds=120)

@@ -17,7 +17,7 @@ from activities.ending.done_when import checked, unmet
 from activities.errors import ToolError
 from activities.tools.context import ToolContext
 from activities.tools.registry import tool
-from protocol.state import DoneWhen
+from protocol.state import DoneWhen, sentence
 
 
 def _usable(condition: DoneWhen | None) -> DoneWhen | None:
@@ -76,7 +76,8 @@ def todo_complete(
     context.state.complete_todo(todo.id, notes)
     following = context.state.phase.current
     remain = context.state.phase.open_count
-    done = f"Completed todo {todo.id}: {todo.content} {remain} remain{'s' if remain == 1 else ''}."
+    done = f"Completed todo {todo.id}: {sentence(todo.content)} "
+    done += f"{remain} remain{'s' if remain == 1 else ''}."
     if unnamed:
         done += f" It names no scope item and counts for {unnamed[0]}."
     return done + (f" Next is todo {following.id}: {following.content}" if following else "")
@@ -87,9 +88,9 @@ def todo_rewind(
     context: ToolContext,
     issue: Annotated[str, Field(min_length=1, max_length=4000, description="What went wrong.")],
 ) -> str:
-    """Give up this list: archive it with the issue and reconsider the approach.
+    """Give up this list and plan anew in the light of the issue; work done so far stays.
 
-    A strategic phase follows that revises the plan. Work done so far stays.
+    The list is archived, and a strategic phase follows that revises the plan.
     """
     raise ToolError("todo_rewind was not accepted.")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from temporalio.client import Client, WorkflowFailureError
 
+from activities.calls.running import NOT_RUN
 from activities.checkpoints import Root
 from activities.rehearsal import Reply, call
 from activities.rehearsal.wire import Answer
@@ -48,7 +49,7 @@ async def test_an_answer_becomes_the_result_of_the_call(temporal: Client, root: 
         status = await enough(jobs, handle, 6)
     assert model.results(4)[-2:] == [
         "A person answers: Black tea.",
-        "Error: Not run: the call before it ended the reply.",
+        f"Error: {NOT_RUN}",
     ]
     # Once in a job: a further question is answered by the system.
     assert "best judgement" in model.results(6)[-1]

@@ -127,6 +127,13 @@ def test_a_plan_that_is_done_leads_to_the_final_phase(purpose: Purpose, expected
     assert phase_gate(state(purpose), done, LIMITS) == expected
 
 
+def test_a_plan_that_is_done_and_not_ticked_is_told_so() -> None:
+    outcome = phase_gate(state("transition"), GateFacts(plan_phases=2, plan_open=1), LIMITS)
+    assert isinstance(outcome, Refusal)
+    for words in ("plan.md has 1 open phase.", "tick its boxes", "todo_write (5 to 20 todos)"):
+        assert words in outcome.reason
+
+
 def test_a_bootstrap_never_leads_to_the_final_phase() -> None:
     outcome = phase_gate(state("bootstrap"), GateFacts(plan_phases=2, plan_open=0), LIMITS)
     assert isinstance(outcome, Refusal)
@@ -202,6 +209,17 @@ def test_completion_is_refused(found: GateFacts, expected: list[str]) -> None:
         found.unexplained_phases = ["Phase 2: Brew"] if found.plan_open else []
         reason = refused(covered(), found, rewinds)
         assert all(words in reason for words in expected if rewinds == 0 or words != "todo_rewind")
+
+
+def test_a_refusal_names_all_that_is_in_the_way() -> None:
+    found = GateFacts(plan_phases=2, plan_open=1, missing_deliverables=["a.md: does not exist"])
+    both = refused(covered("S2"), found)
+    assert both.startswith("These deliverables cannot be accepted: a.md: does not exist.")
+    assert "1 open phase, and 1 scope item is open: S2 water" in both
+    nothing = state("bootstrap")
+    nothing.scope = []
+    found = GateFacts(missing_deliverables=["a.md: does not exist"])
+    assert "## Phase 1" in refused(nothing, found)
 
 
 def test_what_a_store_lacks_is_never_given_up() -> None:

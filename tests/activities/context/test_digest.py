@@ -69,6 +69,15 @@ def test_without_a_model_the_last_calls_and_what_is_open_are_kept() -> None:
     assert count(made) <= SUMMARY_TOKENS
 
 
+def test_what_is_cut_in_a_transcript_is_said_to_go_on() -> None:
+    written = {"function": {"name": "write_file", "arguments": "y" * 30}}
+    long = {"role": "tool", "content": "x" * 30, "tool_calls": [written]}
+    assert digest.told(long, 20) == (
+        f"tool: {'x' * 20} [TRUNCATED] write_file({'y' * 20} [TRUNCATED])"
+    )
+    assert "TRUNCATED" not in digest.told(long, 30)
+
+
 def test_the_question_holds_what_must_be_kept_and_bounds_the_rest() -> None:
     messages = [{"role": "tool", "content": "x" * 100_000}] * 500
     asked = digest.asked(PHASE, NEEDED, "the notes so far", messages, None)

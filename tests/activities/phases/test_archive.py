@@ -57,6 +57,8 @@ def test_without_a_summary_the_notes_take_its_place(snapshot: Snapshot) -> None:
     assert "From the notes on the todos:\n\n- Step 1. made a.md" in (
         archive_page(snapshot, "completed", "", " \n").text
     )
+    snapshot.state.phase.todos[0].content = "Step"
+    assert "- Step. made a.md" in archive_page(snapshot, "completed", "", "").text
     snapshot.state.phase.todos[0].notes = ""
     assert "No notes were made." in archive_page(snapshot, "completed", "", "").text
 

@@ -37,6 +37,23 @@ def test_a_strategic_phase_begins_with_summary_plan_instructions_and_last_page(
         assert text in first
 
 
+def test_a_rewind_says_what_became_of_the_files(tmp_path: Path) -> None:
+    _, kept = opening(tmp_path / "kept", "strategic", "The tea was cold.")
+    assert "the files it wrote are still there. The issue: The tea was cold." in kept
+    job = Standing.begin(tmp_path / "restored", kind="strategic")
+    _, first = first_messages(job.open(), "The tea was cold.", PAGE, restored=True)
+    assert "taken back, its files too. The issue: The tea was cold." in first["content"]
+
+
+def test_a_planner_knows_the_tools_that_only_the_work_has(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path, kind="strategic", agent="creator")
+    system, _ = first_messages(job.open(), "", PAGE)
+    assert "not to call: `" in system["content"]
+    for name in ("add_requirement", "cite_document", "identify_requirement_candidates"):
+        assert f"`{name}`" in system["content"]
+    assert "not to call" not in opening(tmp_path / "tactical", "tactical")[0]
+
+
 def test_the_last_page_is_that_of_the_greatest_number(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     assert last_page(job.open()) == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job:
     assert [todo["status"] for todo in page["todos"]] == ["completed"] * 3
     assert page["todos"][2]["notes"] == "All is handed over."
     assert "It was planned to brew." in after.text("archive/phase_002.md")
-    assert "archive/phase_002.md" in after.text("workspace_summary.md")
+    listed = after.text("workspace_summary.md")
+    assert re.search(rf"archive/phase_002\.md · .* · step {job.step} · Phase 2", listed)
     assert "- Step 3. Notes: All is handed over." in after.text("workspace_summary.md")
 
     phase = after.state.phase

@@ -117,9 +117,15 @@ def test_a_citation_names_its_document_in_one_way(job: Standing) -> None:
     assert json.loads(job.text("citations/CIT-0001.json"))["document"] == "documents/a.md"
 
 
+def test_the_text_of_a_document_stands_for_it(job: Standing) -> None:
+    job.call("cite_document", path="documents/a.md.txt", page=2, quote=QUOTE)
+    cited = json.loads(job.text("citations/CIT-0001.json"))
+    assert (cited["document"], cited["page"]) == ("documents/a.md", 2)
+
+
 def test_pages_past_the_end_are_not_said_to_be_shown(job: Standing) -> None:
     told = job.call("extract_document_text", path="documents/a.md", pages="2-999")
-    assert told.startswith("documents/a.md, pages 2-2 of 1-2.")
+    assert told.startswith("documents/a.md, page 2 of 2.")
 
 
 def test_a_text_put_beside_a_file_proves_nothing(job: Standing) -> None:

@@ -65,6 +65,15 @@ def test_candidates_of_two_documents_of_one_name_keep_apart(job: Standing) -> No
     assert json.loads(job.text("candidates/a.md.json"))["document"] == "documents/a.md"
 
 
+def test_candidates_that_are_left_out_are_counted(job: Standing) -> None:
+    weak = "Readers may photograph items without flash.\n"
+    job.write("documents/b.md", f"{QUOTE}\n\n{weak}")
+    job.write("documents/b.md.txt", f"[page 1]\n{QUOTE}\n\n{weak}")
+    told = job.call("identify_requirement_candidates", path="documents/b.md")
+    assert told.startswith("1 candidates in documents/b.md")
+    assert "1 below confidence 0.5 left out" in told.splitlines()[0]
+
+
 def stored(job: Standing) -> dict[str, str]:
     found = Store(job.root).run(lambda c: rows.of_job(c, JOB))
     return {each.id: each.text for each in found}
