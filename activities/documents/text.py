@@ -134,7 +134,12 @@ def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return decoded(data, WINDOWS)
+        # A file that was cut within a letter or has a bad byte is UTF-8 all the same; in one of
+        # another encoding hardly a letter comes out.
+        text = data.decode("utf-8-sig", errors="replace")
+        broken = text.count("\ufffd")
+        whole = sum(not letter.isascii() for letter in text) - broken
+        return text if whole > broken else decoded(data, WINDOWS)
 
 
 def is_utf8(data: bytes) -> bool:

@@ -206,6 +206,8 @@ def test_no_beginning_of_a_file_takes_long_to_look_at(start):
         (b"\xef\xbb\xbfmarked", ["marked"]),
         ("Fälschung \u201eneu\u201c".encode("cp1252"), ["Fälschung \u201eneu\u201c"]),
         ("zwei Byte".encode("utf-16"), ["zwei Byte"]),
+        ("Größe müß".encode()[:-1], ["Größe mü\ufffd"]),
+        ("Ärger, ÄÖÜß".encode("cp1252"), ["Ärger, ÄÖÜß"]),
         (b"a\r\nb\rc", ["a\nb\nc"]),
     ],
 )
