@@ -53,9 +53,9 @@ def extract(name: str, data: bytes) -> list[Page]:
     kept, so that numbers stay true. Raises `DocumentError` for a type that is not known, a file
     that is broken or encrypted, and a document with no text at all.
     """
-    read = _READERS[sniff(name, data)]
+    kind = sniff(name, data)
     try:
-        texts = read(name, data)
+        texts = _READERS[kind](name, data)
     except (DocumentError, MemoryError):
         raise
     except Exception as error:  # a parser fed with foreign bytes may raise whatever it likes
@@ -65,7 +65,11 @@ def extract(name: str, data: bytes) -> list[Page]:
     pages = [Page(number, _clean(text)) for number, text in enumerate(texts, start=1)]
     if not any(page.text.strip() for page in pages):
         raise DocumentError(
-            f"{name}: no text in it (empty, or a scan); run text recognition (OCR) over it first"
+            f"{name}: no text in it (empty, or filled by scripts in a browser); "
+            "save there what it shows as text"
+            if kind == "html"
+            else f"{name}: no text in it (empty, or a scan); "
+            "run text recognition (OCR) over it first"
         )
     return pages
 
@@ -130,7 +134,24 @@ def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return decoded(data, WINDOWS)
+        # A file that was cut within a letter or has a bad byte is UTF-8 all the same; in one of
+        # another encoding hardly a letter comes out.
+        text = data.decode("utf-8-sig", errors="replace")
+        broken = text.count("\ufffd")
+        whole = sum(not letter.isascii() for letter in text) - broken
+        return text if whole > broken else decoded(data, WINDOWS)
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether it is text in UTF-8, and not in what may pass for it: Japanese in ISO-2022-JP is
+    ASCII with escapes, and English in UTF-16 is ASCII with zeros."""
+    if data.isascii():
+        return b"\x1b" not in data and b"\0" not in data
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def decoded(data: bytes, encoding: str) -> str:

@@ -5,7 +5,7 @@ import re
 from lxml import etree, html
 
 from activities.documents.model import DocumentError
-from activities.documents.text import UTF16, WINDOWS, decoded
+from activities.documents.text import UTF16, WINDOWS, decoded, is_utf8
 
 _DROPPED = {"head", "script", "style", "nav", "template", "noscript", "svg", "math", "select"}
 _BLOCKS = {
@@ -51,15 +51,13 @@ def _in_utf8(data: bytes) -> bytes:
     """Old pages declare an encoding; newer ones are UTF-8 anyhow."""
     if data.startswith(UTF16):
         return data.decode("utf-16", errors="replace").encode()
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        declared = _DECLARED.search(data[:4096])
-        # What stands here to be read is no UTF-16, whatever it says.
-        name = declared[1].decode("ascii") if declared else ""
-        wide = name.lower().startswith("utf-16")
-        return decoded(data, WINDOWS if wide or not name else name).encode()
-    return data
+    if is_utf8(data):
+        return data
+    declared = _DECLARED.search(data[:4096])
+    # What stands here to be read is no UTF-16, whatever it says.
+    name = declared[1].decode("ascii") if declared else ""
+    wide = name.lower().startswith("utf-16")
+    return decoded(data, WINDOWS if wide or not name else name).encode()
 
 
 def _before(tag: str) -> str:

@@ -12,9 +12,10 @@ from mcp import Client, MCPError
 from mcp.client._transport import TransportStreams
 from mcp.types import CallToolResult, Implementation, RequestParamsMeta, Tool
 
+from activities.guards.known import without_credentials
 from activities.guards.secrets import redact
 from activities.mcp.errors import Away
-from activities.mcp.transport import SENDING, LastWords, Sending, http, process
+from activities.mcp.transport import SENDING, UNSAID, LastWords, Sending, http, process
 from config.servers import Server
 
 KEY = "longhaul/idempotencyKey"
@@ -56,7 +57,8 @@ class Connection:
             self._task.cancel()
             raise
         if not self.usable:
-            what = self.server.url or self.server.command[0]
+            url = self.server.url
+            what = without_credentials(url) if url else self.server.command[0]
             raise Away(
                 f"The MCP server {self.name} ({what}) cannot be reached: {self._why}"
                 f"{self.last_words}. Check that it runs as configured."
@@ -131,13 +133,15 @@ class Connection:
 
     async def _hold(self) -> None:
         info = Implementation(name="longhaul", version="1")
+        SENDING.set(opening := Sending())
         try:
             async with Client(self._transport(), cache=None, client_info=info) as client:
                 self._client = client
                 self._ready.set()
                 await self._closing.wait()
         except Exception as error:
-            self._why = self._why or told(error)
+            why = told(error)
+            self._why = self._why or (f"it answered {opening.answer}" if why == UNSAID else why)
         finally:
             self._client = None
             self._ready.set()

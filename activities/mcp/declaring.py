@@ -41,7 +41,8 @@ def declare(config: AgentConfig) -> list[str]:
             notes.append(f"the job goes on without the tools of {name}. {away}")
             continue
         _check_names(config.name, name, server, listed)
-        for tool in sorted(listed, key=lambda tool: tool.name):
+        # By name: one that is listed again, as by a server that does not know pages, is no other.
+        for _, tool in sorted({tool.name: tool for tool in listed}.items()):
             if server.tools is not None and tool.name not in server.tools:
                 continue
             if why := _unusable(tool):

@@ -16,17 +16,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mcp import MCPError
-from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolResult, Tool
+from mcp.types import (
+    CONNECTION_CLOSED,
+    METHOD_NOT_FOUND,
+    REQUEST_TIMEOUT,
+    CallToolResult,
+    Tool,
+)
 
 from activities.mcp.connection import Connection, told
 from activities.mcp.errors import Away, Failed, Interrupted
-from activities.mcp.transport import Sending
+from activities.mcp.transport import UNSAID, Sending
 from config.servers import Server
 
 TICK = 0.2
 """Seconds between two looks at whether a call is still wanted."""
-SESSION_OVER = "Session terminated"
-"""How the client words that an HTTP server no longer knows the session."""
 SILENT = "Request 'tools/call' timed out"
 LOST = ("Connection closed", "SSE stream ")
 """How it begins what it says of a lost call: servers give its codes to errors of their own."""
@@ -129,10 +133,12 @@ class Servers:
                         f"{name} has not answered within {server.call_seconds} s"
                     ) from error
                 lost = error.code == CONNECTION_CLOSED and error.message.startswith(LOST)
-                if not lost and error.message != SESSION_OVER:
-                    raise Failed(error.message) from error
-                if error.message == SESSION_OVER:
+                if _is_over(error, sending.status):
                     sending.sent = False
+                elif error.message == UNSAID:
+                    raise _refusal(name, sending) from error
+                elif not lost:
+                    raise Failed(error.message) from error
             except ConnectionError:
                 pass
             except Exception as error:
@@ -174,6 +180,29 @@ class Servers:
                 await connection.tools()
         except (Away, TimeoutError):
             await self._drop(connection)
+
+
+def _is_over(error: MCPError, status: int) -> bool:
+    """Whether an HTTP server says that it does not know the session, and so has done nothing.
+
+    How it words that is its own affair; the status is the protocol's. Without a session, 404 says
+    that it does not know the method. Many servers made after the SDK's examples answer 400.
+    """
+    if status == 400:
+        return "session" in error.message.lower()
+    return status == 404 and error.code != METHOD_NOT_FOUND
+
+
+def _refusal(name: str, sending: Sending) -> Exception:
+    """What a bare status means for a call."""
+    if sending.status in (401, 403):
+        return Away(
+            f"The MCP server {name} refuses access ({sending.answer}). Check the variables that "
+            "mcp names for its headers."
+        )
+    said = f"{name} answered {sending.answer}"
+    # What stands before the server may say so while the server is still at it.
+    return Interrupted(said) if sending.status >= 500 else Failed(said)
 
 
 def _key(server: Server) -> str:

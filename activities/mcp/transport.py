@@ -28,6 +28,8 @@ KEEPER = Path(__file__).with_name("keeper.py")
 LAST_WORDS = 2000
 """Bytes of a server's standard error that are kept for messages."""
 CONNECT_SECONDS = 10
+UNSAID = "Server returned an error response"
+"""How the client words a status without a message of the protocol."""
 
 
 @dataclass
@@ -36,6 +38,13 @@ class Sending:
 
     sent: bool = False
     """Whether the server may have received it."""
+    status: int = 0
+    """Of HTTP: what it was answered with last."""
+
+    @property
+    def answer(self) -> str:
+        """That, in words."""
+        return f"{self.status} {httpx2.codes.get_reason_phrase(self.status)}".strip()
 
 
 SENDING: ContextVar[Sending | None] = ContextVar("SENDING", default=None)
@@ -141,18 +150,18 @@ async def process(
 
 
 class _Watching(httpx2.AsyncHTTPTransport):
-    """Notes whether a request may have reached the server."""
+    """Notes whether a request may have reached the server, and the status of its answer."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        sending = SENDING.get()
-        if sending:
-            sending.sent = True
+        sending = SENDING.get() or Sending()
+        sending.sent, sending.status = True, 0
         try:
-            return await super().handle_async_request(request)
+            response = await super().handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            if sending:
-                sending.sent = False
+            sending.sent = False
             raise
+        sending.status = response.status_code
+        return response
 
 
 @asynccontextmanager

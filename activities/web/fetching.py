@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import threading
 from collections.abc import Callable
@@ -102,6 +103,11 @@ async def _addresses(url: httpx2.URL, web: Web, resolver: Resolve) -> list[str]:
         found = await _in_thread(lambda: resolver(host, port))
     except (OSError, UnicodeError) as error:
         told = getattr(error, "strerror", None) or error
+        if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
+            raise Refused(
+                f"{host}: its address cannot be looked up now ({told}). Try again later or take "
+                "another source."
+            ) from None
         raise Refused(f"{host}: no such host ({told}). Check the address.") from None
     return checked(url, found, web)[:ADDRESSES]
 
@@ -178,8 +184,10 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
         if response.status_code in _MOVED and "location" in response.headers:
             return response.headers["location"]
         if response.status_code != 200:
+            # Not in the server's words, which may be thousands and say anything.
+            reason = httpx2.codes.get_reason_phrase(response.status_code)
             raise Refused(
-                f"{url}: the server answered {response.status_code} {response.reason_phrase}. "
+                f"{url}: the server answered {f'{response.status_code} {reason}'.strip()}. "
                 "Check the address or take another source."
             )
         media = response.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -91,11 +91,14 @@ def search(asked: Search, query: str) -> list[Hit]:
         Away: nothing the model does would help.
     """
     key = ""
-    if asked.api_key_variable and not (key := credential(asked.api_key_variable) or ""):
-        raise Away(
-            f"web_search needs the key of {asked.kind}: set {asked.api_key_variable} in the "
-            "worker's environment and restart it."
-        )
+    if asked.api_key_variable:
+        key = (credential(asked.api_key_variable) or "").strip()
+        # What no header can hold the client would name as the provider's fault.
+        if not key or not (key.isascii() and key.isprintable()):
+            raise Away(
+                f"web_search needs the key of {asked.kind}: set {asked.api_key_variable} in the "
+                "worker's environment and restart it."
+            )
     ask = PROVIDERS[asked.kind](asked, query, key)
     try:
         status, body = asyncio.run(_answer(f"{asked.address}{ask.path}", ask))

@@ -25,7 +25,7 @@ import httpx2
 
 from activities.checkpoints import Files
 from activities.documents import DocumentError, Page, extract_bounded, render
-from activities.documents.text import decoded, sniff
+from activities.documents.text import decoded, is_utf8, sniff
 from activities.plain import as_json
 from activities.starting.inputs import text_beside
 from activities.web.addresses import Refused
@@ -146,11 +146,9 @@ def _in_utf8(fetched: Fetched) -> bytes:
     """The page for reading: what the server says of its encoding is nowhere in the page itself."""
     if not fetched.charset or not fetched.media.startswith(("text/", "application/xhtml")):
         return fetched.data
-    try:
-        fetched.data.decode("utf-8")
-    except UnicodeDecodeError:
-        return decoded(fetched.data, fetched.charset).encode()
-    return fetched.data
+    if is_utf8(fetched.data):
+        return fetched.data
+    return decoded(fetched.data, fetched.charset).encode()
 
 
 def _title(data: bytes) -> str:

@@ -149,6 +149,11 @@ def test_html_is_read_in_the_encoding_a_browser_reads_it_in(head, encoding):
     assert extract("a.html", data)[0].text == PAGE[3:-4]
 
 
+def test_html_in_seven_bits_is_not_taken_for_utf_8():
+    page = '<html><head><meta charset="iso-2022-jp"></head><body>帳簿を十年</body></html>'
+    assert extract("a.html", page.encode("iso-2022-jp"))[0].text == "帳簿を十年"
+
+
 @pytest.mark.parametrize("encoding", ["utf-7", "unicode_escape"])
 def test_an_encoding_that_can_say_what_no_file_takes_is_read(encoding):
     data = (
@@ -201,6 +206,8 @@ def test_no_beginning_of_a_file_takes_long_to_look_at(start):
         (b"\xef\xbb\xbfmarked", ["marked"]),
         ("Fälschung \u201eneu\u201c".encode("cp1252"), ["Fälschung \u201eneu\u201c"]),
         ("zwei Byte".encode("utf-16"), ["zwei Byte"]),
+        ("Größe müß".encode()[:-1], ["Größe mü\ufffd"]),
+        ("Ärger, ÄÖÜß".encode("cp1252"), ["Ärger, ÄÖÜß"]),
         (b"a\r\nb\rc", ["a\nb\nc"]),
     ],
 )
@@ -243,6 +250,7 @@ def _zip(member: str, data: bytes) -> bytes:
         ("a.pdf", b"  \n", "no text in it"),
         ("a.md", b"\f\n\f", "no text in it"),
         ("a.html", b" ", "no text in it"),
+        ("a.html", b"<html><script>fill()</script><div id=root></div>", "scripts in a browser"),
         ("a.pdf", b"%PDF-1.7\nhalf of a file", "broken"),
         ("a.pdf", b"plain words", "broken"),
         ("a.docx", b"PK\x03\x04 half of a file", "broken"),

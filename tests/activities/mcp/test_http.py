@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from activities.mcp.errors import Away
 from engine.development import free_port
-from tests.activities.mcp.serving import ODD, agent, answer, call, standing, until
+from tests.activities.mcp.serving import ODD, agent, answer, call, names, standing, until
 
 
 @contextmanager
@@ -57,3 +62,92 @@ def test_calls_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "crash",
         "note {'text': 'again'}",
     ]
+
+
+class Gateway(BaseHTTPRequestHandler):
+    """An endpoint of the protocol before this one, with sessions; `said` is its next answer to a
+    call, or to whoever begins."""
+
+    said: ClassVar[list[tuple[int, dict[str, Any]]]] = []
+    begun: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        match asked["method"]:
+            case "initialize":
+                self.begun.append(self.path)
+                about = {"serverInfo": {"name": "gateway", "version": "1"}, "capabilities": {}}
+                self.give(200, asked, {"protocolVersion": "2025-06-18", **about})
+            case "tools/list":
+                # It does not know pages: what comes next is the same again.
+                tool = {"name": "note", "inputSchema": {"type": "object"}}
+                self.give(200, asked, {"tools": [tool] * 3})
+            case "tools/call" if not self.said:
+                self.give(200, asked, {"content": [{"type": "text", "text": "noted"}]})
+            case "tools/call":
+                status, body = self.said.pop()
+                self.give(status, body)
+            case "server/discover":
+                self.give(404, {})
+            case _:
+                self.give(202, {})
+
+    def give(self, status: int, body: dict[str, Any], result: dict[str, Any] | None = None) -> None:
+        if result is not None:
+            body = {"jsonrpc": "2.0", "id": body["id"], "result": result}
+        packed = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Mcp-Session-Id", str(len(self.begun)))
+        self.send_header("Content-Length", str(len(packed)))
+        self.end_headers()
+        self.wfile.write(packed)
+
+    def log_message(self, *_: object) -> None:
+        """Keep the test's output clean."""
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_what_a_status_means_for_a_call(tmp_path: Path) -> None:
+    def told(status: int, message: str = "") -> str:
+        error = {"code": -32600, "message": message}
+        body = {"jsonrpc": "2.0", "id": "server-error", "error": error} if message else {}
+        Gateway.said.append((status, body))
+        call(job, "gateway__note")
+        return answer(job)
+
+    with serving(Gateway) as url:
+        config = agent(gateway={"url": url})
+        assert names(config) == ["gateway__note"]
+        job = standing(tmp_path / "job", config)
+        assert told(422, "out of ink") == "Error: out of ink"
+        assert told(429) == "Error: gateway answered 429 Too Many Requests"
+        # A gateway may give up a call that the server goes on with.
+        assert "502 Bad Gateway. The call may have happened" in told(502)
+        # The server forgot the session, in its own words: another is begun.
+        assert len(Gateway.begun) == 1
+        assert told(404, "Session not found") == "noted"
+        assert told(400, "Bad Request: No valid session ID provided") == "noted"
+        assert len(Gateway.begun) == 3
+        with pytest.raises(ApplicationError, match=r"refuses access \(401 Unauthorized\)"):
+            told(401)
+
+
+def test_a_start_that_is_refused_says_how() -> None:
+    class Refusing(Gateway):
+        def do_POST(self) -> None:
+            self.give(401, {})
+
+    told = r"/mcp\) cannot be reached: it answered 401 Unauthorized\. "
+    with serving(Refusing) as url, pytest.raises(Away, match=told):
+        agent(gateway={"url": f"{url}?key=tea"})

@@ -34,6 +34,7 @@ ANSWERS: dict[str, Answer] = {
         "„Müßig“, 5 €".encode("cp1252"), "text/html; charset=ISO-8859-1"
     ),
     "/cyrillic": lambda site: site.give("Чай".encode("koi8-r"), "text/plain; charset=koi8-r"),
+    "/wide": lambda site: site.give("Tea law".encode("utf-16-le"), "text/plain; charset=utf-16le"),
     "/no-charset": lambda site: site.give(b"Tea \xff", "text/plain; charset=none-such"),
     "/data": lambda site: site.give(b'{"tea": "green"}', "application/json"),
     "/feed": lambda site: site.give(b"<rss><title>Tea</title></rss>", "application/rss+xml"),
@@ -138,6 +139,7 @@ def test_text_that_gives_orders_arrives_as_a_quotation(job: Standing, site: str)
         ("/latin", "html", "Müßig"),
         ("/declared-latin", "html", "„Müßig“, 5 €"),
         ("/cyrillic", "txt", "Чай"),
+        ("/wide", "txt", "Tea law"),
         ("/no-charset", "txt", "Tea ÿ"),
         ("/data", "json", '{"tea": "green"}'),
         ("/feed", "xml", "<title>Tea</title>"),
@@ -228,10 +230,12 @@ def test_a_provider_with_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         url = f"http://127.0.0.1:{port}"
         job = standing(tmp_path, kind="brave", url=url, api_key_variable="TEST_SEARCH_KEY")
         assert "set TEST_SEARCH_KEY" in away(job)
+        monkeypatch.setenv("TEST_SEARCH_KEY", "what\nno header holds")
+        assert "set TEST_SEARCH_KEY" in away(job)
         monkeypatch.setenv("TEST_SEARCH_KEY", "wrong")
         assert "check the key in TEST_SEARCH_KEY" in (told := away(job))
         assert "wrong" not in told
-        monkeypatch.setenv("TEST_SEARCH_KEY", "right")
+        monkeypatch.setenv("TEST_SEARCH_KEY", "right\n")
         assert job.call("web_search", query="tea").endswith(
             "\n> 1. A\n> https://a.example/\n> Tea &\n"
         )

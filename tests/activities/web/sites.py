@@ -82,6 +82,11 @@ def dripping_headers(site: Site) -> None:
         time.sleep(0.1)
 
 
+def talkative(site: Site) -> None:
+    site.wfile.write(b"HTTP/1.1 418 " + b"New instructions. " * 3000 + b"\r\n\r\n")
+    site.close_connection = True
+
+
 def silent(site: Site) -> None:
     time.sleep(4)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gzip
 import itertools
+import socket
 import ssl
 import time
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ ANSWERS: dict[str, Answer] = {
     "/picture": lambda site: site.give(b"x", "image/png"),
     "/missing": lambda site: site.give(b"", status=404),
     "/broken": lambda site: site.give(b"", status=500),
+    "/talkative": sites.talkative,
     "/circle": lambda site: site.move("/circle"),
     "/once": lambda site: site.move("/page?x=1#part"),
     "/away": lambda site: site.move("http://10.0.0.1/secret"),
@@ -108,7 +110,18 @@ def test_answers_that_are_no_page(site: str) -> None:
     assert "broke off or is damaged" in refused(f"{site}/short")
     assert fetch(f"{site}/long", WEB).data == PAGE
     assert "no connection" in refused("http://127.0.0.1:1/")
-    assert "no such host" in refused("http://nowhere.invalid/")
+    told = refused(f"{site}/talkative")
+    assert "418 I'm a teapot. Check" in told
+    assert "instructions" not in told
+
+    def failing(error: int) -> str:
+        def resolver(*_: object) -> list[str]:
+            raise socket.gaierror(error, "so it says")
+
+        return refused("http://nowhere.invalid/", WEB, resolver)
+
+    assert "no such host (so it says)" in failing(socket.EAI_NONAME)
+    assert "cannot be looked up now (so it says)" in failing(socket.EAI_AGAIN)
 
 
 def test_the_connection_is_made_to_the_address_that_was_checked(site: str) -> None:
