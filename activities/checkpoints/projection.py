@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from activities.checkpoints import folder_io
 from activities.checkpoints.bringing import Bringing
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import Files
@@ -76,7 +77,10 @@ def projecting(checkpoints: Checkpoints, wait: float = WAIT_SECONDS) -> Iterator
     with locked(checkpoints.path / "longhaul-projection.lock", seconds=wait):
         try:
             record = Record(**json.loads(_record_path(checkpoints).read_text()))
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError) as error:
+            # Without a record what we put there ourselves would be taken for a person's.
+            if isinstance(error, OSError) and error.errno in folder_io.SHORT:
+                raise
             record = None
         yield record
 
