@@ -4,6 +4,7 @@ Every function takes the descriptor of a folder and one file name (bytes) in it,
 person or a command swaps in between two calls is not followed out of the workspace.
 """
 
+import errno
 import hashlib
 import os
 import stat
@@ -17,6 +18,8 @@ from activities.checkpoints.folders import EXECUTABLE, FOLDER, LINK, Raw
 from activities.checkpoints.objects import Store
 
 CHUNK = 1 << 20
+SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""The process lacks handles or memory: that says nothing of the file it could not open."""
 
 
 @contextmanager
@@ -97,7 +100,9 @@ def _file_id(fd: int, name: bytes) -> bytes | None:
     """The blob id of a regular file's content, in pieces so that memory stays small."""
     try:
         inner = open_file(fd, name)
-    except OSError:
+    except OSError as error:
+        if error.errno in SHORT:
+            raise
         return None
     with os.fdopen(inner, "rb") as file:
         digest = hashlib.sha1(b"blob %d\0" % os.fstat(inner).st_size)

@@ -24,7 +24,10 @@ def locked(path: Path, *, seconds: float) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= until:
-                    raise TimeoutError(f"{path} has been locked for {seconds} s.") from None
+                    raise TimeoutError(
+                        f"{path} has been locked for {seconds:g} s, perhaps by a worker that is "
+                        "frozen: wake it or end it"
+                    ) from None
                 time.sleep(0.01)
         try:
             yield

@@ -76,7 +76,10 @@ def projecting(checkpoints: Checkpoints, wait: float = WAIT_SECONDS) -> Iterator
     with locked(checkpoints.path / "longhaul-projection.lock", seconds=wait):
         try:
             record = Record(**json.loads(_record_path(checkpoints).read_text()))
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError) as error:
+            # Without a record what we put there ourselves would be taken for a person's.
+            if isinstance(error, OSError) and error.errno in folder_io.SHORT:
+                raise
             record = None
         yield record
 

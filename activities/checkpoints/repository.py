@@ -55,23 +55,24 @@ class Checkpoints:
             path.parent.mkdir(parents=True, exist_ok=True)
             # The leading dot keeps a draft apart from every job's name.
             draft = path.parent / f".new-{secrets.token_hex(6)}"
-            repo = pygit2.init_repository(str(draft), bare=True)
-            # Nothing refers to most commits but Temporal's history, which git cannot see: a
-            # well-meant `git gc` must not throw them away.
-            repo.config["gc.auto"] = 0
-            repo.config["gc.pruneExpire"] = "never"
-            repo.config["gc.reflogExpire"] = "never"
-            # Looking for deltas in large files costs seconds and finds little.
-            repo.config["core.bigFileThreshold"] = "4m"
-            # A large one is compared with the next in size, not with ten.
-            repo.config["pack.windowMemory"] = "1m"
-            repo.free()
             try:
+                repo = pygit2.init_repository(str(draft), bare=True)
+                # Nothing refers to most commits but Temporal's history, which git cannot see: a
+                # well-meant `git gc` must not throw them away.
+                repo.config["gc.auto"] = 0
+                repo.config["gc.pruneExpire"] = "never"
+                repo.config["gc.reflogExpire"] = "never"
+                # Looking for deltas in large files costs seconds and finds little.
+                repo.config["core.bigFileThreshold"] = "4m"
+                # A large one is compared with the next in size, not with ten.
+                repo.config["pack.windowMemory"] = "1m"
+                repo.free()
                 draft.rename(path)
-            except OSError:
+            except (OSError, pygit2.GitError):
+                # Half a repository must not take the last room there is, once for each attempt.
+                shutil.rmtree(draft, ignore_errors=True)
                 if not path.exists():
                     raise
-                shutil.rmtree(draft)
             sync(path.parent)
         return cls(path)
 

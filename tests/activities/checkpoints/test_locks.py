@@ -21,7 +21,10 @@ def test_a_lock_dies_with_its_holder(
 ) -> None:
     path = tmp_path / "lock"
     child = start(HOLDER, str(path))
-    with pytest.raises(TimeoutError, match="has been locked"), locked(path, seconds=0.05):
+    with (
+        pytest.raises(TimeoutError, match="perhaps by a worker that is frozen"),
+        locked(path, seconds=0.05),
+    ):
         pass
     child.kill()
     child.wait()

@@ -1,4 +1,5 @@
 import os
+import resource
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -176,6 +177,32 @@ def test_a_pass_that_broke_off_is_mended_by_the_next(
     # What the broken pass had put there is known to be ours and is not kept; the edit is.
     assert job.project(files) == ["lost+found/job/0001/notes/a.md"]
     assert on_disk(folder) == in_tree(files)
+
+
+def test_a_process_short_of_handles_takes_nothing_of_ours_for_a_persons(
+    job: Job, root: Root, folder: Path, files: Files
+) -> None:
+    job.project(files)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    failed = 0
+    for spare in range(12):
+        changed = files.write("notes/a.md", b"%d" % spare).delete("notes/b.md")
+        job.project(files)
+        # All that are free below the limit but for so many.
+        taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(100)]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (taken[-1] + 1 + spare, limits[1]))
+        try:
+            job.project(changed)
+        except OSError:
+            failed += 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            for handle in taken:
+                os.close(handle)
+        assert not root.lost_found("job").exists()
+        assert job.project(changed) == []
+        assert on_disk(folder) == in_tree(changed)
+    assert 1 < failed < 12
 
 
 def test_what_a_broken_pass_moved_is_named_by_the_next(

@@ -1,4 +1,5 @@
 import random
+import resource
 import shutil
 import subprocess
 import threading
@@ -108,6 +109,19 @@ def test_a_repository_that_is_lost_is_a_typed_failure(root: Root, checkpoints: C
         open_checkpoints(root, "job")
     with pytest.raises(CheckpointMissing):
         open_checkpoints(root, "job", create=True).tree_of(commit)
+
+
+def test_a_repository_that_finds_no_room_leaves_nothing(root: Root) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for most in (0, 50, 150):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+        try:
+            with pytest.raises((OSError, pygit2.GitError)):
+                open_checkpoints(root, "job", create=True)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert list(root.repository("job").parent.iterdir()) == []
+    assert story(open_checkpoints(root, "job", create=True), 1)
 
 
 def test_a_damaged_object_is_made_anew(checkpoints: Checkpoints) -> None:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import errno
+import os
+import shutil
+import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import Checkpoints, open_checkpoints
+from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
 from activities.checkpoints.locks import locked
 from activities.job.folder import Follower, pack_if_full, settle
+from tests.activities.checkpoints.test_projection import in_tree, on_disk
 from tests.activities.standing import JOB, Standing, environment
+from tests.soak import soak
 
 PATIENCE = 60
 
@@ -143,3 +151,74 @@ async def test_a_pack_of_its_own_that_the_end_of_a_phase_meets_is_no_warning(
     beside.join()
     [told] = [one for one in caplog.records if "not packed" in one.message]
     assert told.levelname == "INFO"
+
+
+HANDLES = {"open", "os.listdir", "os.scandir"}
+CHANGES = {f"os.{name}" for name in ("link", "mkdir", "remove", "rename", "rmdir", "symlink")}
+"""What Python tells of before it does it."""
+NOT_REACHED = 3
+
+
+def end_of_phase(job: Standing) -> None:
+    def end() -> None:
+        settle(job.root, job.open(), "phase", "key")
+
+    environment(local=False).run(end)
+
+
+def troubled(job: Standing, at: int, *, kill: bool) -> bool:
+    """Ends a phase in a child, which is killed at its file operation of that number, or lacks a
+    handle there and tries again. Whether there is one."""
+    counted = HANDLES | CHANGES if kill else HANDLES
+    child = os.fork()
+    if child == 0:
+        left = at
+
+        def count(event: str, _: object) -> None:
+            nonlocal left
+            left -= event in counted
+            if left == 0 and event in counted:
+                if kill:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                raise OSError(errno.EMFILE, "Too many open files")
+
+        code = 1
+        sys.addaudithook(count)
+        with suppress(BaseException):
+            with suppress(OSError):
+                end_of_phase(job)
+            if left > 0:
+                code = NOT_REACHED
+            else:
+                end_of_phase(job)
+                code = 0
+        os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (-signal.SIGKILL if kill else 0, NOT_REACHED), at
+    return code != NOT_REACHED
+
+
+@pytest.mark.parametrize("kill", [True, False])
+def test_a_phase_end_that_breaks_off_anywhere_is_made_good_by_the_next_attempt(
+    tmp_path: Path, kill: bool
+) -> None:
+    job = Standing.begin(tmp_path)
+    for name in ("notes/a.md", "notes/b.md", "gone/c.md"):
+        job.write(name, name)
+    end_of_phase(job)
+    job.put(lambda files: files.delete("gone").write("notes/a.md", b"new").write("d/e.md", b"e"))
+    reached, at = True, 0
+    while reached:
+        at += soak(12 if kill else 5, 1)
+        copy = dataclasses.replace(job, root=Root.open(tmp_path / f"{at}", create=True))
+        shutil.copytree(job.root.path, copy.root.path, dirs_exist_ok=True)
+        reached = troubled(copy, at, kill=kill)
+        end_of_phase(copy)
+        checkpoints = open_checkpoints(copy.root, JOB)
+        assert checkpoints.tags() == {"phase": job.commit}
+        assert checkpoints.is_whole(job.commit)
+        assert on_disk(copy.root.workspace(JOB)) == in_tree(copy.open().files)
+        assert not (copy.root.path / "lost+found").exists()
+        assert not (checkpoints.path / "packing").exists()
+        assert list((checkpoints.path / "journal").iterdir()) == []
+    assert at > 40
