@@ -91,7 +91,8 @@ class Project(ProjectStanding):
         except StepFailed as failed:
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         project = ProjectRecord(
-            start=asked,
+            # They are in the scope from here on: twice they would not fit into one payload.
+            start=asked.model_copy(update={"items": []}),
             id=workflow.info().workflow_id,
             title=made.title,
             root=made.root,
