@@ -76,6 +76,7 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         status = await handle.query("status")
         assert status["result"]["status"] == "cancelled"
         assert status["result"]["summary"].startswith("enough: ")
+        assert [(job["job"], job["status"]) for job in status["jobs"]] == [(child, "cancelled")]
         assert status["result"]["usage"]["model_calls"] > 0
 
 
