@@ -89,6 +89,8 @@ class Project(ProjectStanding):
         except Refused as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         except StepFailed as failed:
+            if workflow.patched("a failed start of a project tells its form"):
+                workflow.upsert_memo(project_status.failed_memo(asked))
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         project = ProjectRecord(
             # They are in the scope from here on: twice they would not fit into one payload.

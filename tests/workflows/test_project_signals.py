@@ -211,3 +211,6 @@ async def test_goes_on_as_new_between_jobs_and_a_bad_start_says_what_is_wrong(
             with pytest.raises(WorkflowFailureError) as failed:
                 await jobs.result(bad)
             assert why in str(failed.value.cause)
+            if "not known" in why:
+                # For a list of jobs.
+                assert (await (await bad.describe()).memo())["agent"] == "project (features)"
