@@ -89,9 +89,12 @@ class Project(ProjectStanding):
         except Refused as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         except StepFailed as failed:
+            if workflow.patched("a failed start of a project tells its form"):
+                workflow.upsert_memo(project_status.failed_memo(asked))
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         project = ProjectRecord(
-            start=asked,
+            # They are in the scope from here on: twice they would not fit into one payload.
+            start=asked.model_copy(update={"items": []}),
             id=workflow.info().workflow_id,
             title=made.title,
             root=made.root,
@@ -235,21 +238,25 @@ class Project(ProjectStanding):
         project.ended = [other for other in project.ended if other.job != ended.job]
         self._children.pop(run.job, None)
         self._watchers.pop(run.job, None)
-        summary = (work.summary if work else "") or ended.reason
+        status = "accepted"
+        if why:
+            status = "sent back" if ended.status == "completed" else ended.status
+            self._inbox.notice(f"{run.job} {status}: {'; '.join(why)}")
+        elif work:
+            project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
+        self._tell_of(run, status, (work.summary if work else "") or ended.reason)
+        traces.of_handoff(project, run, ended, why, workflow.info().run_id)
+
+    def _tell_of(self, run: Running, status: str, summary: str) -> None:
+        """Tell people what became of a job that is over."""
         told = Told(
             job=run.job,
             agent=run.handoff.to_agent,
             unit=run.unit,
-            status="accepted",
+            status=status,
             summary=summary[:300],
         )
-        if why:
-            told.status = "sent back" if ended.status == "completed" else ended.status
-            self._inbox.notice(f"{run.job} {told.status}: {'; '.join(why)}")
-        elif work:
-            project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
-        project.told = [*project.told, told][-MOST_TOLD:]
-        traces.of_handoff(project, run, ended, why, workflow.info().run_id)
+        self._project.told = [*self._project.told, told][-MOST_TOLD:]
 
     def _story(self, project: ProjectRecord, run: Running, ended: Ended) -> str:
         unit = project.unit(run.unit)
@@ -275,7 +282,8 @@ class Project(ProjectStanding):
             await workflow.wait(self._watchers.values())
         for ended in project.ended:
             project.usage.add(ended.usage)
-            project.running.pop(ended.job, None)
+            if run := project.running.pop(ended.job, None):
+                self._tell_of(run, ended.status, ended.reason)
         project.ended, project.waiting = [], None
 
         async def close() -> None:

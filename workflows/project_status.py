@@ -11,6 +11,7 @@ from protocol.project import (
     ProjectOutcome,
     ProjectRecord,
     ProjectResult,
+    ProjectStart,
     Running,
     Unit,
 )
@@ -184,6 +185,11 @@ def memo(project: ProjectRecord) -> dict[str, str]:
         "status": f"waiting: {stands.reason}" if stands else word(project),
         "state": line(project),
     }
+
+
+def failed_memo(start: ProjectStart) -> dict[str, str]:
+    """The memo of a project that could not begin; the reason is in its failure."""
+    return {"title": start.title, "agent": f"project ({start.form})", "status": "failed"}
 
 
 def attributes(project: ProjectRecord) -> dict[str, str]:

@@ -21,7 +21,8 @@ from protocol.telling import wrong
 
 KEPT_BY_SYSTEM = (BRIEF, *STATE_FILES.values())
 """Files at the top of a project's repository that no job changes."""
-NOT_PRODUCT = ("completion.json",)
+NOT_PRODUCT = {"output": ("completion.json",)}
+"""What every job writes to a folder, where that is the product's."""
 BRIEF_CHARACTERS = 20_000
 MOST_REPORT_BYTES = 1_000_000
 KINDS: dict[Report, type[BaseModel]] = {
@@ -127,7 +128,7 @@ def product(repository: Repository, files: Files, folder: str, handoff: Handoff)
     tree = repository.take_from(files, folder)
     before = handoff.inputs.commit
     kept = {name: repository.file(before, name) for name in KEPT_BY_SYSTEM}
-    return repository.with_files(tree, kept | dict.fromkeys(NOT_PRODUCT))
+    return repository.with_files(tree, kept | dict.fromkeys(NOT_PRODUCT.get(folder, ())))
 
 
 def _with_marks(files: Files, folder: str) -> list[str]:

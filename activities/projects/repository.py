@@ -215,9 +215,12 @@ class Repository:
 
     def _marked(self, ancestor: Any, mine: Any, other: Any) -> str | None:
         """A file with both versions of what collides; None where it is no text."""
-        sides = [self.git[side.id] for side in (mine, other)]
-        if any(not isinstance(side, pygit2.Blob) or side.is_binary for side in sides):
-            return None
+        # Where the version before was no text nothing is marked either. A zero byte beyond the
+        # first 8,000 is no sign of that for git, yet what is marked would end there.
+        for side in filter(None, (ancestor, mine, other)):
+            blob = self.git[side.id]
+            if not isinstance(blob, pygit2.Blob) or blob.is_binary or b"\0" in blob.data:
+                return None
         if FileMode.LINK in (mine.mode, other.mode):
             return None
         try:

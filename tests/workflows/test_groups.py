@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from temporalio.client import Client
@@ -127,7 +128,12 @@ async def test_what_the_success_criteria_show_undone_is_worked_on_again(
         }
     )
     async with serving(temporal, root, team) as jobs:
-        start = project("groups", items=ITEMS[:1], success=[{"file_exists": "sugar.md"}])
+        start = project(
+            "groups",
+            items=ITEMS[:1],
+            success=[{"file_exists": "sugar.md"}],
+            history_events=10,
+        )
         handle = await jobs.start(start, kind="Project")
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
@@ -137,3 +143,8 @@ async def test_what_the_success_criteria_show_undone_is_worked_on_again(
         ]
         status = await handle.query("status")
         assert (status["scope"]["completed"], status["scope"]["open"]) == (1, 0)
+        # Goes on as new with the scope once, or a large one would not fit into one payload.
+        begun = (await handle.fetch_history()).events[0].workflow_execution_started_event_attributes
+        handed = json.loads(begun.input.payloads[0].data)
+        assert [item["text"] for item in handed["scope"]] == ITEMS[:1]
+        assert "items" not in handed["start"]

@@ -76,6 +76,7 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         status = await handle.query("status")
         assert status["result"]["status"] == "cancelled"
         assert status["result"]["summary"].startswith("enough: ")
+        assert [(job["job"], job["status"]) for job in status["jobs"]] == [(child, "cancelled")]
         assert status["result"]["usage"]["model_calls"] > 0
 
 
@@ -210,3 +211,6 @@ async def test_goes_on_as_new_between_jobs_and_a_bad_start_says_what_is_wrong(
             with pytest.raises(WorkflowFailureError) as failed:
                 await jobs.result(bad)
             assert why in str(failed.value.cause)
+            if "not known" in why:
+                # For a list of jobs.
+                assert (await (await bad.describe()).memo())["agent"] == "project (features)"

@@ -178,10 +178,14 @@ def test_what_the_system_keeps_is_not_taken_over(standing: Standing) -> None:
     handed(standing)
     standing.write("repo/feature-list.json", '{"tested": true}')
     standing.write("repo/brew.py", "1\n")
+    standing.write("repo/completion.json", "of the product")
+    standing.write("output/completion.json", "of the job")
     snapshot = standing.open()
     assert snapshot.link
     held, commit = repository(standing)
     tree = product(held, snapshot.files, "repo", snapshot.link.handoff)
     made = held.commit(tree, [commit], "made", AT)
     assert held.file(made, "feature-list.json") == b"{}\n"
-    assert held.changed(commit, made) == ["brew.py"]
+    assert held.changed(commit, made) == ["brew.py", "completion.json"]
+    tree = product(held, snapshot.files, "output", snapshot.link.handoff)
+    assert held.file(held.commit(tree, [commit], "made", AT), "completion.json") is None

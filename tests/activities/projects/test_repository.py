@@ -114,6 +114,26 @@ def test_what_one_side_deletes_and_what_is_no_text_collide_without_marks(
 
 
 @pytest.mark.parametrize(
+    ("before", "end"),
+    # Git looks for a zero byte in the first 8,000.
+    [(b"\0one", b""), (b"one", b"tea\n" * 2000 + b"\0tea\n")],
+)
+def test_a_file_that_was_no_text_or_is_none_further_on_collides_without_marks(
+    repository: Repository, before: bytes, end: bytes
+) -> None:
+    first = repository.with_files(empty_tree(repository), {"b": before})
+    base = repository.commit(first, [], "made", AT)
+    head, other = (
+        repository.commit(repository.with_files(first, {"b": text + end}), [base], "made", AT)
+        for text in (b"two\n", b"three\n")
+    )
+    made, conflicts = repository.merge(head, other, "Merge", AT)
+    assert conflicts == ["b (what others had accepted; yours is b~yours)"]
+    assert repository.file(made, "b") == b"two\n" + end
+    assert repository.file(made, "b~yours") == b"three\n" + end
+
+
+@pytest.mark.parametrize(
     ("mine", "other", "told", "beside"),
     [
         ("repo/x", "repo/x/y", "the file of the other is x~accepted", "x~accepted"),
