@@ -7,14 +7,19 @@ what it records is done here, on the checkpoint.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from activities.checkpoints import FilesError, PathRefused
 from activities.ending.checking import Checks
 from activities.ending.done_when import checked, unmet
 from activities.errors import ToolError
+from activities.plan import boxes, parse_plan
 from activities.tools.context import ToolContext
 from activities.tools.registry import tool
 from protocol.state import DoneWhen, sentence
@@ -112,7 +117,29 @@ def todo_write(
     content = {"phase": phase, "description": description, "todos": entries}
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
     context.files = context.files.write("todos.yaml", text.encode())
-    return f"Wrote {len(todos)} todos for {phase!r} to todos.yaml."
+    wrote = f"Wrote {len(todos)} todos for {phase!r} to todos.yaml."
+    wrong = "; ".join(_wrong(context, todos))
+    return (
+        f"{wrote} The phase cannot end with this list: {wrong}. Write it anew." if wrong else wrote
+    )
+
+
+def _wrong(context: ToolContext, todos: list[NewTodo]) -> Iterator[str]:
+    """What the gate will refuse, said while the list is at hand; the gate itself says one thing
+    at a time, at the end of the phase."""
+    limits = context.config.limits
+    if not limits.min_todos <= len(todos) <= limits.max_todos:
+        yield f"it has {len(todos)} todos, {limits.min_todos} to {limits.max_todos} are needed"
+    ids = Counter(todo.id for todo in todos)
+    if twice := [str(id) for id, times in ids.items() if times > 1]:
+        yield f"ids are used twice: {', '.join(twice)}"
+    known = {item.id for item in context.state.scope}
+    if not any(item.original for item in context.state.scope):
+        with suppress(FilesError, PathRefused):
+            steps = boxes(parse_plan(context.files.read("plan.md").decode(errors="replace")))
+            known |= {f"P{number}" for number in range(1, len(steps) + 1)}
+    if unknown := sorted({item for todo in todos for item in todo.items} - known):
+        yield f"these items do not exist: {', '.join(unknown)}"
 
 
 @tool("job", effect="reads", ends_reply=True)

@@ -300,7 +300,9 @@ def test_todos_are_completed_in_order(job: Standing) -> None:
 
 def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> None:
     todos = [{"id": 1, "content": "Do: it, #1\nnow", "items": ["S1"]}]
-    assert job.call("todo_write", phase="A", description="", todos=todos).startswith("Wrote 1")
+    wrote = job.call("todo_write", phase="A", description="", todos=todos)
+    assert wrote.startswith("Wrote 1 todos for 'A' to todos.yaml. The phase cannot end with this")
+    assert "it has 1 todos, 5 to 20 are needed" in wrote
     assert "Do: it" in job.text("todos.yaml")
     for bad in ([], [{"id": "x", "content": "a"}], [{"id": 1, "content": ""}], [{"id": 1}]):
         result = job.call("todo_write", phase="A", description="", todos=bad)
