@@ -84,9 +84,12 @@ def typed(most: int | None = None) -> Iterator[None]:
             retry=may_pass(most),
         ) from error
     except (RootError, OSError, pygit2.GitError) as error:
+        mend = "Free space or mend it"
+        if isinstance(error, PermissionError):
+            mend = "Give the worker's user access to what it names"
         raise failure(
             "Storage",
-            f"The workspaces root cannot be used: {error}. Free space or mend it.",
+            f"The workspaces root cannot be used: {error}. {mend}.",
             retry=may_pass(most),
         ) from error
     except FailureError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
@@ -70,6 +71,10 @@ def _root() -> Check:
     folder = workspaces_root()
     if not folder.exists():
         # Not made here: a mistyped LONGHAUL_WORKSPACES must not become a root of its own.
+        above = next(parent for parent in folder.absolute().parents if parent.exists())
+        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+            why = f"{folder} is not there and cannot be made in {above}"
+            return Check("workspaces", False, why, "set LONGHAUL_WORKSPACES to a folder that can")
         return Check("workspaces", True, f"{folder} is not there yet; the first worker makes it")
     try:
         root = open_root(folder)
@@ -99,7 +104,7 @@ def _configuration() -> Check:
     wrong = [one.problem for one in checking.findings(root=workspaces_root()) if not one.ok]
     if wrong:
         more = f" (and {len(wrong) - 1} more: `starter.py config check`)" if wrong[1:] else ""
-        return Check("configuration", False, f"{wrong[0]}{more}", "correct that file")
+        return Check("configuration", False, f"{wrong[0]}{more}", "correct it")
     return Check("configuration", True, f"agents {', '.join(agent_names())}")
 
 

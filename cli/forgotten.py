@@ -16,3 +16,20 @@ def forgotten(job_id: str) -> str | None:
     except RootError:
         return None
     return record.told if record else None
+
+
+def outlived(job_id: str) -> str | None:
+    """A line that says that the root has a job which the server has not; None if it has not."""
+    from activities.checkpoints import Root  # noqa: PLC0415
+    from activities.checkpoints.errors import RootError  # noqa: PLC0415
+
+    try:
+        there = Root.open(workspaces_root(), create=False).repository(job_id).is_dir()
+    except (RootError, OSError, ValueError):
+        return None
+    if not there:
+        return None
+    return (
+        f"Temporal has no job {job_id!r}, whose retention may be over; `files`, `log`, `diff` and "
+        "`report` show what it left"
+    )

@@ -22,7 +22,7 @@ from temporalio.client import (
 from temporalio.exceptions import CancelledError, FailureError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.forgotten import forgotten
+from cli.forgotten import forgotten, outlived
 from cli.output import Mistake
 from engine.converter import why_sealed
 from protocol.payloads import Sealed, check_unsealed
@@ -109,7 +109,7 @@ async def describe(client: Client, job_id: str) -> WorkflowExecutionDescription:
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message:
             unknown = f"there is no job {job_id!r}; `starter.py list` shows them"
-            raise Mistake(forgotten(job_id) or unknown) from None
+            raise Mistake(forgotten(job_id) or outlived(job_id) or unknown) from None
         if error.status == RPCStatusCode.INVALID_ARGUMENT:
             raise Mistake(f"{job_id!r} cannot be the id of a job: {error.message}") from None
         raise

@@ -145,6 +145,8 @@ class JobResult(Data):
 
 class Closed(Moved):
     result: JobResult
+    moved_aside: list[str] = Field(default_factory=list)
+    """Files of a person that were in the projection's way, now in lost+found."""
 
 
 class JudgeRequest(At):

@@ -69,6 +69,13 @@ class Done(Reply):
     """Nothing but that it is done."""
 
 
+class Shown(Reply):
+    """The folder was brought up to date."""
+
+    moved_aside: list[str] = Field(default_factory=list)
+    """Files of a person that were in its way, now in lost+found."""
+
+
 class Moved(Reply):
     """The checkpoint an activity made."""
 

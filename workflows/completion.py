@@ -90,6 +90,8 @@ class Completion(ToolCalls):
         job = self.job
         closed = await self.steps.close(job, "completed", call=job.next_call)
         job.move_to(closed.commit)
+        for path in closed.moved_aside:
+            self.notice(f"moved to lost+found: {path}")
         for todo in job.state.phase.todos:
             todo.done = True
         job.result = closed.result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,10 @@ class Inbox:
 
     def notice(self, text: str) -> None:
         self.notices = [*self.notices, text[:500]][-MAX_NOTICES:]
+
+    def moved_aside(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.notice(f"moved to lost+found: {path}")
 
     def urgent(self, phases: Container[int]) -> bool:
         """Whether a letter must not wait for the step in flight.

@@ -138,6 +138,7 @@ class Job(JobStanding):
             )
             self._job.move_to(closed.commit)
             self._job.result = closed.result
+            self._inbox.moved_aside(closed.moved_aside)
 
         await self._write_down(self._job, close, by_signal=by_signal)
 

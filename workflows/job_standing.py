@@ -83,7 +83,8 @@ class JobStanding(Standing):
                 return
             try:
                 # Before the job shows as paused: what is edited from then on is taken in.
-                await self._steps.show_folder(job)
+                shown = await self._steps.show_folder(job)
+                self._inbox.moved_aside(shown.moved_aside)
             except StepFailed as failed:
                 if failed.kind == "CheckpointMissing":
                     raise

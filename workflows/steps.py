@@ -21,6 +21,7 @@ from protocol.requests import (
     Recovered,
     RecoverRequest,
     ShowCallRequest,
+    Shown,
     ShownCall,
     ToolReply,
     ToolRequest,
@@ -182,9 +183,9 @@ class Steps(EndingSteps):
             attempts=2,
         )
 
-    async def show_folder(self, job: JobRecord) -> None:
-        await self.regular(
-            "show_folder", At(**at(job)), Done, "show the folder", seconds=60, attempts=2
+    async def show_folder(self, job: JobRecord) -> Shown:
+        return await self.regular(
+            "show_folder", At(**at(job)), Shown, "show the folder", seconds=60, attempts=2
         )
 
     async def take_folder(self, job: JobRecord) -> Imported:

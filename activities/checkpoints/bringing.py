@@ -46,7 +46,8 @@ class Bringing:
                 for name, old, new in folders.differences(self.store, known[0], want)
             }
             for name, (old, new) in sorted(differing.items()):
-                self._item(fd, at, name, [old] if old else [], new, scan=False)
+                with folder_io.naming((*at, name)):
+                    self._item(fd, at, name, [old] if old else [], new, scan=False)
             return
         wanted = {_on_disk(name): raw for name, raw in folders.entries(self.store, want).items()}
         ours = [
@@ -55,7 +56,8 @@ class Bringing:
         ]
         for name in sorted(wanted.keys() | set(folder_io.names(fd))):
             have = [tree[name] for tree in ours if name in tree]
-            self._item(fd, at, name, have, wanted.get(name), scan=True)
+            with folder_io.naming((*at, name)):
+                self._item(fd, at, name, have, wanted.get(name), scan=True)
 
     def _item(
         self, fd: int, at: Names, name: bytes, known: list[Raw], want: Raw | None, *, scan: bool

@@ -8,7 +8,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,6 +33,18 @@ def opened(fd: int | None, name: bytes | Path) -> Iterator[int]:
         yield inner
     finally:
         os.close(inner)
+
+
+@contextmanager
+def naming(path: Sequence[bytes]) -> Iterator[None]:
+    """Has what the user may not do say where: calls on descriptors name the last part alone."""
+    try:
+        yield
+    except PermissionError as error:
+        if isinstance(error.filename, bytes):  # else a call further in has said it
+            where = os.fsdecode(b"/".join(path))
+            raise PermissionError(error.errno, error.strerror, where) from error
+        raise
 
 
 def status(fd: int, name: bytes) -> os.stat_result | None:

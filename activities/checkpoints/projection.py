@@ -26,7 +26,7 @@ class Record:
 
     `order`: milliseconds, when the activity that asked was scheduled; `tree`: the last tree that
     was projected in full; `started`: trees begun since and not finished, newest last;
-    `reported`: the number of the last folder in lost+found that a caller was told of.
+    `reported`: the number of the last folder in lost+found that people were told of.
     """
 
     order: int = 0
@@ -51,7 +51,8 @@ def project(
     record, does what `mend` does.
 
     Returns the paths, relative to the root, in `lost+found/` to which strays and edited files
-    were moved. Raises OSError (disk full, permissions, TimeoutError for a folder that is locked),
+    were moved; who brings a folder up to date in passing need not tell anybody, since `mend` names
+    them again. Raises OSError (disk full, permissions, TimeoutError for a folder that is locked),
     which leaves the folder for the next projection to mend, and CheckpointMissing.
     """
     return _project(checkpoints, root, job, files, order, wait, scan=False)
@@ -66,7 +67,11 @@ def mend(
     *,
     wait: float = WAIT_SECONDS,
 ) -> list[str]:
-    """`project` with a full scan: every file is compared, whatever was last projected."""
+    """`project` with a full scan: every file is compared, whatever was last projected.
+
+    Names as well, by the folder in `lost+found/`, what passes since the last call had moved. The
+    caller tells people.
+    """
     return _project(checkpoints, root, job, files, order, wait, scan=True)
 
 
@@ -94,6 +99,7 @@ def _project(
     *,
     scan: bool,
 ) -> list[str]:
+    tells = scan
     with projecting(checkpoints, wait) as last:
         if last is not None and order < last.order:
             return []
@@ -111,7 +117,10 @@ def _project(
                 # If it was an earlier tree that is lost, nothing in the folder is known to be
                 # ours: all that differs is kept. If it is the tree itself, this raises again.
                 found = _pass(checkpoints, root, job, [], files, scan=True)
-        # What passes that broke off had moved is named here, by the folder it went to.
+        if not tells:
+            _store(checkpoints, Record(order, files.id, [], record.reported))
+            return found
+        # What passes in between had moved is named here, by the folder it went to.
         numbers = [at for at in _batches(root.lost_found(job)) if at > record.reported]
         folders = [_batch(root, job, at) for at in numbers]
         found = [f for f in folders if not any(p.startswith(f"{f}/") for p in found)] + found

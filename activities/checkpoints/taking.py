@@ -100,7 +100,8 @@ class Taking:
             parts = tuple(from_bytes(part) for part in path)
             try:
                 check_size("/".join(parts))
-                raw: Raw | None = self._item(fd, name, path, known)
+                with folder_io.naming(path):
+                    raw: Raw | None = self._item(fd, name, path, known)
             except (PathRefused, _Skipped) as why:
                 self.notes.append(f"Left out {shown('/'.join(parts))}: {why}")
                 raw = self.base.raw(parts)

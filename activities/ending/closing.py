@@ -59,9 +59,9 @@ class Closing:
         at = scheduled_at()
         result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", at)
         result.tree = snapshot.compared
-        settle(self._root, snapshot, request.status, attempt_key(), last=True)
+        moved = settle(self._root, snapshot, request.status, attempt_key(), last=True)
         forget_private(self._root, job_id())
-        return Closed(commit=result.checkpoint, at=at, result=result)
+        return Closed(commit=result.checkpoint, at=at, result=result, moved_aside=moved[:20])
 
 
 def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:

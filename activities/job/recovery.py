@@ -20,7 +20,7 @@ from activities.model.called import pending
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
 from activities.tools.ownership import READ, in_the_way, system_part
-from protocol.requests import At, Done, ErrorNote, Imported, Recovered, RecoverRequest
+from protocol.requests import At, Done, ErrorNote, Imported, Recovered, RecoverRequest, Shown
 from protocol.scope import follow_boxes
 
 
@@ -101,12 +101,14 @@ class Recovery:
             )
 
     @activity.defn(name="show_folder")
-    def show_folder(self, request: At) -> Done:
+    def show_folder(self, request: At) -> Shown:
         """Bring the folder up to the checkpoint, whole: a person is about to look at it."""
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
-            project_folder(self._root, snapshot.checkpoints, request.commit, order(), whole=True)
-            return Done()
+            moved = project_folder(
+                self._root, snapshot.checkpoints, request.commit, order(), whole=True
+            )
+            return Shown(moved_aside=moved[:20])
 
     @activity.defn(name="write_error")
     def write_error(self, request: ErrorNote) -> Done:

@@ -105,7 +105,7 @@ class Preparation:
         at = scheduled_at()
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)
-        settle(self._root, snapshot, phase_tag(state.phase.number), attempt_key())
+        moved = settle(self._root, snapshot, phase_tag(state.phase.number), attempt_key())
         made = Prepared(
             commit=commit,
             at=at,
@@ -118,7 +118,7 @@ class Preparation:
             context=context_tokens(snapshot),
             limits=limits_of(config),
             search_attributes=registered,
-            notices=begun.notices,
+            notices=[*begun.notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
         )
         if config.workspace.remote:
             made.remote = config.workspace.remote

@@ -68,6 +68,12 @@ def test_it_makes_no_root_whatever_it_looks_at(offline, monkeypatch, workspaces)
     assert not workspaces.exists()
 
 
+def test_a_root_that_no_worker_could_make_is_found(offline, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("LONGHAUL_WORKSPACES", str(tmp_path / "file" / "root"))
+    assert f"cannot be made in {tmp_path}/file → set LONGHAUL_WORKSPACES" in offline("doctor").out
+
+
 def test_no_worker_on_the_task_queue_is_found(starter, monkeypatch):
     monkeypatch.setenv("LONGHAUL_TASK_QUEUE", "nobody-polls-this")
     worker = checks(starter("doctor", "--json"))["worker"]

@@ -71,6 +71,9 @@ def test_what_temporal_no_longer_knows_is_forgotten_all_the_same(
     starter: Any, workspaces: Any, served: str
 ) -> None:
     Checkpoints.create(Root.open(workspaces, create=False), "ancient")
+    for command in ("show", "watch", "cancel"):
+        told = starter(command, "ancient").error
+        assert told.startswith("Temporal has no job 'ancient', whose retention may be over"), told
     assert json.loads(starter("forget", "ancient", "--json").out)["jobs"] == ["ancient"]
     assert starter("show", "ancient").error.startswith("job ancient was forgotten on")
     assert starter("files", "ancient").error.startswith("job ancient was forgotten on")

@@ -216,6 +216,7 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
         handle = await jobs.start(START)
         async with asyncio.timeout(20):
             await model.hanging.wait()
+        (jobs.folder(handle) / "mine.md").write_text("Mine.")
         begun = time.monotonic()
         if by == "signal":
             await handle.signal("cancel", {"reason": "changed my mind"})
@@ -230,6 +231,9 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
         completion = (jobs.folder(handle) / "output/completion.json").read_text()
         assert '"cancelled"' in completion
         assert ("changed my mind" in completion) == (by == "signal")
+        # What was in the folder's way at its end is told of as well.
+        told = f"moved to lost+found: lost+found/{handle.id}/0001/mine.md"
+        assert (await handle.query("status"))["notices"] == [told]
 
 
 async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(

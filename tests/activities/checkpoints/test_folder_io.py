@@ -55,3 +55,10 @@ def test_a_file_is_never_made_over_another(fd: int, store: Store) -> None:
     for name in (b"file", b"to-file", b"folder"):
         with pytest.raises(FileExistsError):
             folder_io.make(store, raw, fd, name)
+
+
+def test_what_the_user_may_not_do_is_said_with_its_path() -> None:
+    with pytest.raises(PermissionError) as told, folder_io.naming((b"notes",)):  # noqa: SIM117
+        with folder_io.naming((b"notes", b"a\xff.md")):
+            raise PermissionError(13, "Permission denied", b"a\xff.md")
+    assert str(told.value) == r"[Errno 13] Permission denied: 'notes/a\udcff.md'"

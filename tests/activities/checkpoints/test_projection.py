@@ -205,7 +205,7 @@ def test_a_process_short_of_handles_takes_nothing_of_ours_for_a_persons(
     assert 1 < failed < 12
 
 
-def test_what_a_broken_pass_moved_is_named_by_the_next(
+def test_what_a_broken_pass_moved_is_named_once_people_are_told(
     job: Job, root: Root, folder: Path, files: Files
 ) -> None:
     job.project(files)
@@ -215,8 +215,22 @@ def test_what_a_broken_pass_moved_is_named_by_the_next(
     with pytest.raises(CheckpointMissing):
         job.project(broken)
     assert (root.path / "lost+found/job/0001/notes/a.md").read_text() == "mine"
-    assert job.project(files) == ["lost+found/job/0001"]
+    assert job.project(files) == []
     assert on_disk(folder) == in_tree(files)
+    assert job.mend(files) == ["lost+found/job/0001"]
+
+
+def test_what_was_moved_in_passing_is_named_once_people_are_told(
+    job: Job, folder: Path, files: Files
+) -> None:
+    for number in (1, 2):
+        job.project(files)
+        (folder / "notes" / "a.md").write_text(f"edit {number}")
+        job.project(files.delete("notes/a.md"))
+    (folder / "stray").write_text("x")
+    lost = "lost+found/job"
+    assert job.mend(files) == [f"{lost}/0001", f"{lost}/0002", f"{lost}/0003/stray"]
+    assert job.mend(files) == []
 
 
 def test_killed_at_random_it_ends_where_it_should(

@@ -11,7 +11,7 @@ import pytest
 from activities.checkpoints import open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
 from activities.job.recovery import Recovery
-from protocol.requests import At, Imported, RecoverRequest
+from protocol.requests import At, Imported, RecoverRequest, Shown
 from tests.activities.standing import JOB, Standing, environment
 
 LOST = "0" * 40
@@ -61,9 +61,21 @@ def take(job: Standing) -> Imported:
 
 
 def shown(job: Standing) -> Path:
-    request = At(root=job.root.id, commit=job.commit, at=0, step=1)
-    environment(local=False).run(Recovery(job.root).show_folder, request)
+    show(job)
     return job.root.workspace(JOB)
+
+
+def show(job: Standing) -> list[str]:
+    request = At(root=job.root.id, commit=job.commit, at=0, step=1)
+    done: Shown = environment(local=False).run(Recovery(job.root).show_folder, request)
+    return done.moved_aside
+
+
+def test_what_a_person_edited_before_they_paused_is_named(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    job.write("notes.md", "ours")
+    (shown(job) / "notes.md").write_text("mine")
+    assert show(job) == [f"lost+found/{JOB}/0001/notes.md"]
 
 
 @pytest.mark.parametrize("path", ["plan.md", "workspace.md", "todos.yaml", "experiences.md"])
