@@ -71,9 +71,8 @@ def test_without_a_stream_a_command_ends_as_ever(closed):
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_what_the_encoding_lacks_is_written_as_escapes(encoding):
-    noted = run("show", "lat\udce9\N{SNOWMAN}", env={**os.environ, "PYTHONIOENCODING": encoding})
+def test_what_the_encoding_lacks_is_written_as_escapes():
+    noted = run("show", "lat\udce9\N{SNOWMAN}", env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert noted.returncode == 2
     assert rb"lat\xe9\u2603" in noted.stderr
 

@@ -39,13 +39,15 @@ BAD_ARGUMENTS = {
     "megabyte": json.dumps({MEGABYTE: MEGABYTE}),
     "wrong type": '{"path": 7, "content": [], "old": {}, "new": null, "todos": "x", "issue": 3}',
 }
+OF_ITS_OWN = ("megabyte", "unknown field", "wrong type")
+"""Each tool looks at these by what it takes; the others are answered before it is asked."""
 
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_bad_arguments_are_a_result_that_says_what_is_expected(job: Standing, name: str) -> None:
     files = job.open().files
-    for why, raw in BAD_ARGUMENTS.items():
-        result = job.call(name, raw)
+    for why in BAD_ARGUMENTS if name == "write_file" else OF_ITS_OWN:
+        result = job.call(name, BAD_ARGUMENTS[why])
         assert result.startswith(f"Error: {name}: "), why
         assert len(result) <= 20_010, why
         assert f"{name}(" in result or "whole characters" in result, why

@@ -20,9 +20,10 @@ SCHEMA = load_agent("generalist").graph_schema
 COUNT = Query("MATCH (n:Message) RETURN count(*)")
 # Seconds of work, and no more: what is given up goes on in this server.
 LONG = (
-    "UNWIND range(1, 2500) AS a UNWIND range(1, 2500) AS b "
+    "UNWIND range(1, 1500) AS a UNWIND range(1, 1500) AS b "
     "WITH a + b AS c RETURN c ORDER BY c LIMIT 3"
 )
+"""Takes a few seconds. The server goes on with it when nobody waits any more."""
 
 
 def test_an_address_with_all_its_parts() -> None:

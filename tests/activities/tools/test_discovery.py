@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,10 +18,17 @@ from tests.activities.standing import Standing
 from tests.activities.tools.plenty import GROUP, GROUPS, plenty
 
 
-@pytest.fixture
-def job(tmp_path: Path) -> Iterator[Standing]:
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
     with plenty():
-        yield Standing.begin(tmp_path, kind="tactical", set={"tools": GROUPS})
+        folder = tmp_path_factory.mktemp("job")
+        yield Standing.begin(folder, kind="tactical", set={"tools": GROUPS})
+
+
+@pytest.fixture
+def job(begun: Standing) -> Standing:
+    """Each test goes on from the beginning, which takes longer than what most of them do."""
+    return dataclasses.replace(begun)
 
 
 def found(job: Standing, query: str, mode: str = "text") -> list[str]:

@@ -22,14 +22,15 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     """Where the graph is: embedded, or a server."""
     monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
     place: str = getattr(request, "param", "embedded")
-    if place == "server":
-        server: Server = request.getfixturevalue("graph_server")
+    if place == "graph_server":
+        server: Server = request.getfixturevalue(place)
         server.empty()
         monkeypatch.setenv("LONGHAUL_GRAPH_URL", server.url)
     return place
 
 
-BOTH = pytest.mark.parametrize("place", ["embedded", "server"], indirect=True)
+# By the fixture's name its tests are known to want it, and come together.
+BOTH = pytest.mark.parametrize("place", ["embedded", "graph_server"], indirect=True)
 
 
 @pytest.fixture
