@@ -20,8 +20,7 @@ def forgotten(job_id: str) -> str | None:
 
 def outlived(job_id: str) -> str | None:
     """A line that says that the root has a job which the server has not; None if it has not."""
-    from activities.checkpoints import Root  # noqa: PLC0415
-    from activities.checkpoints.errors import RootError  # noqa: PLC0415
+    from activities.checkpoints import Root, RootError  # noqa: PLC0415 - as above
 
     try:
         there = Root.open(workspaces_root(), create=False).repository(job_id).is_dir()
