@@ -212,9 +212,10 @@ def _named(items: Sequence[ScopeItem]) -> list[str]:
 def _todos(facts: GateFacts, limits: JobLimits, items: set[str]) -> Refusal | None:
     """What is wrong with the list handed over in `todos.yaml`."""
     if facts.todos_file == "missing":
+        over = "" if facts.plan_open else " If all of the plan is done, call job_complete instead."
         return Refusal(
             "todos.yaml does not exist. Hand over the next phase with todo_write "
-            f"({limits.min_todos} to {limits.max_todos} todos)."
+            f"({limits.min_todos} to {limits.max_todos} todos).{over}"
         )
     if facts.todos_file == "invalid":
         return Refusal(f"todos.yaml cannot be used: {facts.todos_error}. Write it with todo_write.")

@@ -200,8 +200,8 @@ def _tool(course: Course) -> str:
 
 
 OTHERWISE = (
-    "Doing it once more changes nothing: do todo {todo} another way, or call todo_rewind with what "
-    "stands in the way."
+    "Doing it once more changes nothing: complete todo {todo} if it is done, do it another way, or "
+    "call todo_rewind with what stands in the way."
 )
 ROWS: tuple[Row, ...] = (
     Row(

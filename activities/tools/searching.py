@@ -19,6 +19,8 @@ from activities.tools.files import MAX_LINE, Path
 from activities.tools.registry import tool
 
 MAX_HITS = 100
+MANY = 10
+"""Of more lines than these the number is told: a model miscounts."""
 MAX_PASSAGES = 10
 EXCERPT_BEFORE = 120
 HEARTBEAT_LINES = 20_000
@@ -57,6 +59,8 @@ def search_files(
                     # Where read_file goes on from, in a line too long to be shown.
                     column = f" (column {found.start() + 1:,})" if shown.startswith("…") else ""
                     hits.append(f"{entry.path}:{number}{column}: {shown}")
+    if MANY < total <= MAX_HITS:
+        hits.append(f"[{total} lines match]")
     if total > MAX_HITS:
         hits.append(f"[TRUNCATED {total - MAX_HITS} more; narrow the query or give a path]")
     return "\n".join(hits) or _nothing(path, query)

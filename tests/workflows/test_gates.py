@@ -108,6 +108,12 @@ def test_the_hand_over_is_refused(why: str) -> None:
     assert len(outcome.reason) < 2000
 
 
+def test_a_job_that_was_done_at_once_is_told_how_it_ends() -> None:
+    outcome = phase_gate(state("bootstrap"), GateFacts(plan_phases=1), LIMITS)
+    assert isinstance(outcome, Refusal)
+    assert outcome.reason.endswith("If all of the plan is done, call job_complete instead.")
+
+
 def test_items_of_the_scope_may_be_named() -> None:
     assert phase_gate(state(), facts(with_first(items=["S1", "S2"])), LIMITS) == Next("work")
     assert phase_gate(state(), facts(with_first(items="S2")), LIMITS) == Next("work")

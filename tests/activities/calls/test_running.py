@@ -225,8 +225,9 @@ def test_files_over_the_limit_are_refused(tmp_path: Path) -> None:
     assert "a file may have 1,000" in small.call("append_file", path="a", content="x" * 600)
 
 
-def test_several_lines_are_not_said_to_be_nowhere(job: Standing) -> None:
-    job.write("a.md", "one\ntwo\n")
+def test_many_hits_are_counted_and_several_lines_not_said_to_be_nowhere(job: Standing) -> None:
+    job.write("a.md", "one\ntwo\n" * 11)
+    assert job.call("search_files", query="one").endswith("\na.md:21: one\n[11 lines match]")
     assert "searched one by one" in job.call("search_files", query="one\ntwo")
 
 
