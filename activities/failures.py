@@ -84,12 +84,14 @@ def typed(most: int | None = None) -> Iterator[None]:
             retry=may_pass(most),
         ) from error
     except (RootError, OSError, pygit2.GitError) as error:
-        mend = "Free space or mend it"
+        mend = " Free space or mend it."
         if isinstance(error, PermissionError):
-            mend = "Give the worker's user access to what it names"
+            mend = " Give the worker's user access to what it names."
+        elif isinstance(error, TimeoutError):  # a lock, which says itself what to do
+            mend = ""
         raise failure(
             "Storage",
-            f"The workspaces root cannot be used: {error}. {mend}.",
+            f"The workspaces root cannot be used: {error}.{mend}",
             retry=may_pass(most),
         ) from error
     except FailureError:

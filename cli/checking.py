@@ -225,7 +225,11 @@ def _files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
 
 def _of_root(root: Path) -> Iterator[Finding]:
     learned = LearnedGuards(root)
-    names = learned.names()
+    try:
+        names = learned.names()
+    except OSError as error:
+        yield Finding("learned guards", problem=f"{root}: cannot be read ({error.strerror})")
+        return
     wrong = []
     for name in names:
         try:

@@ -69,13 +69,18 @@ def _binary() -> Check:
 
 def _root() -> Check:
     folder = workspaces_root()
-    if not folder.exists():
+    try:
+        folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
         # Not made here: a mistyped LONGHAUL_WORKSPACES must not become a root of its own.
         above = next(parent for parent in folder.absolute().parents if parent.exists())
         if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
             why = f"{folder} is not there and cannot be made in {above}"
             return Check("workspaces", False, why, "set LONGHAUL_WORKSPACES to a folder that can")
         return Check("workspaces", True, f"{folder} is not there yet; the first worker makes it")
+    except OSError as error:
+        why = f"{folder} cannot be looked at ({error.strerror})"
+        return Check("workspaces", False, why, "set LONGHAUL_WORKSPACES to a folder that can")
     try:
         root = open_root(folder)
     except RootUnusable as error:
@@ -85,7 +90,7 @@ def _root() -> Check:
 
 def _store() -> Check:
     folder = workspaces_root()
-    if not folder.exists():
+    if not os.access(folder, os.F_OK):
         return Check("store", True, BEFORE_ROOT)
     from activities.stores.away import StoreAway  # noqa: PLC0415 - loads the database library
     from activities.stores.engine import Store  # noqa: PLC0415
@@ -118,7 +123,7 @@ def _graph() -> Check:
         open_graph,
     )
 
-    if not workspaces_root().exists():
+    if not os.access(workspaces_root(), os.F_OK):
         return Check("graph", True, BEFORE_ROOT)
     folder = graph_folder(workspaces_root())
     if not graph_url() and not folder.exists():

@@ -21,14 +21,18 @@ def forgotten(job_id: str) -> str | None:
 def outlived(job_id: str) -> str | None:
     """A line that says that the root has a job which the server has not; None if it has not."""
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - as above
+    from activities.projects.repository import repository_path  # noqa: PLC0415
 
     try:
-        there = Root.open(workspaces_root(), create=False).repository(job_id).is_dir()
+        root = Root.open(workspaces_root(), create=False)
+        if root.repository(job_id).is_dir():
+            what, show = "job", "`files`, `log`, `diff` and `report`"
+        elif repository_path(root, job_id).is_dir():
+            what, show = "project", "`files`, `log` and `diff`"
+        else:
+            return None
     except (RootError, OSError, ValueError):
         return None
-    if not there:
-        return None
     return (
-        f"Temporal has no job {job_id!r}, whose retention may be over; `files`, `log`, `diff` and "
-        "`report` show what it left"
+        f"Temporal has no {what} {job_id!r}, whose retention may be over; {show} show what it left"
     )

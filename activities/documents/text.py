@@ -125,10 +125,11 @@ def _html(name: str, data: bytes) -> list[str]:
 
 
 def _text(name: str, data: bytes) -> list[str]:
-    return _decode(data).split("\f")
+    return guessed(data).split("\f")
 
 
-def _decode(data: bytes) -> str:
+def guessed(data: bytes) -> str:
+    """Text that says nothing of its encoding."""
     if data.startswith(UTF16):
         return data.decode("utf-16", errors="replace")
     try:

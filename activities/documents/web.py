@@ -5,7 +5,7 @@ import re
 from lxml import etree, html
 
 from activities.documents.model import DocumentError
-from activities.documents.text import UTF16, WINDOWS, decoded, is_utf8
+from activities.documents.text import UTF16, decoded, guessed, is_utf8
 
 _DROPPED = {"head", "script", "style", "nav", "template", "noscript", "svg", "math", "select"}
 _BLOCKS = {
@@ -57,7 +57,7 @@ def _in_utf8(data: bytes) -> bytes:
     # What stands here to be read is no UTF-16, whatever it says.
     name = declared[1].decode("ascii") if declared else ""
     wide = name.lower().startswith("utf-16")
-    return decoded(data, WINDOWS if wide or not name else name).encode()
+    return (guessed(data) if wide or not name else decoded(data, name)).encode()
 
 
 def _before(tag: str) -> str:

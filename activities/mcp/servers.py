@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from mcp import MCPError
 from mcp.types import (
     CONNECTION_CLOSED,
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     REQUEST_TIMEOUT,
     CallToolResult,
@@ -186,11 +187,12 @@ def _is_over(error: MCPError, status: int) -> bool:
     """Whether an HTTP server says that it does not know the session, and so has done nothing.
 
     How it words that is its own affair; the status is the protocol's. Without a session, 404 says
-    that it does not know the method. Many servers made after the SDK's examples answer 400.
+    that it does not know the method. Many servers made after the SDK's examples answer 400, which
+    is also that of arguments they do not take.
     """
-    if status == 400:
-        return "session" in error.message.lower()
-    return status == 404 and error.code != METHOD_NOT_FOUND
+    if error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
+        return False
+    return status == 404 or (status == 400 and "session" in error.message.lower())
 
 
 def _refusal(name: str, sending: Sending) -> Exception:

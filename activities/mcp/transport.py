@@ -39,7 +39,7 @@ class Sending:
     sent: bool = False
     """Whether the server may have received it."""
     status: int = 0
-    """Of HTTP: what it was answered with last."""
+    """Of HTTP: what it was answered with."""
 
     @property
     def answer(self) -> str:
@@ -153,7 +153,8 @@ class _Watching(httpx2.AsyncHTTPTransport):
     """Notes whether a request may have reached the server, and the status of its answer."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        sending = SENDING.get() or Sending()
+        # What asks for the rest of an answer comes after the call was sent, whatever becomes of it.
+        sending = (SENDING.get() if request.method == "POST" else None) or Sending()
         sending.sent, sending.status = True, 0
         try:
             response = await super().handle_async_request(request)

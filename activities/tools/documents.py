@@ -112,7 +112,9 @@ def document_of(context: ToolContext, path: str) -> str:
     """
     name = "/".join(parts_of(path))
     whole = name.removesuffix(text_beside(""))
-    meant = whole != name and _covers_input(whole) and context.files.entry(whole)
+    if whole == name or not _covers_input(whole) or context.files.entry(name) is None:
+        return name
+    meant = context.files.entry(whole)
     return whole if meant and meant.kind == "file" else name
 
 

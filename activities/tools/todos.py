@@ -17,11 +17,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from activities.checkpoints import FilesError, PathRefused
 from activities.ending.checking import Checks
-from activities.ending.done_when import checked, unmet
+from activities.ending.done_when import NO_COMMANDS, checked, unmet
 from activities.errors import ToolError
-from activities.plan import boxes, parse_plan
+from activities.plan import TodosFile, boxes, parse_plan, parse_todos
 from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.tools.registry import select, tool
 from protocol.state import DoneWhen, sentence
 
 
@@ -118,28 +118,38 @@ def todo_write(
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
     context.files = context.files.write("todos.yaml", text.encode())
     wrote = f"Wrote {len(todos)} todos for {phase!r} to todos.yaml."
-    wrong = "; ".join(_wrong(context, todos))
-    return (
-        f"{wrote} The phase cannot end with this list: {wrong}. Write it anew." if wrong else wrote
-    )
+    wrong = "; ".join(_wrong(context, parse_todos(text.encode())))
+    if not wrong:
+        return wrote
+    return f"{wrote} As things are, the phase cannot end with this list: {wrong}. Write it anew."
 
 
-def _wrong(context: ToolContext, todos: list[NewTodo]) -> Iterator[str]:
+def _wrong(context: ToolContext, handed: TodosFile) -> Iterator[str]:
     """What the gate will refuse, said while the list is at hand; the gate itself says one thing
     at a time, at the end of the phase."""
-    limits = context.config.limits
-    if not limits.min_todos <= len(todos) <= limits.max_todos:
-        yield f"it has {len(todos)} todos, {limits.min_todos} to {limits.max_todos} are needed"
+    if handed.error:
+        yield handed.error
+        return
+    limits, todos = context.config.limits, handed.todos
+    if not limits.min_todos <= handed.count <= limits.max_todos:
+        yield f"it has {handed.count} todos, {limits.min_todos} to {limits.max_todos} are needed"
     ids = Counter(todo.id for todo in todos)
+    if ids.pop(None, 0):
+        yield "ids are whole numbers under a million"
     if twice := [str(id) for id, times in ids.items() if times > 1]:
         yield f"ids are used twice: {', '.join(twice)}"
+    if any(todo.content is None for todo in todos):
+        yield "each content is a text with words"
+    commands = any(todo.done_when and todo.done_when.command for todo in todos)
+    if commands and "run_command" not in {one.name for one in select(context.config.tools)}:
+        yield f"done_when: {NO_COMMANDS}"
     known = {item.id for item in context.state.scope}
     if not any(item.original for item in context.state.scope):
         with suppress(FilesError, PathRefused):
             steps = boxes(parse_plan(context.files.read("plan.md").decode(errors="replace")))
             known |= {f"P{number}" for number in range(1, len(steps) + 1)}
     if unknown := sorted({item for todo in todos for item in todo.items} - known):
-        yield f"these items do not exist: {', '.join(unknown)}"
+        yield f"these items do not exist: {', '.join(unknown[:20])}"
 
 
 @tool("job", effect="reads", ends_reply=True)

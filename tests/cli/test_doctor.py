@@ -72,6 +72,11 @@ def test_a_root_that_no_worker_could_make_is_found(offline, monkeypatch, tmp_pat
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(tmp_path / "file" / "root"))
     assert f"cannot be made in {tmp_path}/file → set LONGHAUL_WORKSPACES" in offline("doctor").out
+    # As is what lies in a folder that may not be entered.
+    monkeypatch.setenv("LONGHAUL_WORKSPACES", str(tmp_path / ("x" * 300) / "root"))
+    told = offline("doctor").out
+    assert "cannot be looked at (File name too long) → set LONGHAUL_WORKSPACES" in told
+    assert "✗ server" in told
 
 
 def test_no_worker_on_the_task_queue_is_found(starter, monkeypatch):

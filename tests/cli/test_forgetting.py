@@ -12,6 +12,7 @@ from temporalio.service import RPCError
 
 from activities.checkpoints import Checkpoints, Root
 from activities.forgetting.activity import Forgetting
+from activities.projects.repository import Repository, repository_path
 from engine.service import build_worker
 from tests.cli.stand_in import StandIn
 from workflows.forgetting import Forgetting as Workflow
@@ -70,7 +71,10 @@ def test_a_forgotten_job_is_said_to_be_that_by_every_command(
 def test_what_temporal_no_longer_knows_is_forgotten_all_the_same(
     starter: Any, workspaces: Any, served: str
 ) -> None:
-    Checkpoints.create(Root.open(workspaces, create=False), "ancient")
+    root = Root.open(workspaces, create=False)
+    Checkpoints.create(root, "ancient")
+    Repository.create(repository_path(root, "stone age"))
+    assert starter("show", "stone age").error.startswith("Temporal has no project 'stone age', ")
     for command in ("show", "watch", "cancel"):
         told = starter(command, "ancient").error
         assert told.startswith("Temporal has no job 'ancient', whose retention may be over"), told

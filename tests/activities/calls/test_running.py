@@ -12,9 +12,12 @@ import pytest
 
 from activities.calls.running import cut
 from activities.checkpoints import Files
+from activities.ending.facts import read_facts
 from activities.tools import REGISTRY
 from protocol.requests import ToolReply
+from protocol.starting import JobLimits
 from tests.activities.standing import Standing
+from workflows.gates import Refusal, phase_gate
 
 MEGABYTE = "x" * 1_000_000
 
@@ -301,10 +304,36 @@ def test_todos_are_completed_in_order(job: Standing) -> None:
     assert "no open todo" in job.call("todo_complete")
 
 
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        ({"items": [" P1\n"]}, ""),
+        ({"items": ["P3", "P1"]}, "these items do not exist: P3."),
+        ({"id": 1}, "ids are used twice: 1."),
+        ({"id": 1_000_000}, "ids are whole numbers under a million."),
+        ({"content": " \n"}, "each content is a text with words."),
+        ({"content": "x" * 500, "items": ["P1"] * 30_000}, "bytes, more than 100,000."),
+        ({"done_when": {"command": "true"}}, "done_when: no command can be run here;"),
+    ],
+)
+def test_todo_write_says_what_the_gate_will_say(
+    job: Standing, last: dict[str, Any], said: str
+) -> None:
+    job.write("plan.md", "## Phase 1: Tea\n\n- [ ] Boil\n- [ ] Steep\n")
+    todos = [{"id": n, "content": f"Step {n}."} for n in range(1, 5)]
+    todos.append({"id": 5, "content": "Step 5.", **last})
+    wrote = job.call("todo_write", phase="A", description="", todos=todos)
+    assert said in wrote
+    job.reply(("todo_complete", "{}"))
+    standing = job.open()
+    outcome = phase_gate(standing.state, read_facts(standing, 0), JobLimits())
+    assert isinstance(outcome, Refusal) is ("cannot end" in wrote) is bool(said), outcome
+
+
 def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> None:
     todos = [{"id": 1, "content": "Do: it, #1\nnow", "items": ["S1"]}]
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
-    assert wrote.startswith("Wrote 1 todos for 'A' to todos.yaml. The phase cannot end with this")
+    assert wrote.startswith("Wrote 1 todos for 'A' to todos.yaml. As things are, the phase cannot")
     assert "it has 1 todos, 5 to 20 are needed" in wrote
     assert "Do: it" in job.text("todos.yaml")
     for bad in ([], [{"id": "x", "content": "a"}], [{"id": 1, "content": ""}], [{"id": 1}]):

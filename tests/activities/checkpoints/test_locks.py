@@ -4,8 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints.locks import locked
+from activities.failures import typed
+from tests.activities.standing import environment
 
 HOLDER = """
 import pathlib, sys, time
@@ -21,11 +24,13 @@ def test_a_lock_dies_with_its_holder(
 ) -> None:
     path = tmp_path / "lock"
     child = start(HOLDER, str(path))
-    with (
-        pytest.raises(TimeoutError, match="perhaps by a worker that is frozen"),
-        locked(path, seconds=0.05),
-    ):
-        pass
+
+    def work() -> None:
+        with typed(), locked(path, seconds=0.05):
+            pass
+
+    with pytest.raises(ApplicationError, match=r"by a worker that is frozen: wake it or end it\.$"):
+        environment().run(work)
     child.kill()
     child.wait()
     with locked(path, seconds=5):

@@ -149,6 +149,11 @@ def test_html_is_read_in_the_encoding_a_browser_reads_it_in(head, encoding):
     assert extract("a.html", data)[0].text == PAGE[3:-4]
 
 
+def test_html_with_a_bad_byte_is_utf_8_all_the_same():
+    data = f"<html><body>{PAGE}</body></html>".encode().replace(b"5 ", b"\xff ")
+    assert extract("a.html", data)[0].text == PAGE[3:-4].replace("5", "\ufffd")
+
+
 def test_html_in_seven_bits_is_not_taken_for_utf_8():
     page = '<html><head><meta charset="iso-2022-jp"></head><body>帳簿を十年</body></html>'
     assert extract("a.html", page.encode("iso-2022-jp"))[0].text == "帳簿を十年"

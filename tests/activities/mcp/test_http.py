@@ -119,8 +119,8 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 def test_what_a_status_means_for_a_call(tmp_path: Path) -> None:
-    def told(status: int, message: str = "") -> str:
-        error = {"code": -32600, "message": message}
+    def told(status: int, message: str = "", code: int = -32600) -> str:
+        error = {"code": code, "message": message}
         body = {"jsonrpc": "2.0", "id": "server-error", "error": error} if message else {}
         Gateway.said.append((status, body))
         call(job, "gateway__note")
@@ -131,6 +131,7 @@ def test_what_a_status_means_for_a_call(tmp_path: Path) -> None:
         assert names(config) == ["gateway__note"]
         job = standing(tmp_path / "job", config)
         assert told(422, "out of ink") == "Error: out of ink"
+        assert told(400, "session_id: required", -32602) == "Error: session_id: required"
         assert told(429) == "Error: gateway answered 429 Too Many Requests"
         # A gateway may give up a call that the server goes on with.
         assert "502 Bad Gateway. The call may have happened" in told(502)
@@ -141,6 +142,35 @@ def test_what_a_status_means_for_a_call(tmp_path: Path) -> None:
         assert len(Gateway.begun) == 3
         with pytest.raises(ApplicationError, match=r"refuses access \(401 Unauthorized\)"):
             told(401)
+
+
+def test_a_call_whose_answer_breaks_off_is_not_made_again(tmp_path: Path) -> None:
+    class Breaking(Gateway):
+        """Ends in the midst of a call; who asks for the rest finds a server that began anew."""
+
+        calls: ClassVar[list[str]] = []
+
+        def give(
+            self, status: int, body: dict[str, Any], result: dict[str, Any] | None = None
+        ) -> None:
+            if body.get("method") != "tools/call":
+                super().give(status, body, result)
+                return
+            self.calls.append(body["params"]["name"])
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(b"id: 1\nretry: 10\ndata:\n\n")
+
+        def do_GET(self) -> None:
+            self.send_error(404)
+
+    Gateway.said.clear()
+    with serving(Breaking) as url:
+        job = standing(tmp_path / "job", agent(gateway={"url": url}))
+        call(job, "gateway__note")
+        assert "The call may have happened" in answer(job)
+    assert Breaking.calls == ["note"]
 
 
 def test_a_start_that_is_refused_says_how() -> None:

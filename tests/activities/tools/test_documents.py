@@ -121,6 +121,7 @@ def test_the_text_of_a_document_stands_for_it(job: Standing) -> None:
     job.call("cite_document", path="documents/a.md.txt", page=2, quote=QUOTE)
     cited = json.loads(job.text("citations/CIT-0001.json"))
     assert (cited["document"], cited["page"]) == ("documents/a.md", 2)
+    assert "There is no file" in job.call("extract_document_text", path="documents/a.md.txt.txt")
 
 
 def test_pages_past_the_end_are_not_said_to_be_shown(job: Standing) -> None:
