@@ -60,7 +60,7 @@ async def test_prompts_of_another_version_are_left_to_a_worker_that_can_fill_the
 ) -> None:
     config = job.open().config
     job.pin(config.model_copy(update={"templates": {**config.templates, "tactical": "{{ new }}"}}))
-    with pytest.raises(ApplicationError, match="'new' is undefined.*of that version") as caught:
+    with pytest.raises(ApplicationError, match=r"'new' is undefined.*of that version") as caught:
         await turn(job, Reply("It was planned to brew."))
     assert not caught.value.non_retryable
 
