@@ -139,12 +139,12 @@ class Phases:
             messages = first_messages(snapshot, issue, last_page, traces, restored=restored)
         except Problem as error:
             # The job's templates were checked when it began: as a rule a worker of another version
-            # did that, and takes the next attempt perhaps.
+            # did that, and takes one of the next attempts.
             raise failure(
                 "Unforeseen",
                 f"This worker cannot fill the prompts that the job began with, {error}. Those of "
                 "another version need a worker of that version",
-                retry=may_pass(ATTEMPTS),
+                retry=may_pass(),
             ) from error
         snapshot.begin_conversation(*messages)
         at = scheduled_at()
