@@ -21,6 +21,8 @@ NO_VERSION = ("", "")
 """Name and build of a worker that has none."""
 RECENT_SECONDS = 90
 """A poller renews its entry with each poll, at least once a minute."""
+FORGOTTEN_SECONDS = 600
+"""The server keeps an entry for 5 minutes: one that looks older tells of the clock here."""
 
 
 async def namespace(client: Client) -> Check:
@@ -66,10 +68,17 @@ async def worker(client: Client) -> Check:
         task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
     )
     found = await client.workflow_service.describe_task_queue(request, timeout=LIMIT)
+    now = time.time()
+    newest = max((poller.last_access_time.seconds for poller in found.pollers), default=now)
+    if not -RECENT_SECONDS < now - newest < FORGOTTEN_SECONDS:
+        off = f"{abs(now - newest):,.0f} seconds {'ahead of' if now > newest else 'behind'}"
+        return Check(
+            "worker", False,
+            f"whether one polls is not known: the clock here is some {off} the Temporal server's",
+            "set the clock of this machine, or of the server",
+        )  # fmt: skip
     recent = [
-        poller
-        for poller in found.pollers
-        if time.time() - poller.last_access_time.seconds < RECENT_SECONDS
+        poller for poller in found.pollers if now - poller.last_access_time.seconds < RECENT_SECONDS
     ]
     versions = [
         (options.deployment_name, options.build_id)

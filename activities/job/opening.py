@@ -32,6 +32,11 @@ def scheduled_at() -> int:
     return int(activity.info().scheduled_time.timestamp())
 
 
+def began() -> int:
+    """When the server handed this attempt to the worker, in milliseconds."""
+    return int(activity.info().started_time.timestamp() * 1000)
+
+
 def order() -> int:
     """Server-side order of regular activities of a job, in milliseconds."""
     return int(activity.info().scheduled_time.timestamp() * 1000)

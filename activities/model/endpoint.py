@@ -7,7 +7,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any
@@ -217,6 +217,18 @@ def _asked(error: openai.APIError) -> str:
     return without_credentials(str(error.request.url))
 
 
+def _now(error: openai.APIStatusError) -> float:
+    """When the endpoint answered, by its own clock if it says: ours may be an hour off."""
+    try:
+        return _epoch(parsedate_to_datetime(error.response.headers.get("date", "")))
+    except ValueError:
+        return time.time()
+
+
+def _epoch(date: datetime) -> float:
+    return date.replace(tzinfo=date.tzinfo or UTC).timestamp()
+
+
 def _retry_after(error: openai.APIStatusError) -> float | None:
     """Seconds until the endpoint wants to be asked again: it names them, or a date."""
     said = error.response.headers.get("retry-after", "")
@@ -227,7 +239,7 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
             date = parsedate_to_datetime(said)
         except ValueError:
             return None
-        seconds = date.replace(tzinfo=date.tzinfo or UTC).timestamp() - time.time()
+        seconds = _epoch(date) - _now(error)
     # At least a second, whatever it says (0, -1, nan): no hot loop.
     return max(1.0, min(seconds, 3600.0))
 

@@ -16,7 +16,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Files, Root
-from activities.failures import ATTEMPTS, may_pass, typed
+from activities.failures import ATTEMPTS, failure, may_pass, typed
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats
 from activities.job.folder import settle
@@ -39,7 +39,7 @@ from activities.phases.tags import phase_tag
 from activities.plan import boxes, listed_under, parse_plan, parse_todos
 from activities.stores.turning import after_rewind
 from activities.traces.recalling import recalled
-from config.schema import AgentConfig
+from config.schema import AgentConfig, Problem
 from protocol.endings import Transitioned, TransitionRequest
 from protocol.requests import Usage
 from protocol.scope import follow_boxes, plan_items
@@ -135,9 +135,18 @@ class Phases:
         snapshot.shelve_conversation(finished.phase.number)
         traces = recalled(self._root, snapshot, issue)
         restored = request.restore is not None and request.restore_files
-        snapshot.begin_conversation(
-            *first_messages(snapshot, issue, last_page, traces, restored=restored)
-        )
+        try:
+            messages = first_messages(snapshot, issue, last_page, traces, restored=restored)
+        except Problem as error:
+            # The job's templates were checked when it began: as a rule a worker of another version
+            # did that, and takes one of the next attempts.
+            raise failure(
+                "Unforeseen",
+                f"This worker cannot fill the prompts that the job began with, {error}. Those of "
+                "another version need a worker of that version",
+                retry=may_pass(),
+            ) from error
+        snapshot.begin_conversation(*messages)
         at = scheduled_at()
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
         commit = snapshot.save(story, at)

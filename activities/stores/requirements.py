@@ -7,7 +7,6 @@ scheduled; one that comes later than a newer one of the same job changes nothing
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -124,15 +123,18 @@ def known(connection: Connection) -> list[Known]:
     ]  # fmt: skip
 
 
-def take(connection: Connection, call: Call, hours: float) -> Requirement | None:
+def take(connection: Connection, call: Call, now: int, hours: float) -> Requirement | None:
     """The draft that the job holds, else the next that nobody holds; None when there is none.
+
+    Args:
+        now: Epoch milliseconds, by the server that runs the jobs: the clocks of two workers may
+            differ by more than the hours for which it is taken.
 
     Raises:
         StoreRefuses: a later call of the same job was faster.
     """
     if not _first_in_line(connection, call):
         raise StoreRefuses("A later call has taken this one's place.")
-    now = int(time.time() * 1000)
     draft = and_(R.status == "draft", R.withdrawn.is_(False))
     held = select(REQUIREMENTS).where(draft, R.taken_by == call.job).order_by(R.at, R.job, R.id)
     free = or_(R.taken_by.is_(None), R.taken_until < now)

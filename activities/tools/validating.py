@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.errors import ToolError, Unreached
+from activities.job.opening import began
 from activities.requirements.model import Requirement, Verdict
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway, StoreRefuses
@@ -28,7 +29,8 @@ def take_requirement(context: ToolContext) -> str:
     try:
         remarks = flush(writer, "relational")
         hours = context.config.settings.take_hours
-        taken = writer.store.run(lambda connection: rows.take(connection, writer.call, hours))
+        now = began()
+        taken = writer.store.run(lambda connection: rows.take(connection, writer.call, now, hours))
     except StoreRefuses as refusal:
         raise ToolError(str(refusal)) from None
     except StoreAway as error:

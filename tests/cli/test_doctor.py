@@ -151,6 +151,25 @@ def test_an_address_at_which_no_model_answers_is_found(offline, monkeypatch):
         assert not checks(offline("doctor", "--json"))["model endpoint"]["ok"]
 
 
+def telling(found: DescribeTaskQueueResponse) -> Client:
+    """The client of a server that tells this of its task queues."""
+
+    async def describe(*_, **__):
+        return found
+
+    service = SimpleNamespace(describe_task_queue=describe)
+    return cast(Client, SimpleNamespace(namespace="default", workflow_service=service))
+
+
+@pytest.mark.parametrize(("ahead", "told"), [(3600, "ahead of"), (-3600, "behind")])
+def test_a_clock_that_is_an_hour_off_is_not_taken_for_workers_that_are_away(ahead, told):
+    found = DescribeTaskQueueResponse()
+    found.pollers.add(identity="me").last_access_time.seconds = int(time.time()) - ahead
+    check = asyncio.run(server_checks.worker(telling(found)))
+    assert not check.ok
+    assert f"seconds {told} the Temporal server's" in check.found
+
+
 @pytest.mark.parametrize(
     ("current", "polling", "told"),
     [
@@ -174,13 +193,7 @@ def test_workers_that_get_no_new_jobs_for_their_version_are_found(current, polli
     if polling:
         poller.deployment_options.worker_versioning_mode = server_checks.VERSIONED
 
-    async def describe(*_, **__):
-        return found
-
-    client = SimpleNamespace(
-        namespace="default", workflow_service=SimpleNamespace(describe_task_queue=describe)
-    )
-    check = asyncio.run(server_checks.worker(cast(Client, client)))
+    check = asyncio.run(server_checks.worker(telling(found)))
     assert check.ok == (told is None)
     assert (told or "me on task queue") in check.found
     assert check.ok or "set-current-version --deployment-name tea" in check.remedy

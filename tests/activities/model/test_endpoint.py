@@ -96,6 +96,12 @@ async def test_a_date_to_retry_after_is_followed_within_reason(
     assert least <= error.next_retry_delay.total_seconds() <= most
 
 
+async def test_a_date_to_retry_after_is_held_against_the_clock_of_who_says_it() -> None:
+    answered, then = (formatdate(time.time() + hour, usegmt=True) for hour in (3600, 3610))
+    error = await failed(Failure(429, headers={"retry-after": then, "date": answered}))
+    assert error.next_retry_delay == timedelta(seconds=10)
+
+
 async def test_what_is_neither_seconds_nor_a_date_is_left_alone() -> None:
     error = await failed(Failure(429, headers={"retry-after": "soon"}))
     assert (error.non_retryable, error.next_retry_delay) == (False, timedelta(seconds=1))

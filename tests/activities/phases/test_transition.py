@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import Conversation
 from activities.phases.transition import Phases, predefined_todos
@@ -52,6 +53,16 @@ async def turn(job: Standing, said: Any, **details: Any) -> Transitioned:
         phases = Phases(job.root, lambda _: client_for(script))
         made: Transitioned = await environment(local=False).run(phases.transition, request)
     return made
+
+
+async def test_prompts_of_another_version_are_left_to_a_worker_that_can_fill_them(
+    job: Standing,
+) -> None:
+    config = job.open().config
+    job.pin(config.model_copy(update={"templates": {**config.templates, "tactical": "{{ new }}"}}))
+    with pytest.raises(ApplicationError, match=r"'new' is undefined.*of that version") as caught:
+        await turn(job, Reply("It was planned to brew."))
+    assert not caught.value.non_retryable
 
 
 async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job: Standing) -> None:

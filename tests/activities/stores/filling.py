@@ -41,7 +41,7 @@ def contents(
 
 
 def take(store: Store, job: str, at: int = 0, hours: float = 24) -> str | None:
-    taken = store.run(lambda connection: rows.take(connection, call(job, at), hours))
+    taken = store.run(lambda connection: rows.take(connection, call(job, at), AT, hours))
     return taken.ref if taken else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,15 @@ def test_a_validator_takes_and_decides(judge: Standing) -> None:
     assert statuses(Store(judge.root)) == {
         "REQ-001": "accepted", "REQ-002": "duplicate", "REQ-003": "draft",
     }  # fmt: skip
+
+
+def test_until_when_one_is_taken_is_by_the_servers_clock(judge: Standing) -> None:
+    fill(Store(judge.root), [requirement(1)])
+    judge.call("take_requirement")
+    [row] = Store(judge.root).run(lambda c: [rows.find(c, "maker/REQ-001")])
+    assert row is not None
+    started = environment().info.started_time
+    assert row.taken_until == (started + timedelta(hours=24)).timestamp() * 1000
 
 
 def test_a_decision_waits_for_its_store(judge: Standing, monkeypatch: pytest.MonkeyPatch) -> None:
