@@ -66,6 +66,15 @@ def places(path: Path) -> list[tuple[int, bytes]]:
     )
 
 
+def is_index(path: Path) -> bool:
+    """Whether there is an index that is whole. Raises OSError."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return False
+    return hashlib.sha1(data[:-_DIGEST]).digest() == data[-_DIGEST:]
+
+
 def _far(offset: int, index: bytes, table: int) -> int:
     """A place; one of 2 GB or more is in a table of its own, and given by its number there."""
     at = table + 8 * (offset & 0x7FFFFFFF)

@@ -15,7 +15,7 @@ from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
 from activities.checkpoints.locks import locked, sync
 from activities.checkpoints.objects import Store
-from activities.checkpoints.packing import WAIT_SECONDS, pack
+from activities.checkpoints.packing import WAIT_SECONDS, mend_indexes, pack
 from activities.checkpoints.records import COMMIT, Record
 from activities.checkpoints.root import Root
 
@@ -117,6 +117,12 @@ class Checkpoints:
             sound: Ids of files that were read for another checkpoint; those read now are added.
         """
         read = set() if sound is None else sound
+        # A pack that lost its index still has all that was in it.
+        return self._is_whole(commit, read) or (
+            mend_indexes(self.path) and self._is_whole(commit, read)
+        )
+
+    def _is_whole(self, commit: str, read: set[str]) -> bool:
         folders.forget()
         try:
             self.store.forget()
