@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
+from pygit2.enums import ConfigLevel
 
 from activities.checkpoints import folders
 from activities.checkpoints.errors import CheckpointMissing
@@ -24,6 +25,10 @@ HANDLES_PER_THREAD = 64
 # Repositories on a shared volume may belong to another user id than the worker's; they lie under
 # a root the operator chose, and nothing in them is executed.
 pygit2.settings.owner_validation = False
+# Nor do people's own settings for git count in them: without a home that can be read, or with a
+# mistake in `~/.gitconfig`, no repository would open.
+for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL, ConfigLevel.PROGRAMDATA):
+    pygit2.settings.search_path[level] = ""
 # libgit2 keeps every pack it has read open; a worker serves many jobs with a few packs each.
 pygit2.settings.mwindow_file_limit = 128
 # Nor is more of them mapped into its memory at once.

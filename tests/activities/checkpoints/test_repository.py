@@ -1,8 +1,11 @@
+import os
 import random
 import resource
 import shutil
 import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pygit2
 import pytest
@@ -186,6 +189,18 @@ def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
     assert again.store.read_stored(bytes.fromhex(files.children()[0].id)) == data
     for _ in range(3):
         assert Checkpoints(checkpoints.path).is_whole(commit)
+
+
+def test_a_mistake_in_settings_for_git_stops_nothing(root: Root, tmp_path: Path) -> None:
+    (tmp_path / ".gitconfig").write_text("[core")
+    made = "from activities.checkpoints import *; from pathlib import Path; import sys; "
+    made += (
+        "open_checkpoints(Root.open(Path(sys.argv[1]), create=False), 'new', create=True).tags()"
+    )
+    subprocess.run(
+        [sys.executable, "-c", made, str(root.path)],
+        env=os.environ | {"HOME": str(tmp_path)}, check=True,
+    )  # fmt: skip
 
 
 def test_tags_replace_and_survive_what_a_killed_writer_left(checkpoints: Checkpoints) -> None:
