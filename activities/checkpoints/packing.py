@@ -102,7 +102,7 @@ def _built(repository: Path, draft: Path, wanted: set[bytes]) -> Path:
     for oid in sorted(wanted):
         builder.add(pygit2.Oid(raw=oid))
     builder.write(draft / "pack")
-    [made] = (draft / "pack").glob("pack-*.pack")
+    [made] = (path for path in (draft / "pack").iterdir() if path.suffix == ".pack")
     reader = _pack_reader(draft)
     # In their order: what a delta is against was read a moment before.
     for _, oid in places(made):

@@ -1,5 +1,6 @@
 """A job's repository: commits that move no ref, tags under a lock, one handle per thread."""
 
+import os
 import secrets
 import shutil
 import threading
@@ -189,9 +190,18 @@ class Checkpoints:
             sync(ref.parent)
 
     def tags(self) -> dict[str, str]:
-        """Commit ids by tag name, sorted by name; a tag that is damaged is left out."""
+        """Commit ids by tag name, sorted by name; a tag that is damaged is left out.
+
+        Raises CheckpointMissing, OSError.
+        """
         found = {}
         prefix = "refs/tags/"
+        # What may not be read libgit2 leaves out without a word.
+        with suppress(FileNotFoundError):
+            for folder, _, names in os.walk(self.path / prefix, onerror=_raised):
+                for name in names:
+                    with suppress(FileNotFoundError):
+                        Path(folder, name).read_bytes()
         for ref in sorted(self.store.git.listall_references()):
             if ref.startswith(prefix) and not ref.endswith(".lock"):
                 with suppress(KeyError, ValueError, pygit2.GitError):
@@ -234,6 +244,10 @@ class Checkpoints:
             raise CheckpointMissing(commit, f"{commit} is not a checkpoint.")
         at = int(fields["committer"].split()[-2])
         return LogEntry(commit, at, message, fields["tree"]), fields.get("parent")
+
+
+def _raised(error: OSError) -> None:
+    raise error
 
 
 class _Handles(threading.local):

@@ -1,3 +1,4 @@
+import errno
 import os
 import resource
 import shutil
@@ -157,6 +158,27 @@ def test_a_journal_that_was_away_is_read_again(folder: Path) -> None:
     folder.with_name("away").rename(folder)
     journal.refresh()
     assert journal.find(blob(b"one").id) == b"one"
+
+
+def test_a_bad_sector_is_no_missing_object_and_its_file_is_named(
+    checkpoints: Checkpoints, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints.store.write_blob(b"one")
+    checkpoints.store.flush()
+    [log] = files(folder)
+
+    def bad(*_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "pread", bad)
+        with pytest.raises(OSError, match=log.name):
+            checkpoints.store.read_stored(blob(b"one").id)
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", bad)
+        with pytest.raises(OSError, match=log.name):
+            checkpoints.pack()
+    assert checkpoints.store.read_stored(blob(b"one").id) == b"one"
 
 
 def test_processes_append_at_once(folder: Path, start: Start) -> None:

@@ -203,6 +203,29 @@ def test_a_mistake_in_settings_for_git_stops_nothing(root: Root, tmp_path: Path)
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "part", ["refs/tags", "refs/tags/phase", "refs/tags/phase/0001", "objects/pack", "the pack"]
+)
+def test_what_cannot_be_opened_is_not_taken_for_missing(
+    checkpoints: Checkpoints, part: str
+) -> None:
+    [commit] = story(checkpoints, 1)
+    checkpoints.tag("phase/0001", commit)
+    checkpoints.pack()
+    [pack] = (checkpoints.path / "objects" / "pack").glob("*.pack")
+    victim = pack if part == "the pack" else checkpoints.path / part
+    victim.rename(victim.with_name("away"))
+    # Who may do everything cannot read this either.
+    victim.symlink_to(victim)
+    again = Checkpoints(checkpoints.path)
+    with pytest.raises(OSError, match=victim.name):
+        again.tags() if part.startswith("refs") else again.tree_of(commit)
+    victim.unlink()
+    victim.with_name("away").rename(victim)
+    assert Checkpoints(checkpoints.path).tree_of(commit)
+    assert Checkpoints(checkpoints.path).tags() == {"phase/0001": commit}
+
+
 def test_tags_replace_and_survive_what_a_killed_writer_left(checkpoints: Checkpoints) -> None:
     first, second = story(checkpoints, 2)
     checkpoints.tag("phase-001", first)
