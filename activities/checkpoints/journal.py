@@ -96,7 +96,8 @@ class Journal:
                 return
             with self._own() as (handle, file):
                 try:
-                    _write(handle, b"".join(part for record in new for part in record.packed))
+                    with named(self._folder / (self._mine or "")):
+                        _write(handle, b"".join(part for record in new for part in record.packed))
                 except OSError:
                     self._mine = None
                     with suppress(OSError):

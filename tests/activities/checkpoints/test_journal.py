@@ -225,7 +225,7 @@ def test_a_full_disk_fails_the_write_and_spoils_nothing(folder: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, limits[1]))
     try:
-        with pytest.raises(OSError, match="too large"):
+        with pytest.raises(OSError, match=f"too large.*{file.name}"):
             journal.append([blob(b"small"), blob(b"y" * 1000)])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
