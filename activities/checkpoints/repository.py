@@ -125,7 +125,7 @@ class Checkpoints:
         read = set() if sound is None else sound
         # A pack that lost its index still has all that was in it.
         return self._is_whole(commit, read) or (
-            mend_indexes(self.path) and self._is_whole(commit, read)
+            self.path.is_dir() and mend_indexes(self.path) and self._is_whole(commit, read)
         )
 
     def _is_whole(self, commit: str, read: set[str]) -> bool:

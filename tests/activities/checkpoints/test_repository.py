@@ -108,6 +108,7 @@ def test_a_repository_that_is_lost_is_a_typed_failure(root: Root, checkpoints: C
         open_checkpoints(root, "other")
     [commit] = story(checkpoints, 1)
     shutil.rmtree(checkpoints.path)
+    assert not checkpoints.is_whole(commit)
     with pytest.raises(CheckpointMissing):
         open_checkpoints(root, "job")
     with pytest.raises(CheckpointMissing):
