@@ -84,11 +84,9 @@ def typed(most: int | None = None) -> Iterator[None]:
             retry=may_pass(most),
         ) from error
     except (RootError, OSError, pygit2.GitError) as error:
-        mend = " Free space or mend it."
-        if isinstance(error, PermissionError):
-            mend = " Give the worker's user access to what it names."
-        elif isinstance(error, TimeoutError):  # a lock, which says itself what to do
-            mend = ""
+        # What to do about the rest is said where the job waits.
+        is_refused = isinstance(error, PermissionError)
+        mend = " Give the worker's user access to what it names." if is_refused else ""
         raise failure(
             "Storage",
             f"The workspaces root cannot be used: {error}.{mend}",

@@ -28,7 +28,12 @@ def opened(fd: int | None, name: bytes | Path) -> Iterator[int]:
 
     Of a path without `fd` that holds for its last name alone.
     """
-    inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        inner = os.open(name, flags, dir_fd=fd)
+    except NotADirectoryError as error:
+        why = "A link or a file is in the place of a folder"
+        raise NotADirectoryError(error.errno, why, error.filename) from error
     try:
         yield inner
     finally:

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.checkpoints.locks import sync
+from activities.checkpoints.locks import named, sync
 from activities.checkpoints.memory import Memory
 from activities.checkpoints.records import HEAD, Record, read_records, unpacked
 
@@ -96,7 +96,8 @@ class Journal:
                 return
             with self._own() as (handle, file):
                 try:
-                    _write(handle, b"".join(part for record in new for part in record.packed))
+                    with named(self._folder / (self._mine or "")):
+                        _write(handle, b"".join(part for record in new for part in record.packed))
                 except OSError:
                     self._mine = None
                     with suppress(OSError):
@@ -149,10 +150,7 @@ class Journal:
         return objects >= FULL_OBJECTS or sum(file.end for file in files) >= FULL_BYTES
 
     def _names(self) -> list[str]:
-        try:
-            return [path.name for path in self._folder.iterdir() if path.suffix == ".log"]
-        except FileNotFoundError:
-            return []
+        return [path.name for path in logs(self._folder)]
 
     def _forget_gone(self) -> None:
         for name in list(self._files):
@@ -163,13 +161,17 @@ class Journal:
         try:
             handle = os.open(f"{self._folder}/{name}", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                return unpacked(os.pread(handle, HEAD.size + length, at))
+                with named(self._folder / name):
+                    return unpacked(os.pread(handle, HEAD.size + length, at))
             finally:
                 os.close(handle)
         except OSError as error:
-            if error.errno in _GONE:
-                return None
-            raise
+            if error.errno not in _GONE:
+                raise
+            # A mounted volume may say so of a file that was removed; of another the disk is bad.
+            if error.errno == errno.EIO and (self._folder / name).exists():
+                raise
+            return None
 
     @contextmanager
     def _own(self) -> Iterator[tuple[int, _File]]:
@@ -231,18 +233,27 @@ def closed(folder: Path) -> Iterator[list[Path]]:
     handles: list[int] = []
     try:
         found: list[Path] = []
-        for path in sorted(folder.glob("*.log")):
+        for path in logs(folder):
             with suppress(FileNotFoundError):
                 handles.append(os.open(path, os.O_RDWR | os.O_CLOEXEC))
                 if _lock(handles[-1]):
                     found.append(path)
-                os.fsync(handles[-1])
+                with named(path):
+                    os.fsync(handles[-1])
         if handles:
             sync(folder)
         yield found
     finally:
         for handle in handles:
             os.close(handle)
+
+
+def logs(folder: Path) -> list[Path]:
+    """The files of a journal. Raises OSError, where `glob` takes one it may not read for empty."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".log")
+    except FileNotFoundError:
+        return []
 
 
 _journals: OrderedDict[Path, Journal] = OrderedDict()

@@ -1,4 +1,4 @@
-"""A lock between processes and threads that dies with its holder."""
+"""A lock between processes and threads that dies with its holder; and what is said of a file."""
 
 import fcntl
 import os
@@ -38,10 +38,22 @@ def locked(path: Path, *, seconds: float) -> Iterator[None]:
         os.close(handle)
 
 
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Has an error on an opened file say which file: the disk may be bad under it alone."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
 def sync(path: Path) -> None:
     """Flushes a file or a folder's listing to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        with named(path):
+            os.fsync(handle)
     finally:
         os.close(handle)

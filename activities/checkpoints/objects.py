@@ -3,6 +3,7 @@
 Ids are 20 raw bytes here; hex only at the edges.
 """
 
+import os
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -74,7 +75,16 @@ class Store:
             pass
         if (data := self._sound_copy(oid)) is not None:
             return data
+        self._require_readable()
         raise CheckpointMissing(oid.hex())
+
+    def _require_readable(self) -> None:
+        """Raises OSError for a pack that cannot be opened: what is missed may well be in it, and
+        libgit2 passes it over without a word."""
+        with suppress(FileNotFoundError):
+            for path in (self.path / "objects" / "pack").iterdir():
+                with suppress(FileNotFoundError):
+                    os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
 
     def _sound_copy(self, oid: bytes) -> bytes | None:
         """What one of the packs holds sound, or None.

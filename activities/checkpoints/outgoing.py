@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from activities.checkpoints.journal import logs
 from activities.checkpoints.records import HEAD, read_records
 from activities.checkpoints.staging import Staging
 
@@ -30,7 +31,7 @@ class Outgoing:
 
         What is not in it is in the repository's own packs, into which the journal was moved.
         """
-        files = sorted((self._repository / "journal").glob("*.log"))
+        files = logs(self._repository / "journal")
         gone = self._read.keys() - {file.name for file in files}
         if gone or self._packs >= MOST_PACKS or not self._place.exists():
             self._begin()

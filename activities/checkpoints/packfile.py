@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+from activities.checkpoints.locks import named
+
 INDEX_HEAD = b"\xfftOc\x00\x00\x00\x02"
 _FIRST_ID = len(INDEX_HEAD) + 256 * 4
 """Behind the counts of ids by their first byte, of which the last is that of all."""
@@ -53,7 +55,8 @@ def places(path: Path) -> list[tuple[int, bytes]]:
 
     Raises ValueError for an index of another form, OSError.
     """
-    data = path.with_suffix(".idx").read_bytes()
+    with named(path.with_suffix(".idx")):
+        data = path.with_suffix(".idx").read_bytes()
     count = int.from_bytes(data[_FIRST_ID - 4 : _FIRST_ID], "big")
     ids_end = _FIRST_ID + _DIGEST * count
     if not data.startswith(INDEX_HEAD) or len(data) < ids_end + 8 * count + 2 * _DIGEST:
@@ -64,6 +67,16 @@ def places(path: Path) -> list[tuple[int, bytes]]:
         (_far(offset, data, ids_end + 8 * count), oid)
         for offset, oid in zip(offsets, ids, strict=True)
     )
+
+
+def is_index(path: Path) -> bool:
+    """Whether there is an index that is whole. Raises OSError."""
+    try:
+        with named(path):
+            data = path.read_bytes()
+    except FileNotFoundError:
+        return False
+    return hashlib.sha1(data[:-_DIGEST]).digest() == data[-_DIGEST:]
 
 
 def _far(offset: int, index: bytes, table: int) -> int:
@@ -80,7 +93,7 @@ def entries(path: Path) -> Iterator[tuple[bytes, bytes]]:
     """
     found = places(path)
     ids = dict(found)
-    with path.open("rb") as file:
+    with path.open("rb") as file, named(path):
         ends = [offset for offset, _ in found] + [path.stat().st_size - _DIGEST]
         for at, end in pairwise(ends):
             file.seek(at)

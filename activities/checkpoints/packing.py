@@ -5,6 +5,8 @@ full, fsynced, and given its name in `objects/pack`. From it follows what is pro
 
 * A kill at any point leaves every object in at least one place. What a draft left behind is
   swept by the next packer; files of the journal that are packed already are dropped then.
+* An index comes before its pack and goes after it. So a killed packer leaves at most an index
+  alone, and a pack alone has lost its own: it may be the only place of its objects, and stays.
 * A writer that knows its object to be in the journal does not write it again. It may be moved
   into a pack a moment later, but it is never absent, and readers look there before they call an
   object missing.
@@ -12,6 +14,7 @@ full, fsynced, and given its name in `objects/pack`. From it follows what is pro
   it was frozen in between and wakes after the file is gone.
 """
 
+import secrets
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -19,10 +22,12 @@ from pathlib import Path
 import pygit2
 from pygit2.packbuilder import PackBuilder
 
+from activities.checkpoints.errors import NoGit, RemoteAway
+from activities.checkpoints.git import git
 from activities.checkpoints.journal import closed
 from activities.checkpoints.locks import locked, sync
 from activities.checkpoints.objects import sound
-from activities.checkpoints.packfile import entries, places
+from activities.checkpoints.packfile import entries, is_index, places
 from activities.checkpoints.records import HEAD, read_records
 from activities.checkpoints.staging import MOST_BYTES, Staging
 
@@ -65,7 +70,11 @@ def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> N
             damaged.mkdir(exist_ok=True)
             file.rename(damaged / file.name)
     found = sorted((objects / "pack").glob("pack-*.pack"))
-    packs = [pack for pack in found if not (damaged / pack.name).exists()]
+    packs = [
+        pack
+        for pack in found
+        if pack.with_suffix(".idx").exists() and not (damaged / pack.name).exists()
+    ]
     if len(packs) > max_packs:
         _merge(_smaller(packs), draft / "merged", objects, damaged)
 
@@ -93,7 +102,7 @@ def _built(repository: Path, draft: Path, wanted: set[bytes]) -> Path:
     for oid in sorted(wanted):
         builder.add(pygit2.Oid(raw=oid))
     builder.write(draft / "pack")
-    [made] = (draft / "pack").glob("pack-*.pack")
+    [made] = (path for path in (draft / "pack").iterdir() if path.suffix == ".pack")
     reader = _pack_reader(draft)
     # In their order: what a delta is against was read a moment before.
     for _, oid in places(made):
@@ -109,9 +118,9 @@ def _place(made: Path, objects: Path) -> None:
     index = made.with_suffix(".idx")
     sync(made)
     sync(index)
-    # The index last: with it the pack becomes visible, and it must be whole by then.
-    made.rename(objects / "pack" / made.name)
+    # Nobody takes an index for anything that has no pack.
     index.rename(objects / "pack" / index.name)
+    made.rename(objects / "pack" / made.name)
 
 
 def _merge(packs: list[Path], draft: Path, objects: Path, damaged: Path) -> None:
@@ -125,9 +134,8 @@ def _merge(packs: list[Path], draft: Path, objects: Path, damaged: Path) -> None
             _place(staging.pack, objects)
             sync(objects / "pack")
             for old in packs:
-                # The index first: a pack without one is never looked at.
-                old.with_suffix(".idx").unlink(missing_ok=True)
                 old.unlink()
+                old.with_suffix(".idx").unlink(missing_ok=True)
             return
         staging.drop()
         for pack in suspects:
@@ -196,7 +204,35 @@ def _pack_reader(objects: Path) -> pygit2.Odb:
 
 
 def _sweep(repository: Path) -> None:
-    """Removes packs without an index, which killed processes left."""
-    for found in (repository / "objects" / "pack").glob("pack-*.pack"):
-        if not found.with_suffix(".idx").exists():
+    """Removes indexes without a pack, which killed processes left."""
+    for found in (repository / "objects" / "pack").glob("pack-*.idx"):
+        if not found.with_suffix(".pack").exists():
             found.unlink()
+
+
+def mend_indexes(repository: Path) -> bool:
+    """Makes the index anew of each pack that lost its own, or whose own is damaged; whether there
+    was one that could be mended.
+
+    Raises TimeoutError while a packer is at it, OSError.
+    """
+    mended = False
+    with locked(repository / "longhaul-pack.lock", seconds=WAIT_SECONDS):
+        draft = repository / "packing"
+        for found in (repository / "objects" / "pack").glob("pack-*.pack"):
+            index = found.with_suffix(".idx")
+            if is_index(index):
+                continue
+            draft.mkdir(exist_ok=True)
+            # By a new name: libgit2 knows packs by their paths for as long as it lives.
+            made = draft / f"pack-{secrets.token_hex(20)}.idx"
+            # A host without git, or a pack that is damaged itself: all stays as it is.
+            with suppress(NoGit, RemoteAway):
+                git(repository, "index-pack", "-o", str(made), str(found))
+                sync(made)
+                made.rename(found.with_name(made.name))
+                found.rename(found.with_name(made.with_suffix(".pack").name))
+                index.unlink(missing_ok=True)
+                mended = True
+        shutil.rmtree(draft, ignore_errors=True)
+    return mended

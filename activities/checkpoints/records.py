@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from activities.checkpoints.locks import named
+
 HEAD = struct.Struct(">BQ20s")
 COMMIT, TREE, BLOB = 1, 2, 3  # as in a pack
 _NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
@@ -50,7 +52,7 @@ def read_records(path: Path, start: int = 0) -> Iterator[tuple[int, Record]]:
 
     Ends before one that is cut short, or at what is no record.
     """
-    with path.open("rb") as file:
+    with path.open("rb") as file, named(path):
         size = os.fstat(file.fileno()).st_size
         at = file.seek(start)
         while len(head := file.read(HEAD.size)) == HEAD.size:

@@ -128,10 +128,10 @@ def _take_packs(draft: Path, path: Path) -> None:
         return
     place = path / "objects" / "pack"
     place.mkdir(exist_ok=True)
-    # A packer sweeps packs that have no index yet.
+    # A packer sweeps indexes that have no pack yet.
     with locked(path / "longhaul-pack.lock", seconds=LOCK_SECONDS):
         for pack in packs:
-            for part in (pack, pack.with_suffix(".idx")):
+            for part in (pack.with_suffix(".idx"), pack):
                 sync(part)
                 part.rename(place / part.name)
         sync(place)

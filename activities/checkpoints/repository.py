@@ -1,5 +1,6 @@
 """A job's repository: commits that move no ref, tags under a lock, one handle per thread."""
 
+import os
 import secrets
 import shutil
 import threading
@@ -9,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
+from pygit2.enums import ConfigLevel
 
 from activities.checkpoints import folders
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
 from activities.checkpoints.locks import locked, sync
 from activities.checkpoints.objects import Store
-from activities.checkpoints.packing import WAIT_SECONDS, pack
+from activities.checkpoints.packing import WAIT_SECONDS, mend_indexes, pack
 from activities.checkpoints.records import COMMIT, Record
 from activities.checkpoints.root import Root
 
@@ -24,6 +26,10 @@ HANDLES_PER_THREAD = 64
 # Repositories on a shared volume may belong to another user id than the worker's; they lie under
 # a root the operator chose, and nothing in them is executed.
 pygit2.settings.owner_validation = False
+# Nor do people's own settings for git count in them: without a home that can be read, or with a
+# mistake in `~/.gitconfig`, no repository would open.
+for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL, ConfigLevel.PROGRAMDATA):
+    pygit2.settings.search_path[level] = ""
 # libgit2 keeps every pack it has read open; a worker serves many jobs with a few packs each.
 pygit2.settings.mwindow_file_limit = 128
 # Nor is more of them mapped into its memory at once.
@@ -117,6 +123,12 @@ class Checkpoints:
             sound: Ids of files that were read for another checkpoint; those read now are added.
         """
         read = set() if sound is None else sound
+        # A pack that lost its index still has all that was in it.
+        return self._is_whole(commit, read) or (
+            self.path.is_dir() and mend_indexes(self.path) and self._is_whole(commit, read)
+        )
+
+    def _is_whole(self, commit: str, read: set[str]) -> bool:
         folders.forget()
         try:
             self.store.forget()
@@ -178,9 +190,18 @@ class Checkpoints:
             sync(ref.parent)
 
     def tags(self) -> dict[str, str]:
-        """Commit ids by tag name, sorted by name; a tag that is damaged is left out."""
+        """Commit ids by tag name, sorted by name; a tag that is damaged is left out.
+
+        Raises CheckpointMissing, OSError.
+        """
         found = {}
         prefix = "refs/tags/"
+        # What may not be read libgit2 leaves out without a word.
+        with suppress(FileNotFoundError):
+            for folder, _, names in os.walk(self.path / prefix, onerror=_raised):
+                for name in names:
+                    with suppress(FileNotFoundError):
+                        Path(folder, name).read_bytes()
         for ref in sorted(self.store.git.listall_references()):
             if ref.startswith(prefix) and not ref.endswith(".lock"):
                 with suppress(KeyError, ValueError, pygit2.GitError):
@@ -223,6 +244,10 @@ class Checkpoints:
             raise CheckpointMissing(commit, f"{commit} is not a checkpoint.")
         at = int(fields["committer"].split()[-2])
         return LogEntry(commit, at, message, fields["tree"]), fields.get("parent")
+
+
+def _raised(error: OSError) -> None:
+    raise error
 
 
 class _Handles(threading.local):

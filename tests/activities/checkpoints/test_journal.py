@@ -1,3 +1,4 @@
+import errno
 import os
 import resource
 import shutil
@@ -159,6 +160,27 @@ def test_a_journal_that_was_away_is_read_again(folder: Path) -> None:
     assert journal.find(blob(b"one").id) == b"one"
 
 
+def test_a_bad_sector_is_no_missing_object_and_its_file_is_named(
+    checkpoints: Checkpoints, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints.store.write_blob(b"one")
+    checkpoints.store.flush()
+    [log] = files(folder)
+
+    def bad(*_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "pread", bad)
+        with pytest.raises(OSError, match=log.name):
+            checkpoints.store.read_stored(blob(b"one").id)
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", bad)
+        with pytest.raises(OSError, match=log.name):
+            checkpoints.pack()
+    assert checkpoints.store.read_stored(blob(b"one").id) == b"one"
+
+
 def test_processes_append_at_once(folder: Path, start: Start) -> None:
     reader = Journal(folder)
     names = ["a", "b", "c"]
@@ -203,7 +225,7 @@ def test_a_full_disk_fails_the_write_and_spoils_nothing(folder: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, limits[1]))
     try:
-        with pytest.raises(OSError, match="too large"):
+        with pytest.raises(OSError, match=f"too large.*{file.name}"):
             journal.append([blob(b"small"), blob(b"y" * 1000)])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

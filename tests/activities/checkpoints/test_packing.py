@@ -147,13 +147,35 @@ def test_what_killed_packers_left_is_swept(checkpoints: Checkpoints) -> None:
     files = written(checkpoints, range(20))
     place = checkpoints.path / "objects" / "pack"
     place.mkdir(exist_ok=True)
-    (place / "pack-00.pack").write_bytes(b"half")
+    (place / "pack-00.idx").write_bytes(b"half")
     (checkpoints.path / "packing" / "pack").mkdir(parents=True)
-    (checkpoints.path / "packing" / "pack" / "pack-00.idx").write_bytes(b"half")
+    (checkpoints.path / "packing" / "pack" / "pack-00.pack").write_bytes(b"half")
     checkpoints.pack()
-    assert not (place / "pack-00.pack").exists()
+    assert not (place / "pack-00.idx").exists()
     assert not (checkpoints.path / "packing").exists()
     assert content(checkpoints.path, files.id)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_pack_without_a_sound_index_is_kept_and_gets_one(
+    checkpoints: Checkpoints, *, lost: bool
+) -> None:
+    files = written(checkpoints, range(20))
+    commit = checkpoints.commit(files.id, [], "all", 0)
+    checkpoints.pack()
+    [held] = packs(checkpoints)
+    index = held.with_suffix(".idx")
+    if lost:
+        index.unlink()
+    else:
+        damage(index, index.read_bytes().index(bytes.fromhex(commit)))
+    for number in range(30, 34):
+        written(checkpoints, range(number, number + 1))
+        pack(checkpoints.path, max_packs=1)
+    assert held.exists()
+    assert checkpoints.is_whole(commit)
+    assert content(checkpoints.path, files.id)
+    assert is_sound(checkpoints)
 
 
 def killed_at(line: int, path: Path) -> bool:

@@ -1,8 +1,11 @@
+import os
 import random
 import resource
 import shutil
 import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pygit2
 import pytest
@@ -105,6 +108,7 @@ def test_a_repository_that_is_lost_is_a_typed_failure(root: Root, checkpoints: C
         open_checkpoints(root, "other")
     [commit] = story(checkpoints, 1)
     shutil.rmtree(checkpoints.path)
+    assert not checkpoints.is_whole(commit)
     with pytest.raises(CheckpointMissing):
         open_checkpoints(root, "job")
     with pytest.raises(CheckpointMissing):
@@ -186,6 +190,41 @@ def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
     assert again.store.read_stored(bytes.fromhex(files.children()[0].id)) == data
     for _ in range(3):
         assert Checkpoints(checkpoints.path).is_whole(commit)
+
+
+def test_a_mistake_in_settings_for_git_stops_nothing(root: Root, tmp_path: Path) -> None:
+    (tmp_path / ".gitconfig").write_text("[core")
+    made = "from activities.checkpoints import *; from pathlib import Path; import sys; "
+    made += (
+        "open_checkpoints(Root.open(Path(sys.argv[1]), create=False), 'new', create=True).tags()"
+    )
+    subprocess.run(
+        [sys.executable, "-c", made, str(root.path)],
+        env=os.environ | {"HOME": str(tmp_path)}, check=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "part", ["refs/tags", "refs/tags/phase", "refs/tags/phase/0001", "objects/pack", "the pack"]
+)
+def test_what_cannot_be_opened_is_not_taken_for_missing(
+    checkpoints: Checkpoints, part: str
+) -> None:
+    [commit] = story(checkpoints, 1)
+    checkpoints.tag("phase/0001", commit)
+    checkpoints.pack()
+    [pack] = (checkpoints.path / "objects" / "pack").glob("*.pack")
+    victim = pack if part == "the pack" else checkpoints.path / part
+    victim.rename(victim.with_name("away"))
+    # Who may do everything cannot read this either.
+    victim.symlink_to(victim)
+    again = Checkpoints(checkpoints.path)
+    with pytest.raises(OSError, match=victim.name):
+        again.tags() if part.startswith("refs") else again.tree_of(commit)
+    victim.unlink()
+    victim.with_name("away").rename(victim)
+    assert Checkpoints(checkpoints.path).tree_of(commit)
+    assert Checkpoints(checkpoints.path).tags() == {"phase/0001": commit}
 
 
 def test_tags_replace_and_survive_what_a_killed_writer_left(checkpoints: Checkpoints) -> None:
