@@ -39,7 +39,8 @@ builds on those before it."""
 CODE = """\
 Make the feature {id} of the project, in {folder}/: {description}
 It will be tested by another agent with these checks: {checks}{coverage}. Write the tests with it.
-Leave the other features as they are, and feature-list.json as well: the system keeps it."""
+Leave the other features as they are, and {folder}/feature-list.json as well: the system
+keeps it."""
 TEST = """\
 Test the feature {id}, which is in {folder}/: {description}
 Begin with a health check: does what is there build and start? Then run each of these checks:
@@ -169,6 +170,8 @@ def _tester(project: ProjectRecord, feature: Feature) -> Assign:
         "tester",
         _told(TEST, project, feature),
         commit=feature.commit,
+        # What its coder said, who is told to say what the tester should know.
+        results=project.results[-1:],
         report="verdict",
         checks=feature.checks,
         proof={check: {**PROOF, **project.start.proof}[check] for check in feature.checks},

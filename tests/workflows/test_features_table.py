@@ -53,8 +53,11 @@ def test_a_pending_feature_gets_a_coder_and_nothing_else_begins_meanwhile() -> N
 def test_what_is_coded_is_tested_from_its_commit() -> None:
     play = listed("brew")
     play.one(CODED)
+    play.project.results = ["setup-initializer-1: Laid out.", "brew-coder-1: Made; try it cold."]
     [move] = play.start()
     assert move.job == "tea.brew-tester-1"
+    # A coder says what the tester should know.
+    assert move.handoff.inputs.results == ["brew-coder-1: Made; try it cold."]
     assert move.handoff.inputs.commit == "c1"
     assert move.handoff.checks == ["unit"]
     assert move.handoff.proof == {"unit": ["run_command"]}
