@@ -303,12 +303,15 @@ def test_todos_are_completed_in_order(job: Standing) -> None:
 def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> None:
     todos = [{"id": 1, "content": "Do: it, #1\nnow", "items": ["S1"]}]
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
-    assert wrote.startswith("Wrote 1 todos for 'A' to todos.yaml. The phase cannot end with this")
+    assert wrote.startswith("Wrote 1 todo for 'A' to todos.yaml. The phase cannot end with this")
     assert "it has 1 todos, 5 to 20 are needed" in wrote
     assert "Do: it" in job.text("todos.yaml")
     for bad in ([], [{"id": "x", "content": "a"}], [{"id": 1, "content": ""}], [{"id": 1}]):
         result = job.call("todo_write", phase="A", description="", todos=bad)
         assert result.startswith("Error: ")
+    todos = [{"id": 1, "content": "a", "done_when": "make test"}]
+    result = job.call("todo_write", phase="A", description="", todos=todos)
+    assert "todos.0.done_when: Input should be an object." in result
 
 
 def test_results_are_cut_in_the_middle() -> None:
