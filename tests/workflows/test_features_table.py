@@ -96,7 +96,13 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
     brewed = feature(play.project, "brew")
     assert (brewed.status, brewed.reasons, brewed.tested) == ("blocked", ["It is cold."], False)
     assert play.merges == []
-    assert play.jobs == ["tea.serve-coder-1"]
+    play.project.results = ["setup-initializer-1: Laid out.", "brew-coder-2: Made."]
+    [move] = play.start()
+    assert move.job == "tea.serve-coder-1"
+    assert move.handoff.inputs.results == [
+        "setup-initializer-1: Laid out.",
+        "The feature brew is blocked, and repo/ has nothing of it: It is cold.",
+    ]
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled", "late"])
