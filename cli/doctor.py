@@ -199,8 +199,8 @@ async def _model() -> Check:
         return Check("model endpoint", False, str(error))
     # The client's errors have no common base that excludes what its transport raises.
     except Exception as error:
-        # Of a connection that failed, the cause alone says why.
-        said = " ".join(str(error.__cause__ or error).split())[:200]
+        # Of a connection that failed, the cause alone says why; that of a time-out says nothing.
+        said = " ".join((str(error.__cause__ or "") or str(error)).split())[:200]
         return Check(
             "model endpoint", False, f"{where}: {said}",
             "check OPENAI_BASE_URL and OPENAI_API_KEY",

@@ -14,8 +14,9 @@ def units(status: dict[str, Any]) -> list[tuple[str, str]]:
     found = []
     for unit in status.get("units") or []:
         text = f"{unit['id']}: {unit['title']}"
-        if unit["status"] == "blocked":
-            text += f" (blocked: {' '.join(unit.get('reasons') or [])[:MOST_REASONS]})"
+        if (why := " ".join(unit.get("reasons") or [])) and unit["status"] != "completed":
+            settled = "blocked" if unit["status"] == "blocked" else "sent back"
+            text += f" ({settled}: {why[:MOST_REASONS]})"
         found.append((MARKS[unit["status"]], text))
     return found
 

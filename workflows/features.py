@@ -39,7 +39,8 @@ builds on those before it."""
 CODE = """\
 Make the feature {id} of the project, in {folder}/: {description}
 It will be tested by another agent with these checks: {checks}{coverage}. Write the tests with it.
-Leave the other features as they are, and feature-list.json as well: the system keeps it."""
+Leave the other features as they are, and {folder}/feature-list.json as well: the system
+keeps it."""
 TEST = """\
 Test the feature {id}, which is in {folder}/: {description}
 Begin with a health check: does what is there build and start? Then run each of these checks:
@@ -47,6 +48,9 @@ Begin with a health check: does what is there build and start? Then run each of 
 "checks": [{{"check": "unit", "passed": true, "detail": "…"}}], "passed": true, "findings": []}}.
 `passed` is true only if every check passed; each finding says what is wrong, where, and how to see
 it."""
+MOST_TITLE = 80
+MOST_BLOCKED = 5
+"""Blocked features that the next coder is told of."""
 
 
 def next_moves(project: ProjectRecord) -> list[Move]:
@@ -155,11 +159,25 @@ def _coder(project: ProjectRecord, feature: Feature) -> Assign:
         "coder",
         _told(CODE, project, feature),
         commit=feature.commit,
-        results=feature.reasons or project.results[-3:],
+        results=feature.reasons or _before(project),
         again=feature,
         from_agent=project.start.agent("tester" if feature.attempts else "initializer"),
         next_agent=project.start.agent("tester"),
     )
+
+
+def _before(project: ProjectRecord) -> list[str]:
+    """What was said of what is in the product; and of what is blocked, that it is not."""
+    blocked = [feature for feature in project.features if feature.status == "blocked"]
+    jobs = tuple(f"{feature.id}-{role}-" for feature in blocked for role in ("coder", "tester"))
+    return [
+        *(text for text in project.results if not text.startswith(jobs)),
+        *(
+            f"The feature {feature.id} is blocked, and {project.start.product}/ has nothing of it: "
+            f"{' '.join(feature.reasons)[:500]}"
+            for feature in blocked[-MOST_BLOCKED:]
+        ),
+    ]
 
 
 def _tester(project: ProjectRecord, feature: Feature) -> Assign:
@@ -169,6 +187,8 @@ def _tester(project: ProjectRecord, feature: Feature) -> Assign:
         "tester",
         _told(TEST, project, feature),
         commit=feature.commit,
+        # What its coder said, who is told to say what the tester should know.
+        results=project.results[-1:],
         report="verdict",
         checks=feature.checks,
         proof={check: {**PROOF, **project.start.proof}[check] for check in feature.checks},
@@ -189,9 +209,10 @@ def _told(text: str, project: ProjectRecord, feature: Feature) -> str:
 
 
 def _from_report(found: FoundFeature) -> Feature:
+    text = found.description
     return Feature(
         id=found.id,
-        title=found.description[:80],
+        title=text if len(text) <= MOST_TITLE else f"{text[: MOST_TITLE - 1]}…",
         task=found.description,
         items=found.items,
         checks=found.checks,

@@ -114,27 +114,37 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     if facts.arguments_error:
         return Refusal(facts.arguments_error)
     refusal = _unfinished(state, facts, rewinds)
-    if facts.missing_deliverables:
+    if wrong := _not_as_expected(facts):
         # With what else is in the way: a few refusals in a row have the job wait for a person.
         refusal = refusal or unplanned(state, facts, rewinds)
-        listed = "; ".join(facts.missing_deliverables)
-        wrong = f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
-        return Refusal(f"{wrong} {refusal.reason}" if refusal else wrong)
+        return Refusal(" ".join([*wrong, refusal.reason] if refusal else wrong))
     return refusal
 
 
-def _unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
-    """What is still to be done, whatever the call itself says."""
+def _not_as_expected(facts: GateFacts) -> list[str]:
+    """What the call names, the stores and the project have to say, each in a sentence or two."""
+    told = []
+    if facts.missing_deliverables:
+        listed = "; ".join(facts.missing_deliverables)
+        told.append(
+            f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
+        )
     if facts.unstored:
-        return Refusal(
+        told.append(
             f"The stores lack something of this job: {'; '.join(facts.unstored)}. Mend what can be "
-            "mended, or wait(seconds) for what does not answer; then call job_complete again."
+            "mended; for what does not answer hand over a list with a todo to wait(seconds), which "
+            "tactical phases have. Then call job_complete again."
         )
     if facts.handoff:
-        return Refusal(
+        told.append(
             f"The project cannot take your work over yet. {' '.join(facts.handoff)} Mend this, "
             "then call job_complete again."
         )
+    return told
+
+
+def _unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
+    """What plan, scope and refused writes have open, whatever the call itself says."""
     if unread := _unread(facts):
         return unread
     open_items = state.open_items

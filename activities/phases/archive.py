@@ -19,6 +19,7 @@ MAX_SUMMARY = 4000
 TRANSCRIPT_CHARACTERS = 60_000
 MESSAGE_CHARACTERS = 1_000
 PAGE = re.compile(r"archive/phase_(\d+)\.(md|yaml)")
+FORKED = "Not begun in this job, which was forked here."
 UNDONE = "> Undone by a later rewind.\n\n"
 
 

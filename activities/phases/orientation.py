@@ -7,7 +7,7 @@ from textwrap import shorten
 from typing import Any, get_args
 
 from activities.job.snapshot import Snapshot
-from activities.phases.archive import PAGE
+from activities.phases.archive import FORKED, PAGE
 from activities.tokens import clip
 from activities.tools.offering import offer
 from activities.tools.registry import Tool
@@ -116,10 +116,12 @@ def _part(snapshot: Snapshot, path: str) -> str:
 
 
 def last_page(snapshot: Snapshot) -> str:
-    """Path of the newest archive page; empty when there is none."""
+    """Path of the newest archive page of a phase that was begun; empty when there is none."""
     if snapshot.files.entry("archive") is None:
         return ""
     found = (PAGE.fullmatch(entry.path) for entry in snapshot.files.children("archive"))
     # By number: from phase 1000 on, names do not sort by it.
-    pages = ((int(page[1]), page[0]) for page in found if page and page[2] == "md")
-    return max(pages, default=(0, ""))[1]
+    pages = sorted((int(page[1]), page[0]) for page in found if page and page[2] == "md")
+    # Of the phase that a fork took the place of there is nothing to tell.
+    begun = (path for _, path in reversed(pages) if FORKED not in snapshot.text(path))
+    return next(begun, "")

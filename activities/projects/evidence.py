@@ -15,6 +15,7 @@ from typing import Any
 from activities.checkpoints import Files, diff
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
+from activities.job.volatile import volatile
 from activities.projects.running import decides, found_none
 from activities.tools.shell import LOG
 from protocol.handoffs import Check, Handoff, Verdict
@@ -53,13 +54,16 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
     if link is None:
         return Evidence()
     runs = [*_commands(snapshot), *_calls(snapshot)]
+    differs = volatile(snapshot.config.shell.volatile)
     handed = Files(snapshot.files.store, link.tree) if link.tree else None
     now, changes = _below(snapshot.files, link.folder), _below(snapshot.changes, link.folder)
     before = {entry.path for entry in handed.walk()} if handed else set()
     steps = [
         int(changes.content(entry))
         for entry in changes.walk()
-        if entry.kind == "file" and entry.path in before
+        if entry.kind == "file"
+        and entry.path in before
+        and not differs(f"{link.folder}/{entry.path}")
     ]
     return Evidence(
         runs={
@@ -70,8 +74,8 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
         altered=[
             f"{link.folder}/{change.path}"
             for change in (diff(handed, now) if handed else ())
-            # What running leaves beside the product is no part of it.
-            if change.old is not None
+            # What running leaves beside the product, or in its caches and logs, is no part of it.
+            if change.old is not None and not differs(f"{link.folder}/{change.path}")
         ],
     )
 

@@ -11,6 +11,7 @@ from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.checkpoints.errors import shown
 from activities.ending.done_when import unmet
 from activities.job.snapshot import Snapshot
+from activities.job.volatile import without_volatile
 from activities.projects.evidence import evidence_of, unproved
 from activities.projects.repository import Repository, is_git, repository_path, takes
 from config.schema import Problem
@@ -123,9 +124,12 @@ def read_report(files: Files, kind: Report) -> tuple[BaseModel | None, str]:
         return None, f"{path} is not valid JSON ({error})."
 
 
-def product(repository: Repository, files: Files, folder: str, handoff: Handoff) -> str:
+def product(repository: Repository, snapshot: Snapshot, folder: str, handoff: Handoff) -> str:
     """The tree of a job's work; what the system keeps is as it was handed over."""
-    tree = repository.take_from(files, folder)
+    # Whoever ran the tests left them: in the product they would be new at each run, and collide.
+    # A log may be wanted, such as one that a test reads.
+    caches = [pattern for pattern in snapshot.config.shell.volatile if pattern.endswith("/**")]
+    tree = repository.take_from(without_volatile(snapshot.files, caches), folder)
     before = handoff.inputs.commit
     kept = {name: repository.file(before, name) for name in KEPT_BY_SYSTEM}
     return repository.with_files(tree, kept | dict.fromkeys(NOT_PRODUCT.get(folder, ())))

@@ -127,7 +127,7 @@ def take(root: Root, request: TakeRequest, repository: Repository) -> tuple[Work
     handoff = request.handoff
     snapshot = Snapshot.load(open_checkpoints(root, request.job), request.checkpoint)
     before = handoff.inputs.commit
-    tree = product(repository, snapshot.files, request.folder, handoff)
+    tree = product(repository, snapshot, request.folder, handoff)
     commit = before
     if tree != repository.tree_id(before):
         story = f"{handoff.id} by {handoff.to_agent}\n\n{handoff.task[:1000]}"

@@ -25,7 +25,8 @@ from activities.checkpoints.mark import mark_of
 from activities.checkpoints.remote import fetch, owner_at
 from activities.forgetting.records import forgotten
 from activities.job.snapshot import Snapshot
-from activities.phases.archive import archive_page, archive_phase
+from activities.phases.archive import FORKED, archive_page, archive_phase
+from activities.phases.orientation import last_page
 from activities.phases.tags import phase_starts, phase_tag
 from activities.phases.transition import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under, parse_plan
@@ -150,9 +151,9 @@ def begin(
         items: Further scope items; those listed in the instructions if there are none.
 
     Returns:
-        The archive page of the phase that the fork begins at, for orientation.
+        The newest archive page of a phase that was begun, for orientation.
     """
-    page = archive_page(snapshot, "forked", "", "Not begun in this job, which was forked here.")
+    page = archive_page(snapshot, "forked", "", FORKED)
     snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
     snapshot.pin(config)
     text = amended(snapshot.text("instructions.md"), instructions)
@@ -179,7 +180,7 @@ def begin(
             todos=predefined_todos(config, purpose, text),
         ),
     )
-    return page.text
+    return snapshot.text(last) if (last := last_page(snapshot)) else ""
 
 
 def _damaged(fork: Fork, error: CheckpointMissing) -> Problem:

@@ -12,6 +12,7 @@ from jsonschema import ValidationError as SchemaViolation
 from jsonschema import validators
 from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 from referencing import Registry
 
 from activities.tools.schemas import offerable
@@ -76,11 +77,16 @@ class ModelArguments:
         except ValidationError as error:
             raise Misfit(
                 "; ".join(
-                    f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
+                    f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {_said(item)}"
                     for item in error.errors()[:MOST_TOLD]
                 )
             ) from None
         return {name: getattr(checked, name) for name in self.model.model_fields}
+
+
+def _said(item: ErrorDetails) -> str:
+    # Pydantic names a class of ours here, which no model can know.
+    return "Input should be an object" if item["type"] == "model_type" else item["msg"]
 
 
 class SchemaArguments:

@@ -117,7 +117,7 @@ def todo_write(
     content = {"phase": phase, "description": description, "todos": entries}
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
     context.files = context.files.write("todos.yaml", text.encode())
-    wrote = f"Wrote {len(todos)} todos for {phase!r} to todos.yaml."
+    wrote = f"Wrote {len(todos)} todo{'s' * (len(todos) != 1)} for {phase!r} to todos.yaml."
     wrong = "; ".join(_wrong(context, parse_todos(text.encode())))
     if not wrong:
         return wrote

@@ -11,6 +11,7 @@ from activities.checkpoints import Root
 from activities.job.opening import job_id
 from activities.job.snapshot import Snapshot
 from activities.plan import parse_plan
+from activities.search.searching import DEPTH
 from activities.stores import traces as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store
@@ -38,11 +39,13 @@ def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             root,
             reader,
             _situation(snapshot, issue),
-            RECALLED,
+            DEPTH,
             embeddings=config.embeddings,
             wanted=lambda row: row.job != reader.job and _teaches(row),
             seconds=PATIENCE,
         )
+        # What was refused ten times in the same words is told once.
+        found = list({_text(row): row for row in reversed(found)}.values())[::-1][:RECALLED]
         if found:
             store.run(lambda c: rows.count_retrieved(c, [row.id for row in found]))
     except StoreAway as error:
@@ -52,8 +55,15 @@ def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
 
 
 def _teaches(row: Row[Any]) -> bool:
-    """What a gate settled without a word to anybody is nothing to learn from."""
+    """What a gate settled without a word to anybody is nothing to learn from, nor is work that a
+    project took over."""
+    if row.type == "outcome" and row.guard == "handoff":
+        return bool(row.why)
     return bool(row.type != "decision" or row.source == "agent")
+
+
+def _text(row: Row[Any]) -> tuple[str, ...]:
+    return row.type, row.guard, row.tool, row.what_happened, row.why, row.what_was_correct
 
 
 def reader_of(snapshot: Snapshot) -> Reader:

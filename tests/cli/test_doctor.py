@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from contextlib import contextmanager
@@ -94,6 +95,12 @@ def test_an_endpoint_that_is_not_there_is_found(offline, monkeypatch):
     assert "localhost:1" in model["found"]
     assert "Connection error" not in model["found"]
     assert "secret" not in ran.out
+
+
+def test_an_endpoint_that_does_not_answer_is_found(offline, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+        assert "timed out" in checks(offline("doctor", "--json"))["model endpoint"]["found"]
 
 
 @contextmanager

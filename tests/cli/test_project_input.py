@@ -85,7 +85,7 @@ def test_a_project_shows_its_units_and_its_jobs():
         "line": "1 of 2 features; coder on brew",
         "repository": "/r/tea.git",
         "units": [
-            {"id": "brew", "title": "Brews", "status": "in_progress"},
+            {"id": "brew", "title": "Brews", "status": "in_progress", "reasons": ["It is hot."]},
             {"id": "serve", "title": "Serves", "status": "blocked", "reasons": ["It is cold."]},
         ],
         "jobs": [{"job": "tea.setup-initializer-1", "status": "accepted"}],
@@ -96,7 +96,7 @@ def test_a_project_shows_its_units_and_its_jobs():
         "tea · Tea",
         "running · project (features)",
         "1 of 2 features; coder on brew",
-        "  ▶ brew: Brews",
+        "  ▶ brew: Brews (sent back: It is hot.)",
         "  ☒ serve: Serves (blocked: It is cold.)",
         "  tea.setup-initializer-1: accepted",
         "  tea.brew-coder-1: at work · phase 2",

@@ -53,8 +53,11 @@ def test_a_pending_feature_gets_a_coder_and_nothing_else_begins_meanwhile() -> N
 def test_what_is_coded_is_tested_from_its_commit() -> None:
     play = listed("brew")
     play.one(CODED)
+    play.project.results = ["setup-initializer-1: Laid out.", "brew-coder-1: Made; try it cold."]
     [move] = play.start()
     assert move.job == "tea.brew-tester-1"
+    # A coder says what the tester should know.
+    assert move.handoff.inputs.results == ["brew-coder-1: Made; try it cold."]
     assert move.handoff.inputs.commit == "c1"
     assert move.handoff.checks == ["unit"]
     assert move.handoff.proof == {"unit": ["run_command"]}
@@ -93,7 +96,13 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
     brewed = feature(play.project, "brew")
     assert (brewed.status, brewed.reasons, brewed.tested) == ("blocked", ["It is cold."], False)
     assert play.merges == []
-    assert play.jobs == ["tea.serve-coder-1"]
+    play.project.results = ["setup-initializer-1: Laid out.", "brew-coder-2: Made."]
+    [move] = play.start()
+    assert move.job == "tea.serve-coder-1"
+    assert move.handoff.inputs.results == [
+        "setup-initializer-1: Laid out.",
+        "The feature brew is blocked, and repo/ has nothing of it: It is cold.",
+    ]
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled", "late"])

@@ -222,6 +222,10 @@ def test_a_refusal_names_all_that_is_in_the_way() -> None:
     both = refused(covered("S2"), found)
     assert both.startswith("These deliverables cannot be accepted: a.md: does not exist.")
     assert "1 open phase, and 1 scope item is open: S2 water" in both
+    found = GateFacts(plan_phases=2, plan_open=1, handoff=["There is no file out.json."])
+    found.unstored = ["2 writes wait"]
+    both = refused(covered("S2"), found)
+    assert all(why in both for why in ("2 writes wait", "no file out.json", "1 open phase", "S2"))
     nothing = state("bootstrap")
     nothing.scope = []
     found = GateFacts(missing_deliverables=["a.md: does not exist"])

@@ -333,12 +333,15 @@ def test_todo_write_says_what_the_gate_will_say(
 def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> None:
     todos = [{"id": 1, "content": "Do: it, #1\nnow", "items": ["S1"]}]
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
-    assert wrote.startswith("Wrote 1 todos for 'A' to todos.yaml. As things are, the phase cannot")
+    assert wrote.startswith("Wrote 1 todo for 'A' to todos.yaml. As things are, the phase cannot")
     assert "it has 1 todos, 5 to 20 are needed" in wrote
     assert "Do: it" in job.text("todos.yaml")
     for bad in ([], [{"id": "x", "content": "a"}], [{"id": 1, "content": ""}], [{"id": 1}]):
         result = job.call("todo_write", phase="A", description="", todos=bad)
         assert result.startswith("Error: ")
+    todos = [{"id": 1, "content": "a", "done_when": "make test"}]
+    result = job.call("todo_write", phase="A", description="", todos=todos)
+    assert "todos.0.done_when: Input should be an object." in result
 
 
 def test_results_are_cut_in_the_middle() -> None:

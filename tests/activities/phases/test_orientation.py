@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.phases.archive import FORKED
 from activities.phases.orientation import PART_TOKENS, first_messages, last_page
 from activities.tokens import count
 from protocol.state import PhaseKind
@@ -59,6 +60,9 @@ def test_the_last_page_is_that_of_the_greatest_number(tmp_path: Path) -> None:
     assert last_page(job.open()) == ""
     for name in ("phase_0999.md", "phase_999.md", "phase_1000.md", "phase_1000.yaml", "z.md"):
         job.write(f"archive/{name}", "x")
+    assert last_page(job.open()) == "archive/phase_1000.md"
+    # What a fork took the place of was not begun, and says nothing.
+    job.write("archive/phase_1001.md", f"# Phase 1001 (forked)\n\n{FORKED}\n")
     assert last_page(job.open()) == "archive/phase_1000.md"
 
 

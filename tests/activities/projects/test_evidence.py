@@ -23,7 +23,7 @@ def tester(tmp_path: Path) -> Standing:
     """A tester of a script that was handed over."""
     standing = Standing.begin(tmp_path, kind="tactical", agent="tester")
     held = Repository.create(repository_path(standing.root, "tea"))
-    files = {"check.sh": b"grep tea menu.md\n", "menu.md": b"tea\n"}
+    files = {"check.sh": b"grep tea menu.md\n", "menu.md": b"tea\n", "run.log": b"once\n"}
     commit = held.commit(
         held.with_files(str(held.git.TreeBuilder().write()), files), [], "begin", AT
     )
@@ -114,3 +114,15 @@ def test_what_is_tested_stays_as_it_was_and_is_tested_after_its_last_change(
     # What running leaves beside the product is none of it.
     tester.call("run_command", command="mkdir repo/cache; echo 1 > repo/cache/a")
     assert judged(tester) == []
+
+
+def test_what_running_leaves_in_logs_and_caches_is_no_change_of_what_is_tested(
+    tester: Standing,
+) -> None:
+    tester.call("run_command", command=RUN)
+    tester.call("run_command", command=f"echo twice >> repo/run.log; {RUN}")
+    tester.call("run_command", command="rm repo/run.log")
+    assert judged(tester) == []
+    tester.call("run_command", command="echo coffee >> repo/menu.md")
+    assert "put these back" in judged(tester)[0]
+    assert "repo/menu.md" in judged(tester)[0]

@@ -174,18 +174,19 @@ def test_a_division_is_held_against_the_scope_at_the_managers_own_gate(standing:
     assert "in no group: S2" in refusals(standing.open())[0]
 
 
-def test_what_the_system_keeps_is_not_taken_over(standing: Standing) -> None:
+def test_what_the_system_keeps_and_caches_are_not_taken_over(standing: Standing) -> None:
     handed(standing)
     standing.write("repo/feature-list.json", '{"tested": true}')
     standing.write("repo/brew.py", "1\n")
     standing.write("repo/completion.json", "of the product")
+    standing.write("repo/tests/__pycache__/brew.pyc", "of a run")
     standing.write("output/completion.json", "of the job")
     snapshot = standing.open()
     assert snapshot.link
     held, commit = repository(standing)
-    tree = product(held, snapshot.files, "repo", snapshot.link.handoff)
+    tree = product(held, snapshot, "repo", snapshot.link.handoff)
     made = held.commit(tree, [commit], "made", AT)
     assert held.file(made, "feature-list.json") == b"{}\n"
     assert held.changed(commit, made) == ["brew.py", "completion.json"]
-    tree = product(held, snapshot.files, "output", snapshot.link.handoff)
+    tree = product(held, snapshot, "output", snapshot.link.handoff)
     assert held.file(held.commit(tree, [commit], "made", AT), "completion.json") is None

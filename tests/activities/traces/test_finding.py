@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import insert
+from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Root
 from activities.stores import traces as rows
@@ -14,11 +16,13 @@ from activities.stores.engine import Store
 from activities.stores.schema import TRACES
 from activities.tokens import count
 from activities.traces.finding import Reader, find
+from activities.traces.recalling import recalled
 from activities.traces.storing import row_of
 from activities.traces.telling import told
 from config.sections import Embeddings
 from protocol.traces import StoreTraces
 from tests.activities.search.endpoint import serving
+from tests.activities.standing import Standing
 from tests.activities.traces.noting import store, trace
 
 READER = Reader("other", "generalist")
@@ -164,3 +168,18 @@ def test_each_level_of_detail_has_its_size(root: Root) -> None:
         assert count(told(row, "metadata")) < 25
         assert count(told(row, "summary")) <= 100
         assert row.why[:50] in told(row, "full")
+
+
+def test_before_a_phase_is_planned_nothing_is_told_twice_nor_what_teaches_nothing(
+    tmp_path: Path,
+) -> None:
+    job = Standing.begin(tmp_path, kind="strategic")
+    job.write("instructions.md", "Make tea.")
+    accepted = {"type": "outcome", "guard": "handoff", "tool": "", "why": ""}
+    store(job.root, *(trace(n, "tea was accepted", **accepted) for n in range(2)), job="a")
+    store(job.root, *(trace(n, "tea was refused") for n in range(2, 9)), job="b")
+    store(job.root, trace(9, "tea was spilled"), job="c")
+    env: Any = ActivityEnvironment()
+    lines = env.run(recalled, job.root, job.open())
+    assert len(lines) == 2
+    assert all(any(what in line for line in lines) for what in ("was refused", "was spilled"))
