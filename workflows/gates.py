@@ -131,9 +131,11 @@ def _unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | No
             "mended, or wait(seconds) for what does not answer; then call job_complete again."
         )
     if facts.handoff:
+        # With what else is in the way, as above.
+        rest = _unfinished(state, facts.model_copy(update={"handoff": []}), rewinds)
+        more = rest.reason if rest else "Mend this, then call job_complete again."
         return Refusal(
-            f"The project cannot take your work over yet. {' '.join(facts.handoff)} Mend this, "
-            "then call job_complete again."
+            f"The project cannot take your work over yet. {' '.join(facts.handoff)} {more}"
         )
     if unread := _unread(facts):
         return unread
