@@ -31,6 +31,7 @@ def _usable(condition: DoneWhen | None) -> DoneWhen | None:
 
 MOST_UNRESOLVED_BYTES = 500_000
 """As JSON: the result of a job must fit into one payload."""
+MOST_NAMED = 30
 
 
 def _fitting(entries: list[str] | None) -> list[str] | None:
@@ -139,7 +140,11 @@ def _wrong(context: ToolContext, todos: list[NewTodo]) -> Iterator[str]:
             steps = boxes(parse_plan(context.files.read("plan.md").decode(errors="replace")))
             known |= {f"P{number}" for number in range(1, len(steps) + 1)}
     if unknown := sorted({item for todo in todos for item in todo.items} - known):
-        yield f"these items do not exist: {', '.join(unknown)}"
+        there = sorted(known, key=lambda item: (item[:1], len(item), item))[:MOST_NAMED]
+        yield (
+            f"these items do not exist: {', '.join(unknown)} "
+            f"(those of this job are: {', '.join(there) or 'none'})"
+        )
 
 
 @tool("job", effect="reads", ends_reply=True)

@@ -306,6 +306,11 @@ def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> Non
     assert wrote.startswith("Wrote 1 todos for 'A' to todos.yaml. The phase cannot end with this")
     assert "it has 1 todos, 5 to 20 are needed" in wrote
     assert "Do: it" in job.text("todos.yaml")
+    job.call("write_file", path="plan.md", content="# Plan\n\n## Phase 1: A\n- [ ] a\n- [ ] b\n")
+    strange = job.call(
+        "todo_write", phase="A", description="", todos=[{**todos[0], "items": ["S9"]}]
+    )
+    assert "do not exist: S9 (those of this job are: " in strange
     for bad in ([], [{"id": "x", "content": "a"}], [{"id": 1, "content": ""}], [{"id": 1}]):
         result = job.call("todo_write", phase="A", description="", todos=bad)
         assert result.startswith("Error: ")
