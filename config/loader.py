@@ -272,4 +272,5 @@ def _set(merged: dict[str, Any], dotted: str, value: object) -> None:
         # A copy, so that what another agent shares with us stays as it is.
         section[key] = dict(inner) if isinstance(inner, dict) else {}
         section = section[key]
-    section[last] = value
+    # As in files: a mapping leaves the keys as they are that it does not name.
+    section[last] = _merge(section, {last: value})[last]

@@ -156,6 +156,8 @@ class Feature(Unit):
 
 class Group(Unit):
     after: list[str] = Field(default_factory=list)
+    left: dict[str, str] = Field(default_factory=dict)
+    """Items that its last job did not do, with the reason."""
     wave: int = 0
     """The wave it was assigned in; 0 before that."""
 

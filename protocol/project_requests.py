@@ -58,6 +58,8 @@ class Work(Data):
     routing: Routing | None = None
     verdict: Verdict | None = None
     evidence: list[str] = Field(default_factory=list)
+    left: dict[int, str] = Field(default_factory=dict)
+    """Of the items that the job was given, by their place, those it did not do, with its reason."""
     usage: Usage = Field(default_factory=Usage)
     """What shortening its summary took."""
 

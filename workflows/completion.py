@@ -31,7 +31,7 @@ class Completion(ToolCalls):
             refusal = empty if workflow.patched("a job without a plan is not complete") else None
         if refusal:
             job.refused_completions += 1
-            await self._refuse(call, route, "completion", refusal.reason)
+            await self._refuse_completion(call, route, "completion", refusal.reason)
         elif await self._kept_from(call, route, self._points):
             job.refused_completions += job.waiting is None
         elif job.limits.review:
@@ -58,13 +58,19 @@ class Completion(ToolCalls):
                 await self._close()
                 job.review = None
         elif route and not self._parked(budget.TOOL_CALL):
-            await self._refuse(call, route, "review", SENT_BACK.format(findings=review.findings))
+            why = SENT_BACK.format(findings=review.findings)
+            await self._refuse_completion(call, route, "review", why)
             job.drop_review()
             job.refused_completions += 1
             job.sent_back += 1
             if limits and job.sent_back >= limits.attempts:
                 job.waiting = parking.REVIEW
             await self.reflect(review.findings)
+
+    async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
+        # Refused too often the job waits for a person, who has to see what for.
+        self.notice(f"step {self.job.step}: job_complete was refused. {why}")
+        await self._refuse(call, route, gate, why)
 
     async def _ask_reviewer(self, review: Review, limits: ReviewLimits) -> None:
         job, number = self.job, review.calls + 1

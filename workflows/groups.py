@@ -38,6 +38,7 @@ A wave of groups is through. Compare the project's scope with what is done in {f
 output/groups.json anew: `groups` with what is to be done next (items of blocked groups may be tried
 in another group, with what was learned; so may items of completed ones that turn out not to be
 done), or `{{"groups": [], "complete": true}}` when everything is done or blocked for good reasons.
+An item that must not be done goes under `drop`: [{{"id": "S9", "reason": "…"}}].
 Groups that wait for others begin by themselves.
 
 The groups:
@@ -92,6 +93,9 @@ def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None
     remember(group, ended)
     if work:
         group.commit = work.commit
+        group.left = {
+            item: work.left[place] for place, item in enumerate(group.items) if place in work.left
+        }
     if why or work is None:
         _again(project, group, why)
         return ""
@@ -110,13 +114,19 @@ def merged(project: ProjectRecord, run: Running, conflicts: list[str], commit: s
     group.status, group.reasons = "completed", []
     for item in project.scope:
         if item.id in group.items and item.status == "open":
-            item.status = "completed"
+            if item.id in group.left:
+                # Whether it may be left out is for the manager to say.
+                item.reason = f"left out by {group.id}: {group.left[item.id]}"
+            else:
+                item.status, item.reason = "completed", ""
     _end_wave(project)
 
 
 def frame(project: ProjectRecord) -> RoutingFrame:
     """What the manager's next division is held against."""
     held = {item: group for group in project.groups for item in group.items}
+    # An item that the last group to have it left out is nobody's.
+    held = {item: group for item, group in held.items() if group.status != "completed"}
     open_ids = [item.id for item in project.scope if item.status == "open"]
     return RoutingFrame(
         required=[item for item in open_ids if item not in held],
@@ -194,7 +204,7 @@ def _worker(project: ProjectRecord, group: Group) -> Assign:
         folder=project.start.product,
         title=group.title,
         task=group.task,
-        items=_told_items(of_group),
+        items=_listed([item.text[:200] for item in of_group]),
     )
     return assign(
         project,
@@ -207,13 +217,23 @@ def _worker(project: ProjectRecord, group: Group) -> Assign:
         from_agent=project.start.agent("manager"),
         next_agent=project.start.agent("manager"),
         documents=project.start.documents,
-        # A fork has them already.
-        items=[] if group.job else [f"{item.id}: {item.text}" for item in of_group],
+        # A fork has them already. Without their ids: the job counts its own from S1, and with two
+        # sets of ids a todo that names S2 would complete another item than is meant.
+        items=[] if group.job else [item.text for item in of_group],
     )
 
 
 def _told_items(items: list[ScopeItem]) -> str:
-    lines = [f"- {item.id}: {item.text[:200]}" for item in items[:MOST_TOLD]]
+    return _listed(
+        [
+            f"{item.id}: {item.text[:200]}" + (f" ({item.reason[:200]})" if item.reason else "")
+            for item in items
+        ]
+    )
+
+
+def _listed(items: list[str]) -> str:
+    lines = [f"- {item[:450]}" for item in items[:MOST_TOLD]]
     if (more := len(items) - MOST_TOLD) > 0:
         lines.append(f"- and {more} more, in groups.json")
     return "\n".join(lines) or "- none"

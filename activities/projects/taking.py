@@ -140,6 +140,7 @@ def take(root: Root, request: TakeRequest, repository: Repository) -> tuple[Work
         work.features = answer if isinstance(answer, FeatureReport) else None
         work.routing = answer if isinstance(answer, Routing) else None
         work.verdict = answer if isinstance(answer, Verdict) else None
+    work.left = _left(snapshot)
     if handoff.proof:
         work.evidence = [
             f"{check}: {run.told}"
@@ -150,6 +151,16 @@ def take(root: Root, request: TakeRequest, repository: Repository) -> tuple[Work
         work.problems += _unsuccessful(snapshot, repository, request)
     work.problems = [problem[:1000] for problem in work.problems[:MOST_PROBLEMS]]
     return work, _told(snapshot, changed, request.tokens)
+
+
+def _left(snapshot: Snapshot) -> dict[int, str]:
+    """The given items that are not completed, by their place, and why."""
+    given = [item for item in snapshot.state.scope if item.source == "given"]
+    return {
+        place: (item.reason or "it is unresolved")[:300]
+        for place, item in enumerate(given)
+        if item.status != "completed"
+    }
 
 
 def _unsuccessful(snapshot: Snapshot, repository: Repository, request: TakeRequest) -> list[str]:

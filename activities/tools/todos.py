@@ -31,6 +31,7 @@ def _usable(condition: DoneWhen | None) -> DoneWhen | None:
 
 MOST_UNRESOLVED_BYTES = 500_000
 """As JSON: the result of a job must fit into one payload."""
+MOST_NAMED = 30
 
 
 def _fitting(entries: list[str] | None) -> list[str] | None:
@@ -149,7 +150,11 @@ def _wrong(context: ToolContext, handed: TodosFile) -> Iterator[str]:
             steps = boxes(parse_plan(context.files.read("plan.md").decode(errors="replace")))
             known |= {f"P{number}" for number in range(1, len(steps) + 1)}
     if unknown := sorted({item for todo in todos for item in todo.items} - known):
-        yield f"these items do not exist: {', '.join(unknown[:20])}"
+        there = sorted(known, key=lambda item: (item[:1], len(item), item))[:MOST_NAMED]
+        yield (
+            f"these items do not exist: {', '.join(unknown[:MOST_NAMED])} "
+            f"(those of this job are: {', '.join(there) or 'none'})"
+        )
 
 
 @tool("job", effect="reads", ends_reply=True)

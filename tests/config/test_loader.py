@@ -237,6 +237,15 @@ def test_a_pinned_configuration_is_amended_by_what_is_given_alone(
         amend(pinned, {"limits.nothing": 1}, folder)
 
 
+def test_a_section_that_is_set_leaves_its_other_keys_as_they_are(folder: Path) -> None:
+    agent(folder, "model: {name: small, temperature: 0.5}")
+    given: dict[str, object] = {"model": {"timeout_seconds": 900}}
+    pinned = load_agent("mine", given, folder)
+    assert (pinned.model.name, pinned.model.temperature) == ("small", 0.5)
+    # A fork is amended by the same: without a name in it, it could not begin.
+    assert amend(pinned, given, folder) == pinned
+
+
 def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path) -> None:
     agent(folder, "description: reads", "first")
     agent(folder, "description: reads twice", "second")

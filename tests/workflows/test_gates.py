@@ -232,6 +232,14 @@ def test_a_refusal_names_all_that_is_in_the_way() -> None:
     assert "## Phase 1" in refused(nothing, found)
 
 
+def test_what_a_project_lacks_is_told_with_what_is_open() -> None:
+    told = refused(covered("S2"), GateFacts(plan_phases=1, handoff=["There is no a.md."]))
+    assert "There is no a.md." in told
+    assert "S2" in told
+    lacking = GateFacts(plan_phases=1, handoff=["There is no a.md."])
+    assert refused(covered(), lacking).endswith("Mend this, then call job_complete again.")
+
+
 def test_what_a_store_lacks_is_never_given_up() -> None:
     lacking = GateFacts(plan_phases=2, unstored=["2 writes wait, since the store is away"])
     for rewinds in (0, 1):

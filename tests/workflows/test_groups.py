@@ -9,6 +9,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
+from activities.rehearsal.seen import View
 from tests.workflows.serving import serving
 from tests.workflows.short import Call
 from tests.workflows.team import Team, answer, project, write
@@ -148,3 +149,39 @@ async def test_what_the_success_criteria_show_undone_is_worked_on_again(
         handed = json.loads(begun.input.payloads[0].data)
         assert [item["text"] for item in handed["scope"]] == ITEMS[:1]
         assert "items" not in handed["start"]
+
+
+async def test_an_item_that_a_worker_drops_is_not_done_and_the_manager_decides(
+    temporal: Client, root: Root
+) -> None:
+    def compare(told: str) -> Sequence[Call]:
+        assert "S2: black tea (left out by teas: Nobody drinks it.)" in told
+        drop = [{"id": "S2", "reason": "Out of stock."}]
+        return [answer(GROUPS, {**COMPLETE, "drop": drop})]
+
+    def teas(told: str) -> Sequence[Call]:
+        # The job counts its own items; other ids for the same would be mixed up with them.
+        assert "- black tea\n" in told
+        return [write("repo/green.md", "green\n")]
+
+    class Dropping(Team):
+        def _calls(self, view: View, verb: str) -> list[Call]:
+            calls = super()._calls(view, verb)
+            if verb == "Plan" and "the group teas" in view.opening:
+                return [("drop_item", {"id": "S2", "reason": "Nobody drinks it."}), *calls]
+            return calls
+
+    team = Dropping(
+        {
+            "Divide the project's scope": lambda told: [
+                answer(GROUPS, {"groups": [group("teas", "S1", "S2")]})
+            ],
+            "A wave of groups is through": compare,
+            "the group teas": teas,
+        }
+    )
+    async with serving(temporal, root, team) as jobs:
+        start = project("groups", items=ITEMS[:2])
+        result = await jobs.result(await jobs.start(start, kind="Project"))
+        assert result["status"] == "completed", result
+        assert result["dropped"] == ["S2: Out of stock."]

@@ -175,3 +175,23 @@ def test_an_item_of_an_accepted_group_that_is_not_done_after_all_is_worked_on_ag
     assert play.jobs == ["tea.scope-manager-3"]
     play.one(routing(complete=True))
     assert play.moves == [End("completed")]
+
+
+def test_an_item_that_a_group_left_out_is_not_done_until_the_manager_says_what_becomes_of_it() -> (
+    None
+):
+    play = Play(started("groups", items=ITEMS[:2]))
+    play.one(routing(groups=grouped(blocked=["S2"], whole=["S1"])))
+    play.project.groups[0].status = "blocked"
+    play.project.groups[1].status = "blocked"
+    play.project.planned = False
+    play.one(routing(groups=grouped(a=["S2", "S1"])))
+    play.one(Work(commit="c1", left={0: "Nobody drinks it."}))
+    assert [item.status for item in play.project.scope] == ["completed", "open"]
+    [move] = play.start()
+    assert "S2: black tea (left out by a: Nobody drinks it.)" in move.handoff.task
+    assert "in no group: S2" in told(play, complete=True)[0]
+    play.end(move.job, routing(groups=grouped(b=["S2"])))
+    play.one(Work(commit="c2"))
+    assert [item.status for item in play.project.scope] == ["completed", "completed"]
+    assert not any(item.reason for item in play.project.scope)

@@ -53,6 +53,8 @@ async def test_sends_back_with_findings_then_accepts(temporal: Client, root: Roo
         status = await handle.query("status")
         assert status["refused_completions"] == 1
         assert status["reviewing"] is False
+        # For people as well: refused too often, the job waits for one of them.
+        assert FINDINGS in status["notices"][-1]
 
     first, second, third = (request["messages"] for request in reviewer.requests)
     # It sees the job's claim and what it read itself, nothing of how the work was done.

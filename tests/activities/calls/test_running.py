@@ -308,7 +308,7 @@ def test_todos_are_completed_in_order(job: Standing) -> None:
     ("last", "said"),
     [
         ({"items": [" P1\n"]}, ""),
-        ({"items": ["P3", "P1"]}, "these items do not exist: P3."),
+        ({"items": ["P3", "P1"]}, "these items do not exist: P3 (those of this job are: P1, P2)."),
         ({"id": 1}, "ids are used twice: 1."),
         ({"id": 1_000_000}, "ids are whole numbers under a million."),
         ({"content": " \n"}, "each content is a text with words."),
@@ -336,6 +336,11 @@ def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> Non
     assert wrote.startswith("Wrote 1 todo for 'A' to todos.yaml. As things are, the phase cannot")
     assert "it has 1 todos, 5 to 20 are needed" in wrote
     assert "Do: it" in job.text("todos.yaml")
+    job.call("write_file", path="plan.md", content="# Plan\n\n## Phase 1: A\n- [ ] a\n- [ ] b\n")
+    strange = job.call(
+        "todo_write", phase="A", description="", todos=[{**todos[0], "items": ["S9"]}]
+    )
+    assert "do not exist: S9 (those of this job are: " in strange
     for bad in ([], [{"id": "x", "content": "a"}], [{"id": 1, "content": ""}], [{"id": 1}]):
         result = job.call("todo_write", phase="A", description="", todos=bad)
         assert result.startswith("Error: ")
