@@ -32,7 +32,7 @@ from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS
 from workflows.moves import Assign, End, Park, Wait, begin, problems, shortened
 from workflows.parking import StepFailed
-from workflows.project_standing import ProjectStanding
+from workflows.project_standing import ProjectStanding, tells_ended
 from workflows.project_steps import Child, outcome
 from workflows.standing import to_its_end
 
@@ -114,6 +114,8 @@ class Project(ProjectStanding):
         await self._attend()
         try:
             if project.ended:
+                if tells_ended(project):
+                    self._show(project)
                 await self._settle(project.ended[0])
             elif not await self._move():
                 await self._wait()

@@ -109,7 +109,10 @@ async def test_a_job_that_ends_while_its_project_is_paused_is_no_obstacle(
         await temporal.get_workflow_handle(child).signal("cancel", {})
         with pytest.raises(WorkflowFailureError):
             await temporal.get_workflow_handle(child).result()
-        await asyncio.sleep(1)  # until the server has told the project
+        ended = "0 of 1 stages; generalist on stage-1 (ended)"
+        status = await jobs.until(handle, line=ended, running=[])
+        assert [(job["job"], job["status"]) for job in status["jobs"]] == [(child, "ended")]
+        assert (await (await handle.describe()).memo())["state"] == ended
         await handle.signal("pause", {})
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "failed"
