@@ -124,8 +124,16 @@ def known(connection: Connection) -> list[Known]:
     ]  # fmt: skip
 
 
-def take(connection: Connection, call: Call, hours: float) -> Requirement | None:
+def take(
+    connection: Connection, call: Call, hours: float, before: Sequence[str] = ()
+) -> Requirement | None:
     """The draft that the job holds, else the next that nobody holds; None when there is none.
+
+    Args:
+        connection: In a transaction.
+        call: Whose this is.
+        hours: How long it is held without another call.
+        before: Jobs that are over and had the same task: what they hold is the job's.
 
     Raises:
         StoreRefuses: a later call of the same job was faster.
@@ -134,7 +142,8 @@ def take(connection: Connection, call: Call, hours: float) -> Requirement | None
         raise StoreRefuses("A later call has taken this one's place.")
     now = int(time.time() * 1000)
     draft = and_(R.status == "draft", R.withdrawn.is_(False))
-    held = select(REQUIREMENTS).where(draft, R.taken_by == call.job).order_by(R.at, R.job, R.id)
+    holders = (call.job, *before)
+    held = select(REQUIREMENTS).where(draft, R.taken_by.in_(holders)).order_by(R.at, R.job, R.id)
     free = or_(R.taken_by.is_(None), R.taken_until < now)
     following = (
         select(REQUIREMENTS)

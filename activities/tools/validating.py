@@ -28,7 +28,9 @@ def take_requirement(context: ToolContext) -> str:
     try:
         remarks = flush(writer, "relational")
         hours = context.config.settings.take_hours
-        taken = writer.store.run(lambda connection: rows.take(connection, writer.call, hours))
+        taken = writer.store.run(
+            lambda connection: rows.take(connection, writer.call, hours, context.before)
+        )
     except StoreRefuses as refusal:
         raise ToolError(str(refusal)) from None
     except StoreAway as error:

@@ -80,6 +80,19 @@ def test_what_its_taker_left_is_free_when_the_time_is_over_or_the_job_ends(store
     assert take(store, "third") == "maker/REQ-001"
 
 
+def test_what_a_job_left_is_with_the_one_that_has_its_task(store: Store) -> None:
+    fill(store, [requirement(1), requirement(2)])
+    take(store, "p.check-validator-1")
+    again, before = call("p.check-validator-2", 1), ["p.check-validator-1"]
+    taken = store.run(lambda connection: rows.take(connection, again, 24, before))
+    assert taken
+    assert taken.ref == "maker/REQ-001"
+    with pytest.raises(StoreRefuses, match="not held by this job"):
+        decide(store, "p.check-validator-1", "maker/REQ-001", at=2)
+    decide(store, again.job, "maker/REQ-001", at=2)
+    assert statuses(store)["REQ-001"] == "accepted"
+
+
 def test_a_decision_counts_once_and_the_newest_wins(store: Store) -> None:
     fill(store, [requirement(1)])
     take(store, "judge")
