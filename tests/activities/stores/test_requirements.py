@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -131,3 +132,29 @@ def test_of_two_that_call_each_other_duplicates_one_stays(store: Store) -> None:
         decide(store, "two", "maker/REQ-002", "duplicate", other="maker/REQ-001")
     decide(store, "two", "maker/REQ-002")
     assert statuses(store) == {"REQ-001": "duplicate", "REQ-002": "accepted"}
+
+
+@pytest.mark.parametrize(
+    "loses",
+    [
+        lambda store: decide(store, "one", "maker/REQ-001", "rejected", at=1),
+        lambda store: fill(store, [], at=1),
+        lambda store: fill(store, [requirement(1, "Something else is to be kept.")], at=1),
+        lambda store: store.run(lambda connection: rows.forget(connection, "maker")),
+    ],
+    ids=["rejected", "withdrawn", "changed", "forgotten"],
+)
+def test_a_duplicate_of_what_does_not_stay_is_a_draft_again(
+    store: Store, loses: Callable[[Store], None]
+) -> None:
+    fill(store, [requirement(1)])
+    fill(store, [requirement(1, job="twin")], job="twin")
+    assert (take(store, "one"), take(store, "two")) == ("maker/REQ-001", "twin/REQ-001")
+    decide(store, "two", "twin/REQ-001", "duplicate", other="maker/REQ-001")
+    loses(store)
+    assert statuses(store, "twin") == {"REQ-001": "draft"}
+    # Said twice, by a worker that was late, it is no duplicate either.
+    with pytest.raises(StoreRefuses, match="not held by this job"):
+        decide(store, "two", "twin/REQ-001", "duplicate", other="maker/REQ-001")
+    left = {take(store, "three"), take(store, "four")}
+    assert "twin/REQ-001" in left
