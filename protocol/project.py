@@ -176,6 +176,9 @@ class ChildReport(Data):
     message: str = Field("", max_length=2000)
     remedy: str = Field("", max_length=2000)
     phase: str = Field("", max_length=200)
+    number: int = 0
+    checkpoint: str = Field("", max_length=100)
+    """The phase after the first that it is in, and where that began: where a fork can go on."""
     usage: Usage = Field(default_factory=Usage)
 
 

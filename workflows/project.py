@@ -32,7 +32,7 @@ from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS
 from workflows.moves import Assign, End, Park, Wait, begin, problems, shortened
 from workflows.parking import StepFailed
-from workflows.project_standing import ProjectStanding
+from workflows.project_standing import ProjectStanding, tells_ended
 from workflows.project_steps import Child, outcome
 from workflows.standing import to_its_end
 
@@ -114,6 +114,8 @@ class Project(ProjectStanding):
         await self._attend()
         try:
             if project.ended:
+                if tells_ended(project):
+                    self._show(project)
                 await self._settle(project.ended[0])
             elif not await self._move():
                 await self._wait()
@@ -185,6 +187,8 @@ class Project(ProjectStanding):
         ended = await outcome(run, child)
         if late and ended.status != "completed":
             ended.status, ended.reason = "late", "the deadline passed"
+            # The item goes back to what it was before.
+            ended.checkpoint, ended.phases = "", 0
         self._project.ended.append(ended)
         self._news = True
 
@@ -244,7 +248,7 @@ class Project(ProjectStanding):
             self._inbox.notice(f"{run.job} {status}: {'; '.join(why)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
-        self._tell_of(run, status, (work.summary if work else "") or ended.reason)
+        self._tell_of(run, status, ended.reason or (work.summary if work else ""))
         traces.of_handoff(project, run, ended, why, workflow.info().run_id)
 
     def _tell_of(self, run: Running, status: str, summary: str) -> None:

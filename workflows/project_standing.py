@@ -125,12 +125,11 @@ class ProjectStanding(Standing):
         await self._forward(stuck, "resume", {})
 
     def _at_work(self) -> list[Running]:
-        """The jobs that have not ended; one that has is taken in when the project goes on."""
+        """The jobs that can be told something."""
         project = self._project
-        runs, ended = list(project.running.values()), {ended.job for ended in project.ended}
-        if ended and workflow.patched("a job that has ended is told nothing"):
-            return [run for run in runs if run.job not in ended]
-        return runs
+        if project.ended and workflow.patched("a job that has ended is told nothing"):
+            return project_status.at_work(project)
+        return list(project.running.values())
 
     async def _forward_to_who_waits(self, signal: str, payload: dict[str, Any]) -> None:
         """To the one child that it can be meant for; else a person has to name it."""
@@ -205,4 +204,10 @@ class ProjectStanding(Standing):
         project.refusals += self._inbox.refused
         self._inbox.refused = 0
         details = project_status.details(project, self._inbox.notices)
-        self._display(details, project_status.memo(project), project_status.attributes(project))
+        memo = project_status.memo(project, apart=tells_ended(project))
+        self._display(details, memo, project_status.attributes(project, memo))
+
+
+def tells_ended(project: ProjectRecord) -> bool:
+    """Whether a job that has ended is shown so before its work was looked into."""
+    return bool(project.ended) and workflow.patched("a job that has ended is shown so")

@@ -13,6 +13,7 @@ from protocol.project import (
     ProjectResult,
     ProjectStart,
     Running,
+    Told,
     Unit,
 )
 from protocol.record import Waiting
@@ -59,8 +60,8 @@ def status(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
         "line": line(project),
         "wave": project.wave,
         "units": [unit_told(unit) for unit in project.units],
-        "running": [_running(run) for run in project.running.values()],
-        "jobs": [told.model_dump() for told in project.told],
+        "running": [_running(run) for run in at_work(project)],
+        "jobs": [*(told.model_dump() for told in project.told), *map(_over, ended(project))],
         "usage": usage.model_dump(),
         "limits": {"project": shares.standing(project)},
         "scope": scope.standing(project.scope),
@@ -106,15 +107,34 @@ def word(project: ProjectRecord) -> str:
     return "waiting" if waiting(project) else "running"
 
 
-def line(project: ProjectRecord) -> str:
-    """`feature 3 of 12, coder at work`: how far the project is."""
+def at_work(project: ProjectRecord) -> list[Running]:
+    """The jobs that have not ended."""
+    over = [run.job for run in ended(project)]
+    return [run for run in project.running.values() if run.job not in over]
+
+
+def ended(project: ProjectRecord) -> list[Running]:
+    """The jobs whose work is looked into, or will be once the project goes on."""
+    return [project.running[each.job] for each in project.ended if each.job in project.running]
+
+
+def line(project: ProjectRecord, *, apart: bool = True) -> str:
+    """`3 of 12 features; coder on brew`: how far the project is.
+
+    Args:
+        apart: Whether jobs that have ended are told from those at work.
+    """
     units = project.units
     kind = f"{NAMES[project.start.form]}s"
     done = sum(unit.settled for unit in units)
     told = f"{done} of {len(units)} {kind}" if units else f"no {kind} yet"
     blocked = sum(unit.status == "blocked" for unit in units)
     told += f", {blocked} blocked" if blocked else ""
-    if runs := [f"{run.role} on {run.unit}" for run in project.running.values()]:
+    over = [run.job for run in ended(project)] if apart else []
+    if runs := [
+        f"{run.role} on {run.unit}{' (ended)' if run.job in over else ''}"
+        for run in project.running.values()
+    ]:
         told += f"; {', '.join(runs)}"
     return told
 
@@ -163,7 +183,9 @@ def details(project: ProjectRecord, notices: list[str]) -> str:
             f"| {MARKS[unit.status]}\N{NO-BREAK SPACE} | {unit.id} | {shown} | {unit.attempts} "
             f"| {why} |"
         )
-    lines += markdown.listed("Jobs at work", [_at_work(run) for run in project.running.values()])
+    lines += markdown.listed("Jobs at work", [_at_work(run) for run in at_work(project)])
+    over = [f"`{run.job}` ({run.handoff.to_agent})" for run in ended(project)]
+    lines += markdown.listed("Jobs that have ended, to be looked into", over)
     usage = used(project)
     told = f"Jobs {project.jobs} · model calls {usage.model_calls} · {markdown.spent(usage)}"
     lines += ["", told]
@@ -176,14 +198,14 @@ def details(project: ProjectRecord, notices: list[str]) -> str:
     return "\n".join(lines)
 
 
-def memo(project: ProjectRecord) -> dict[str, str]:
-    """The last state in a line, for when no worker can be asked."""
+def memo(project: ProjectRecord, *, apart: bool) -> dict[str, str]:
+    """The last state in a line, for when no worker can be asked; `apart` as in `line`."""
     stands = waiting(project)
     return {
         "title": project.title,
         "agent": f"project ({project.start.form})",
         "status": f"waiting: {stands.reason}" if stands else word(project),
-        "state": line(project),
+        "state": line(project, apart=apart),
     }
 
 
@@ -192,9 +214,8 @@ def failed_memo(start: ProjectStart) -> dict[str, str]:
     return {"title": start.title, "agent": f"project ({start.form})", "status": "failed"}
 
 
-def attributes(project: ProjectRecord) -> dict[str, str]:
-    """Search attributes, those that the server has registered."""
-    told = memo(project)
+def attributes(project: ProjectRecord, told: dict[str, str]) -> dict[str, str]:
+    """Of the memo the search attributes that the server has registered."""
     values = {AGENT: told["agent"], STATUS: told["status"], PHASE: told["state"][:100]}
     return {name: value for name, value in values.items() if name in project.search_attributes}
 
@@ -206,6 +227,11 @@ def _unfinished(unit: Unit) -> str:
 def _at_work(run: Running) -> str:
     state = f"waiting: {run.seen.waiting}" if run.seen.waiting else run.seen.phase
     return f"`{run.job}` ({run.handoff.to_agent}) {markdown.cell(state)}"
+
+
+def _over(run: Running) -> dict[str, Any]:
+    told = Told(job=run.job, agent=run.handoff.to_agent, unit=run.unit, status="ended")
+    return told.model_dump()
 
 
 def _running(run: Running) -> dict[str, Any]:

@@ -200,6 +200,7 @@ async def outcome(run: Running, child: Child) -> Ended:
 
 
 def _told_last(ended: Ended, run: Running) -> Ended:
-    """What a job told last, while it was waited for, is the most that is known of what it used."""
+    """What a job told last is the most that is known: what it used, and where a fork can go on."""
     ended.usage = run.seen.usage
+    ended.checkpoint, ended.phases = run.seen.checkpoint, run.seen.number
     return ended

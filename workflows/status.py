@@ -165,6 +165,8 @@ def _remarks(job: JobRecord) -> Iterator[str]:
 def report(job: JobRecord, job_id: str) -> ChildReport:
     """What the project is told that the job works for."""
     waits, phase = job.waiting, job.state.phase
+    # In the first phase there is nothing yet to go on from.
+    begun = job.phases.get(phase.number) if phase.number > 1 else None
     return ChildReport(
         job=job_id,
         status=job.status,
@@ -172,6 +174,8 @@ def report(job: JobRecord, job_id: str) -> ChildReport:
         message=waits.message[:2000] if waits else "",
         remedy=waits.remedy[:2000] if waits else "",
         phase=f"phase {phase.number} ({phase.kind}) {phase.name}"[:200],
+        number=phase.number if begun else 0,
+        checkpoint=begun or "",
         usage=job.usage,
     )
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.checkpoints.errors import shown
+from activities.checkpoints.names import to_bytes
 from activities.ending.done_when import unmet
 from activities.job.snapshot import Snapshot
 from activities.job.volatile import without_volatile
@@ -31,7 +32,7 @@ KINDS: dict[Report, type[BaseModel]] = {
     "groups": Routing,
     "verdict": Verdict,
 }
-_MARKS = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
+_MARKS = re.compile(rb"^(?:<{7}|>{7}) (.+?)\r?$", re.MULTILINE)
 
 
 def told(root: Root, link: ProjectLink, *, again: bool = False) -> str:
@@ -89,7 +90,7 @@ def refusals(snapshot: Snapshot) -> list[str]:
         return []
     handoff, files = snapshot.link.handoff, snapshot.files
     found = [why for condition in handoff.postcondition if (why := unmet(files, condition))]
-    if marked := _with_marks(files, snapshot.link.folder):
+    if marked := _with_marks(snapshot, snapshot.link):
         found.append(f"There are marks of a merge conflict in {', '.join(marked[:10])}.")
     if unnamed := _without_a_name(files, snapshot.link.folder):
         found.append(
@@ -135,14 +136,23 @@ def product(repository: Repository, snapshot: Snapshot, folder: str, handoff: Ha
     return repository.with_files(tree, kept | dict.fromkeys(NOT_PRODUCT.get(folder, ())))
 
 
-def _with_marks(files: Files, folder: str) -> list[str]:
+def _with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
+    """Files in which marks of a merge are left.
+
+    A merge of the system names the file itself in its marks. Others, such as `<<<<<<< HEAD`, belong
+    to a text about git.
+    """
+    files, folder = snapshot.files, link.folder
     if files.raw((folder,)) is None:
         return []
-    return [
-        entry.path
-        for entry in files.walk(folder)
-        if entry.kind == "file" and _MARKS.search(files.content(entry))
-    ]
+    now = [entry for entry in files.walk(folder) if entry.kind == "file"]
+    named = {entry.path.removeprefix(f"{folder}/") for entry in now}
+    if link.tree:
+        # What was marked may have been renamed since.
+        handed = Files(files.store, link.tree).walk("")
+        named.update(entry.path for entry in handed if entry.kind == "file")
+    labels = set(map(to_bytes, named))
+    return [e.path for e in now if not labels.isdisjoint(_MARKS.findall(files.content(e)))]
 
 
 def _without_a_name(files: Files, folder: str) -> list[str]:

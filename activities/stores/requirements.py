@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from activities.requirements.model import Citation, Requirement, Verdict
@@ -71,6 +71,7 @@ def fill(
     there = {row.id: row for row in rows}
     for gone in [id for id, row in there.items() if id not in present and not row.withdrawn]:
         _change(connection, call.job, gone, {"withdrawn": True, "at": call.at} | _FREE)
+        _reopen(connection, R.duplicate_of == f"{call.job}/{gone}")
     for requirement, blob in changed:
         row = there.get(requirement.id)
         if row is not None and row.blob == blob:
@@ -90,6 +91,7 @@ def _put(
             connection.execute(
                 delete(table).where(table.c.job == call.job, column == requirement.id)
             )
+        _reopen(connection, R.duplicate_of == f"{call.job}/{requirement.id}")
     said = requirement.model_dump(include=set(FIELDS))
     connection.execute(
         insert(REQUIREMENTS).values(
@@ -123,12 +125,18 @@ def known(connection: Connection) -> list[Known]:
     ]  # fmt: skip
 
 
-def take(connection: Connection, call: Call, now: int, hours: float) -> Requirement | None:
+def take(
+    connection: Connection, call: Call, now: int, hours: float, before: Sequence[str] = ()
+) -> Requirement | None:
     """The draft that the job holds, else the next that nobody holds; None when there is none.
 
     Args:
+        connection: In a transaction.
+        call: Whose this is.
         now: Epoch milliseconds, by the server that runs the jobs: the clocks of two workers may
             differ by more than the hours for which it is taken.
+        hours: How long it is held without another call.
+        before: Jobs that are over and had the same task: what they hold is the job's.
 
     Raises:
         StoreRefuses: a later call of the same job was faster.
@@ -136,7 +144,8 @@ def take(connection: Connection, call: Call, now: int, hours: float) -> Requirem
     if not _first_in_line(connection, call):
         raise StoreRefuses("A later call has taken this one's place.")
     draft = and_(R.status == "draft", R.withdrawn.is_(False))
-    held = select(REQUIREMENTS).where(draft, R.taken_by == call.job).order_by(R.at, R.job, R.id)
+    holders = (call.job, *before)
+    held = select(REQUIREMENTS).where(draft, R.taken_by.in_(holders)).order_by(R.at, R.job, R.id)
     free = or_(R.taken_by.is_(None), R.taken_until < now)
     following = (
         select(REQUIREMENTS)
@@ -200,6 +209,8 @@ def decide(
             "decided_at": call.at,
         },
     )
+    if status == "rejected":
+        _reopen(connection, R.duplicate_of == ref)
 
 
 def _check_other(other: Row[Any] | None, named: str) -> None:
@@ -228,6 +239,7 @@ def forget(connection: Connection, job: str) -> None:
     """Remove a job's requirements, with what was decided on them; late writes stay out."""
     connection.execute(delete(CITATIONS).where(CITATIONS.c.job == job))
     connection.execute(delete(REQUIREMENTS).where(R.job == job))
+    _reopen(connection, R.duplicate_of.startswith(f"{job}/", autoescape=True))
 
 
 def find(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any] | None:
@@ -244,6 +256,16 @@ def of_job(connection: Connection, job: str) -> list[Requirement]:
 
 
 _FREE: dict[str, Any] = {"taken_by": None, "taken_key": None, "taken_until": None}
+_DRAFT = _FREE | dict.fromkeys(
+    ("reasons", "duplicate_of", "decided_by", "decided_key", "decided_at")
+)
+
+
+def _reopen(connection: Connection, same: ColumnElement[bool]) -> None:
+    """Make drafts again of the duplicates of what is not to stay, lest no one of them does."""
+    connection.execute(
+        update(REQUIREMENTS).where(R.status == "duplicate", same).values(status="draft", **_DRAFT)
+    )
 
 
 def _change(connection: Connection, job: str, id: str, values: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from activities.checkpoints import Files, Root, parse
@@ -45,6 +45,8 @@ class ToolContext:
     """Which one this is, where those before may have been made on another host."""
     project: str = ""
     """The project it works for, if it does."""
+    before: Sequence[str] = ()
+    """Jobs of the project that had its task before it."""
     commit: str = ""
     """The checkpoint that it starts from."""
     at: int = 0

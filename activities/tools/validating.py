@@ -30,7 +30,9 @@ def take_requirement(context: ToolContext) -> str:
         remarks = flush(writer, "relational")
         hours = context.config.settings.take_hours
         now = began()
-        taken = writer.store.run(lambda connection: rows.take(connection, writer.call, now, hours))
+        taken = writer.store.run(
+            lambda connection: rows.take(connection, writer.call, now, hours, context.before)
+        )
     except StoreRefuses as refusal:
         raise ToolError(str(refusal)) from None
     except StoreAway as error:

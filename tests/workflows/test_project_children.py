@@ -49,13 +49,14 @@ async def test_a_report_that_comes_while_a_limit_is_raised_stays() -> None:
     assert (run.share, run.seen.waiting) == ({"tokens": 90_000}, None)
 
 
-async def test_what_a_job_used_that_fails_is_what_it_told_last() -> None:
+async def test_of_a_job_that_fails_what_it_told_last_is_known() -> None:
     for error in (ApplicationError("broken"), ValueError("no result")):
         _, run = at_work()
         child: Any = asyncio.get_running_loop().create_future()
         waiting = asyncio.create_task(outcome(run, child))
         await asyncio.sleep(0)
-        run.seen = ChildReport(job=run.job, usage=LATER)
+        run.seen = ChildReport(job=run.job, usage=LATER, number=2, checkpoint="c2")
         child.set_exception(error)
         ended = await waiting
         assert (ended.status, ended.usage) == ("failed", LATER)
+        assert (ended.checkpoint, ended.phases) == ("c2", 2)

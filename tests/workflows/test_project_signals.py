@@ -109,12 +109,38 @@ async def test_a_job_that_ends_while_its_project_is_paused_is_no_obstacle(
         await temporal.get_workflow_handle(child).signal("cancel", {})
         with pytest.raises(WorkflowFailureError):
             await temporal.get_workflow_handle(child).result()
-        await asyncio.sleep(1)  # until the server has told the project
+        ended = "0 of 1 stages; generalist on stage-1 (ended)"
+        status = await jobs.until(handle, line=ended, running=[])
+        assert [(job["job"], job["status"]) for job in status["jobs"]] == [(child, "ended")]
+        assert (await (await handle.describe()).memo())["state"] == ended
         await handle.signal("pause", {})
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "failed"
         status = await handle.query("status")
         assert status["refusals"] == 0, status["notices"]
+
+
+async def test_what_a_job_had_planned_that_is_terminated_goes_on_in_the_next(
+    temporal: Client, root: Root
+) -> None:
+    wait: list[Call] = [("wait", {"seconds": 3600})]
+    team = Team({"Draft it": lambda told: [*wait, write("repo/menu.md", "tea\n")]})
+    async with serving(temporal, root, team) as jobs:
+        handle = await jobs.start(one_stage(), kind="Project")
+        await jobs.until(handle, running=lambda runs: bool(runs and "phase 2" in runs[0]["phase"]))
+        wait.clear()
+        name = f"{handle.id}.stage-1-generalist"
+        await temporal.get_workflow_handle(f"{name}-1").terminate("by hand")
+        assert (await jobs.result(handle))["status"] == "completed"
+        assert "-1 ended as failed: Terminated" in team.asked[1]
+        ended: dict[str, Any] = await temporal.get_workflow_handle(f"{name}-2").result()
+        # From the start of phase 2, with a phase of its own before the work and one after it.
+        assert ended["phases"] == 5
+        told = (await handle.query("status"))["jobs"]
+        assert [job["summary"] for job in told] == [
+            "Terminated",
+            "Did it.\nFiles changed: menu.md.",
+        ]
 
 
 async def test_a_limit_of_the_project_stops_the_child_at_work_and_a_raise_lets_it_go_on(

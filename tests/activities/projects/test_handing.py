@@ -60,6 +60,12 @@ def test_the_receiver_finds_the_files_and_what_came_before(standing: Standing) -
     assert "# Tea room" not in told(standing.root, held, again=True)
 
 
+def test_a_job_knows_those_that_had_its_task_before() -> None:
+    third = link("c", id="brew-coder-3")
+    assert third.before("tea.brew-coder-3") == ["tea.brew-coder-1", "tea.brew-coder-2"]
+    assert third.before("fork-4") == []
+
+
 def test_a_precondition_that_does_not_hold_keeps_the_job_from_beginning(standing: Standing) -> None:
     needs = [DoneWhen(matches=Match(path="repo/menu.md", pattern="coffee"))]
     with pytest.raises(Problem, match="brew-coder-1: the precondition does not hold"):
@@ -68,11 +74,16 @@ def test_a_precondition_that_does_not_hold_keeps_the_job_from_beginning(standing
 
 def test_a_postcondition_and_marks_of_a_conflict_are_looked_for(standing: Standing) -> None:
     handed(standing, postcondition=[DoneWhen(file_exists="repo/brew.py")])
-    standing.write("repo/menu.md", "<<<<<<< main\ntea\n=======\ncoffee\n>>>>>>> other\n")
+    standing.write("repo/menu.md", "<<<<<<< menu.md\ntea\n=======\ncoffee\n>>>>>>> menu.md\n")
     missing, marked = refusals(standing.open())
     assert "There is no repo/brew.py" in missing
     assert "marks of a merge conflict in repo/menu.md" in marked
+    # One that was left when the file got another name.
+    standing.write("repo/cards.md", "tea\r\n>>>>>>> menu.md\r\n")
     standing.write("repo/menu.md", "tea\n")
+    assert "in repo/cards.md." in refusals(standing.open())[1]
+    # A text about git.
+    standing.write("repo/cards.md", "<<<<<<< HEAD\ntea\n=======\ncoffee\n>>>>>>> other\n")
     standing.write("repo/brew.py", "1\n")
     assert refusals(standing.open()) == []
 

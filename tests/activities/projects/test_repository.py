@@ -87,7 +87,7 @@ def test_what_collides_is_marked_and_merges_once_it_is_mended(repository: Reposi
     marked, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == ["menu.md"]
     text = (repository.file(marked, "menu.md") or b"").decode()
-    assert text.startswith("<<<<<<< ")
+    assert text.startswith("<<<<<<< menu.md\n")  # by which marks that are left are known
     assert "green\n" in text
     assert "b\n" in text
     mended = commit(repository, marked, menu_md="green\nb\n")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from activities.stores import requirements as rows
 from activities.stores.away import StoreRefuses
 from activities.stores.engine import Store
-from tests.activities.stores.filling import call, decide, fill, requirement, statuses, take
+from tests.activities.stores.filling import AT, call, decide, fill, requirement, statuses, take
 
 
 def test_what_is_stored_comes_back_as_it_was(store: Store) -> None:
@@ -80,6 +81,19 @@ def test_what_its_taker_left_is_free_when_the_time_is_over_or_the_job_ends(store
     assert take(store, "third") == "maker/REQ-001"
 
 
+def test_what_a_job_left_is_with_the_one_that_has_its_task(store: Store) -> None:
+    fill(store, [requirement(1), requirement(2)])
+    take(store, "p.check-validator-1")
+    again, before = call("p.check-validator-2", 1), ["p.check-validator-1"]
+    taken = store.run(lambda connection: rows.take(connection, again, AT, 24, before))
+    assert taken
+    assert taken.ref == "maker/REQ-001"
+    with pytest.raises(StoreRefuses, match="not held by this job"):
+        decide(store, "p.check-validator-1", "maker/REQ-001", at=2)
+    decide(store, again.job, "maker/REQ-001", at=2)
+    assert statuses(store)["REQ-001"] == "accepted"
+
+
 def test_a_decision_counts_once_and_the_newest_wins(store: Store) -> None:
     fill(store, [requirement(1)])
     take(store, "judge")
@@ -118,3 +132,29 @@ def test_of_two_that_call_each_other_duplicates_one_stays(store: Store) -> None:
         decide(store, "two", "maker/REQ-002", "duplicate", other="maker/REQ-001")
     decide(store, "two", "maker/REQ-002")
     assert statuses(store) == {"REQ-001": "duplicate", "REQ-002": "accepted"}
+
+
+@pytest.mark.parametrize(
+    "loses",
+    [
+        lambda store: decide(store, "one", "maker/REQ-001", "rejected", at=1),
+        lambda store: fill(store, [], at=1),
+        lambda store: fill(store, [requirement(1, "Something else is to be kept.")], at=1),
+        lambda store: store.run(lambda connection: rows.forget(connection, "maker")),
+    ],
+    ids=["rejected", "withdrawn", "changed", "forgotten"],
+)
+def test_a_duplicate_of_what_does_not_stay_is_a_draft_again(
+    store: Store, loses: Callable[[Store], None]
+) -> None:
+    fill(store, [requirement(1)])
+    fill(store, [requirement(1, job="twin")], job="twin")
+    assert (take(store, "one"), take(store, "two")) == ("maker/REQ-001", "twin/REQ-001")
+    decide(store, "two", "twin/REQ-001", "duplicate", other="maker/REQ-001")
+    loses(store)
+    assert statuses(store, "twin") == {"REQ-001": "draft"}
+    # Said twice, by a worker that was late, it is no duplicate either.
+    with pytest.raises(StoreRefuses, match="not held by this job"):
+        decide(store, "two", "twin/REQ-001", "duplicate", other="maker/REQ-001")
+    left = {take(store, "three"), take(store, "four")}
+    assert "twin/REQ-001" in left
