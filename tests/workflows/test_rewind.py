@@ -141,7 +141,7 @@ async def reset(
 async def test_temporal_reset_leaves_job_and_files_consistent(
     temporal: Client, root: Root, undisturbed: str, share: float
 ) -> None:
-    model = Deviating({6: Hang()}, Short())
+    model = Deviating({5: Hang()}, Short())
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job())
         await model.hangs()
@@ -155,7 +155,7 @@ async def test_temporal_reset_leaves_job_and_files_consistent(
 
 async def test_reset_into_an_earlier_run_of_the_chain(temporal: Client, root: Root) -> None:
     small = job(set={"limits.history_events": 100})
-    model = Deviating({}, Short())
+    model = Deviating({}, Short({"Hand": [hand_over(*[{}] * 4), DONE]}))
     async with serving(temporal, root, model) as jobs:
         tree = str((await jobs.result(await jobs.start(small)))["tree"])
         calls = len(model.requests)
