@@ -17,6 +17,7 @@ from activities.job.snapshot import Snapshot
 from activities.projects.repository import Repository, repository_path
 from activities.rehearsal import Hang, call
 from activities.traces.storing import traces_of
+from tests.soak import soak
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
@@ -137,7 +138,7 @@ async def reset(
     return jobs.client.get_workflow_handle(handle.id, run_id=answer.run_id, result_type=dict)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
+@pytest.mark.parametrize("share", soak([0.0, 0.7], [0.0, 0.3, 0.5, 0.7]))
 async def test_temporal_reset_leaves_job_and_files_consistent(
     temporal: Client, root: Root, undisturbed: str, share: float
 ) -> None:
