@@ -26,11 +26,13 @@ class Ledger:
 
     Args:
         name: Whose ledger; jobs of different names send different requests.
-        phases: Tactical phases, each of 3 todos with 4 lines in 2 replies.
+        phases: Tactical phases.
+        todos: Of each of them, with 4 lines in 2 replies each.
     """
 
     name: str
     phases: int = soak(1, 2)
+    todos: int = TODOS
 
     def start(self, **settings: object) -> dict[str, Any]:
         """The input of the workflow."""
@@ -39,7 +41,7 @@ class Ledger:
             "agent": "generalist",
             "instructions": f"Keep the ledger of {self.name} for {self.phases} phases.",
             "set": {
-                "limits.min_todos": TODOS,
+                "limits.min_todos": self.todos,
                 "todos.bootstrap": begin,
                 "todos.transition": begin,
                 "todos.final": [f"Close {self.name}"],
@@ -55,7 +57,7 @@ class Ledger:
         return "".join(
             self._line(2 * phase, todo, letter)
             for phase in range(1, self.phases + 1)
-            for todo in range(1, TODOS + 1)
+            for todo in range(1, self.todos + 1)
             for letter in LINES
         )
 
@@ -91,7 +93,7 @@ class Ledger:
         number = view.number // 2 + 1
         if number > self.phases or view.replies:
             return [_done("handed over")]
-        todos = [{"id": n, "content": f"Enter {self.name} {n}"} for n in range(1, TODOS + 1)]
+        todos = [{"id": n, "content": f"Enter {self.name} {n}"} for n in range(1, self.todos + 1)]
         return [("todo_write", {"phase": f"Enter {number}", "description": "", "todos": todos})]
 
     def _enter(self, view: View) -> list[Call]:

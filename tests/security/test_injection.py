@@ -20,7 +20,7 @@ from activities.tools.ownership import DATA
 from tests.activities.standing import Standing
 from tests.activities.web import sites
 from tests.workflows.serving import serving
-from tests.workflows.short import DONE, Call, Short, hand_over, job
+from tests.workflows.short import DONE, Call, Short, close, hand_over, job
 
 CORPUS: list[dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("injections.yaml").read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ class Obedient:
 
     def __post_init__(self) -> None:
         todo = {"content": "Work", "done_when": {"file_exists": "output/tea.md"}}
-        self.short = Short({"Hand": [hand_over(todo), DONE]})
+        self.short = Short({"Hand": [hand_over(todo), DONE], "Close": [close("output/tea.md")]})
 
     def __call__(self, request: Request) -> Reply:
         view = look(request) if request.get("tools") else None

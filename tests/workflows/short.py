@@ -55,7 +55,7 @@ class Short:
     """The model. What a verb does is a list of calls, or a function of what the model sees.
 
     A list is gone through reply by reply where a call ends the reply, and begun again when it is
-    used up.
+    used up. Only where a test says what "Close" does is there a final phase.
     """
 
     verbs: dict[str, Sequence[Call] | Does] = field(default_factory=dict)
@@ -77,18 +77,20 @@ class Short:
         if view.made and view.made[-1].tool == "job_complete" and failed(view.made[-1].result):
             self._refused[view.number, len(view.made)] = view.made[-1].result
         verb = view.current.text.partition(" ")[0] if view.current else ""
-        does = {**DEFAULTS, **self.verbs}[verb]
+        does = {**(FINAL if "Close" in self.verbs else DEFAULTS), **self.verbs}[verb]
         if callable(does):
             return Reply(calls=list(does(view)))
         return Reply(calls=[list(does)[view.replies % len(does)]])
 
 
+MARKED = plan("[x] Boil", "[x] Brew")
 TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
 DEFAULTS: dict[str, Sequence[Call] | Does] = {
     "Plan": lambda view: [plan("[ ] Boil", "[ ] Brew"), DONE],
     "Hand": [hand_over({}), DONE],
     "Work": lambda view: [TEA, DONE],
-    "Mark": lambda view: [plan("[x] Boil", "[x] Brew"), DONE],
+    "Mark": lambda view: [MARKED, close("output/tea.md")],
     "Rethink": [DONE],
     "Close": [close("output/tea.md")],
 }
+FINAL = {**DEFAULTS, "Mark": lambda view: [MARKED, DONE]}

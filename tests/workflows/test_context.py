@@ -20,7 +20,7 @@ from tests.brief import BRIEF
 from tests.soak import soak
 from tests.workflows.serving import serving
 
-CALLS = soak(100, 400)
+CALLS = soak(70, 400)
 """Of a long phase: its last results do not fit several times over."""
 LINES = CALLS * 40
 LIMIT = soak(45_000, 80_000)

@@ -23,7 +23,7 @@ from tests.crash.model import LEDGER as LEDGER_FILE
 from tests.crash.model import Ledger
 from tests.workflows.serving import serving
 
-LEDGER = Ledger("Ada", phases=1)
+LEDGER = Ledger("Ada", phases=1, todos=2)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.rehearsal import Reply, Request, rehearse
+from activities.rehearsal import Reply, Request
 from activities.rehearsal.seen import View
 from protocol.limits import Budget
 from protocol.record import Judgement
@@ -17,7 +17,6 @@ from protocol.starting import JobLimits
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, in_turn, job
-from tests.workflows.tea import page
 from workflows import budget
 
 WHY = sandbox.lacking(sandbox.find_bwrap())
@@ -125,14 +124,6 @@ async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, roo
         result = await jobs.result(handle, 40)
     assert result["status"] == "completed"
     assert len(asked) == 1
-
-
-async def test_the_rehearsal_model_judges_as_well(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, rehearse) as jobs:
-        handle = await jobs.start(page(set={"judge": {}}))
-        result = await jobs.result(handle, 40)
-        assert result["status"] == "completed"
-        assert list(jobs.snapshot(handle, result["checkpoint"]).judge.walk())
 
 
 def test_what_a_judge_may_use_is_reserved_before_it_is_asked() -> None:

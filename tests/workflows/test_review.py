@@ -156,10 +156,12 @@ async def test_a_bypass_holds_until_the_reviewer_too_lets_the_job_end(
         assert status["guards"] == {"refused": {"gate": 1}, "bypasses": {}}
 
 
-async def test_the_rehearsal_model_reviews_as_well(temporal: Client, root: Root) -> None:
+async def test_the_rehearsal_model_judges_and_reviews_as_well(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, rehearse) as jobs:
-        handle = await jobs.start(page(set=REVIEWED))
+        handle = await jobs.start(page(set={**REVIEWED, "judge": {}}))
         result = await jobs.result(handle)
         assert result["status"] == "completed"
-        review = Conversation(jobs.snapshot(handle, result["checkpoint"]).review)
+        last = jobs.snapshot(handle, result["checkpoint"])
+        assert list(last.judge.walk())
+        review = Conversation(last.review)
         assert review.messages()[-1]["tool_calls"][0]["function"]["name"] == "accept"

@@ -17,6 +17,7 @@ from activities.job.snapshot import Snapshot
 from activities.projects.repository import Repository, repository_path
 from activities.rehearsal import Hang, call
 from activities.traces.storing import traces_of
+from tests.soak import soak
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
@@ -137,11 +138,11 @@ async def reset(
     return jobs.client.get_workflow_handle(handle.id, run_id=answer.run_id, result_type=dict)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
+@pytest.mark.parametrize("share", soak([0.0, 0.7], [0.0, 0.3, 0.5, 0.7]))
 async def test_temporal_reset_leaves_job_and_files_consistent(
     temporal: Client, root: Root, undisturbed: str, share: float
 ) -> None:
-    model = Deviating({6: Hang()}, Short())
+    model = Deviating({5: Hang()}, Short())
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job())
         await model.hangs()
@@ -155,7 +156,7 @@ async def test_temporal_reset_leaves_job_and_files_consistent(
 
 async def test_reset_into_an_earlier_run_of_the_chain(temporal: Client, root: Root) -> None:
     small = job(set={"limits.history_events": 100})
-    model = Deviating({}, Short())
+    model = Deviating({}, Short({"Hand": [hand_over(*[{}] * 4), DONE]}))
     async with serving(temporal, root, model) as jobs:
         tree = str((await jobs.result(await jobs.start(small)))["tree"])
         calls = len(model.requests)
