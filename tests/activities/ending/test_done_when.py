@@ -87,7 +87,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"matches": {"path": "a", "pattern": "("}}, "not valid RE2"),
     ({"matches": {"path": "/a", "pattern": "x"}}, "absolute"),
     ({"matches": {"path": "a"}}, "matches.pattern"),
-    ("soon", "valid dictionary"),
+    ("soon", "should be an object"),
 ]
 
 
