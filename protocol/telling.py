@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 
 def place(loc: tuple[Any, ...]) -> str:
@@ -17,6 +18,11 @@ def said(message: str) -> str:
     text = message.removeprefix("Value error, ")
     first = text.partition(" ")[0]
     return text if len(first) > 1 and first.isupper() else text[:1].lower() + text[1:]
+
+
+def message(item: ErrorDetails) -> str:
+    """Pydantic's own words, but where they name a class of ours, which no model can know."""
+    return "Input should be an object" if item["type"] == "model_type" else item["msg"]
 
 
 def short(value: object) -> str:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from activities.checkpoints import Files, FilesError, PathRefused, parse
 from config.guard_schema import compiled
 from protocol.state import DoneWhen
+from protocol.telling import message
 
 if TYPE_CHECKING:
     from activities.ending.checking import Checks
@@ -29,10 +30,11 @@ def read_done_when(value: Any) -> DoneWhen:
     try:
         return checked(DoneWhen.model_validate(value))
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, item['loc']))} {item['msg'].removeprefix('Value error, ')}".strip()
+        wrong = (
+            (".".join(map(str, item["loc"])), message(item).removeprefix("Value error, "))
             for item in error.errors()[:3]
         )
+        problems = "; ".join(f"{key} {why}".strip() for key, why in wrong)
         raise ValueError(problems) from None
 
 

@@ -12,11 +12,11 @@ from jsonschema import ValidationError as SchemaViolation
 from jsonschema import validators
 from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 from referencing import Registry
 
 from activities.tools.schemas import offerable
 from config.guard_schema import compiled
+from protocol.telling import message
 
 MOST_TOLD = 5
 """Violations that one message names."""
@@ -77,16 +77,11 @@ class ModelArguments:
         except ValidationError as error:
             raise Misfit(
                 "; ".join(
-                    f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {_said(item)}"
+                    f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {message(item)}"
                     for item in error.errors()[:MOST_TOLD]
                 )
             ) from None
         return {name: getattr(checked, name) for name in self.model.model_fields}
-
-
-def _said(item: ErrorDetails) -> str:
-    # Pydantic names a class of ours here, which no model can know.
-    return "Input should be an object" if item["type"] == "model_type" else item["msg"]
 
 
 class SchemaArguments:
