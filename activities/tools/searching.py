@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Literal
 
 import re2
 from pydantic import Field
 
-from activities.checkpoints import Entry
+from activities.checkpoints import Entry, PathRefused
 from activities.checkpoints.errors import FileMissing
 from activities.errors import ToolError
 from activities.plain import lines_of
 from activities.search import search
 from activities.tools.context import ToolContext
+from activities.tools.documents import document_of
 from activities.tools.files import MAX_LINE, Path
 from activities.tools.registry import tool
 
@@ -80,8 +82,18 @@ def _among(context: ToolContext, path: str) -> Iterator[Entry]:
     named = context.files.entry(path)
     for entry in [named] if named and named.kind == "file" else context.files.walk(path):
         context.heartbeat()
-        if entry.kind == "file":
+        if entry.kind == "file" and not (entry != named and _stands_twice(context, entry)):
             yield entry
+
+
+def _stands_twice(context: ToolContext, entry: Entry) -> bool:
+    """Whether it is the text beside a document that can be searched itself."""
+    # A command may have left a name that no tool would give: that is no text of ours.
+    with suppress(PathRefused):
+        whole = document_of(context, entry.path)
+        document = context.files.entry(whole) if whole != entry.path else None
+        return document is not None and bool(_lines(context, document))
+    return False
 
 
 def _lines(context: ToolContext, entry: Entry) -> list[str]:

@@ -150,3 +150,15 @@ def test_a_requirement_needs_a_citation_that_was_made(job: Standing) -> None:
     made = job.call("add_requirement", citations=["CIT-0001"], **given)
     assert made.startswith("REQ-001")
     assert json.loads(job.text("requirements/req_001/final.json"))["source"] == "documents/a.md"
+
+
+def test_a_line_of_a_document_is_found_once_and_that_of_a_scan_in_the_text_beside(
+    job: Standing,
+) -> None:
+    found = job.call("search_files", query=QUOTE)
+    assert found.startswith("documents/a.md:1: ")
+    assert "a.md.txt" not in found
+    assert "a.md.txt:4: " in job.call("search_files", query=QUOTE, path="documents/a.md.txt")
+    job.write("documents/scan.pdf", b"%PDF\xff")
+    job.write("documents/scan.pdf.txt", "[page 1]\nWater is boiled.\n")
+    assert job.call("search_files", query="boiled").startswith("documents/scan.pdf.txt:2: ")
