@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 
 def place(loc: tuple[Any, ...]) -> str:
@@ -20,9 +20,9 @@ def said(message: str) -> str:
     return text if len(first) > 1 and first.isupper() else text[:1].lower() + text[1:]
 
 
-def message(item: ErrorDetails) -> str:
+def message(item: Mapping[str, Any]) -> str:
     """Pydantic's own words, but where they name a class of ours, which no model can know."""
-    return "Input should be an object" if item["type"] == "model_type" else item["msg"]
+    return "Input should be an object" if item["type"] == "model_type" else str(item["msg"])
 
 
 def short(value: object) -> str:

