@@ -102,6 +102,8 @@ class ProjectLink(Data):
     handoff: Handoff
     tree: str = ""
     """What was in that folder when it was handed over, set by whoever put it there."""
+    divided: bool = False
+    """Whether the scope in the project's instructions is that of many jobs, and of none alone."""
 
     def before(self, job: str) -> list[str]:
         """The project's jobs that had the task of this one before it, and are over."""

@@ -94,7 +94,9 @@ def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None
     if work:
         group.commit = work.commit
         group.left = {
-            item: work.left[place] for place, item in enumerate(group.items) if place in work.left
+            item.id: work.left[place]
+            for place, item in enumerate(_items(project, group))
+            if place in work.left
         }
     if why or work is None:
         _again(project, group, why)
@@ -198,7 +200,7 @@ def _manager(project: ProjectRecord) -> Assign:
 
 
 def _worker(project: ProjectRecord, group: Group) -> Assign:
-    of_group = [item for item in project.scope if item.id in group.items]
+    of_group = _items(project, group)
     task = WORK.format(
         id=group.id,
         folder=project.start.product,
@@ -221,6 +223,11 @@ def _worker(project: ProjectRecord, group: Group) -> Assign:
         # sets of ids a todo that names S2 would complete another item than is meant.
         items=[] if group.job else [item.text for item in of_group],
     )
+
+
+def _items(project: ProjectRecord, group: Group) -> list[ScopeItem]:
+    """In the order of the scope, in which its jobs have them: a manager names them in any."""
+    return [item for item in project.scope if item.id in group.items]
 
 
 def _told_items(items: list[ScopeItem]) -> str:

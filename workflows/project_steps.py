@@ -133,6 +133,7 @@ class ProjectSteps(ActivityCalls):
             folder=project.start.product,
             summary_tokens=summary_tokens(move.role),
             handoff=move.handoff,
+            divided=project.start.form != "pipeline",
         )
         start: dict[str, Any] = {
             "agent": "" if move.fork else move.handoff.to_agent,

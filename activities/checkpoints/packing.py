@@ -214,14 +214,19 @@ def mend_indexes(repository: Path) -> bool:
     """Makes the index anew of each pack that lost its own, or whose own is damaged; whether there
     was one that could be mended.
 
-    Raises TimeoutError while a packer is at it, OSError.
+    Raises TimeoutError if there is one and a packer is at it, OSError.
     """
     mended = False
+    packs = (repository / "objects" / "pack").glob("pack-*.pack")
+    suspects = [found for found in packs if not is_index(found.with_suffix(".idx"))]
+    if not suspects:
+        return False
     with locked(repository / "longhaul-pack.lock", seconds=WAIT_SECONDS):
         draft = repository / "packing"
-        for found in (repository / "objects" / "pack").glob("pack-*.pack"):
+        for found in suspects:
             index = found.with_suffix(".idx")
-            if is_index(index):
+            if not found.exists() or is_index(index):
+                mended = True  # by another, or it was made one with others
                 continue
             draft.mkdir(exist_ok=True)
             # By a new name: libgit2 knows packs by their paths for as long as it lives.

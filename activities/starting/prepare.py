@@ -147,10 +147,10 @@ class Preparation:
             raise Problem(
                 f"agent {config.name} works on documents: name at least one in `documents`"
             )
+        is_part = request.project is not None and request.project.divided
+        scope = request.items or ([] if is_part else listed_under(instructions, "Scope"))
         checkpoints = self._own(request, config)
-        snapshot = Snapshot.start(
-            checkpoints, config, _first_state(config, instructions, request.items)
-        )
+        snapshot = Snapshot.start(checkpoints, config, _first_state(config, instructions, scope))
         with _problems(config):
             files = _with_pages(snapshot.files, config, tools)
             files = files.write("instructions.md", instructions.encode())
@@ -228,8 +228,7 @@ class Preparation:
         return checkpoints
 
 
-def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> JobState:
-    scope = items or listed_under(instructions, "Scope")
+def _first_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:
     if len(scope) > MAX_ITEMS:
         raise Problem(
             f"the instructions list {len(scope):,} items under Scope; a job takes {MAX_ITEMS:,}"

@@ -237,9 +237,12 @@ def release(connection: Connection, call: Call) -> None:
 
 def forget(connection: Connection, job: str) -> None:
     """Remove a job's requirements, with what was decided on them; late writes stay out."""
+    # Named in full: another job's name may begin like this one's, or be the same in capitals.
+    own = REQUIREMENTS.alias().c
+    refs = select(own.job + "/" + own.id).where(own.job == job)
+    _reopen(connection, R.duplicate_of.in_(refs))
     connection.execute(delete(CITATIONS).where(CITATIONS.c.job == job))
     connection.execute(delete(REQUIREMENTS).where(R.job == job))
-    _reopen(connection, R.duplicate_of.startswith(f"{job}/", autoescape=True))
 
 
 def find(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any] | None:

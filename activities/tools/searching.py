@@ -12,6 +12,8 @@ from pydantic import Field
 
 from activities.checkpoints import Entry, PathRefused
 from activities.checkpoints.errors import FileMissing
+from activities.documents import DocumentError
+from activities.documents.text import sniff
 from activities.errors import ToolError
 from activities.plain import lines_of
 from activities.search import search
@@ -87,12 +89,17 @@ def _among(context: ToolContext, path: str) -> Iterator[Entry]:
 
 
 def _stands_twice(context: ToolContext, entry: Entry) -> bool:
-    """Whether it is the text beside a document that can be searched itself."""
+    """Whether it is the text beside a document that has the same lines itself.
+
+    A page or a PDF may pass for text, with its words in other lines, or apart by what marks them.
+    """
     # A command may have left a name that no tool would give: that is no text of ours.
-    with suppress(PathRefused):
+    with suppress(PathRefused, DocumentError):
         whole = document_of(context, entry.path)
         document = context.files.entry(whole) if whole != entry.path else None
-        return document is not None and bool(_lines(context, document))
+        if document is None or not _lines(context, document):
+            return False
+        return sniff(whole, context.files.content(document)) == "text"
     return False
 
 

@@ -45,7 +45,10 @@ def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             seconds=PATIENCE,
         )
         # What was refused ten times in the same words is told once.
-        found = list({_text(row): row for row in reversed(found)}.values())[::-1][:RECALLED]
+        once: dict[tuple[str, ...], Row[Any]] = {}
+        for row in found:
+            once.setdefault(_text(row), row)
+        found = list(once.values())[:RECALLED]
         if found:
             store.run(lambda c: rows.count_retrieved(c, [row.id for row in found]))
     except StoreAway as error:

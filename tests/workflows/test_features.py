@@ -70,9 +70,9 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         }
     )
     async with serving(temporal, root, team) as jobs:
-        handle = await jobs.start(
-            project("features", proof=PROOF, set=FILES), kind="Project", job_id="tearoom"
-        )
+        asked = "Make a tea room.\n\n## Scope\n\n- tea\n- cups\n"
+        tearoom = project("features", proof=PROOF, set=FILES, instructions=asked)
+        handle = await jobs.start(tearoom, kind="Project", job_id="tearoom")
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
         brewed, served = result["units"]
@@ -83,6 +83,8 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         # It was claimed first, without running anything.
         tester = await temporal.get_workflow_handle("tearoom.serve-tester-1").query("status")
         assert (tester["refusals"], tester["rewinds"]) == (1, 1)
+        # What the features cover together is the scope of none of their jobs: it has its own plan.
+        assert tester["scope"]["original"] == 1
         assert result["unresolved"] == ["brew (blocked): It is cold."]
         assert (await handle.query("status"))["jobs"] != []
 

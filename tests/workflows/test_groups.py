@@ -174,7 +174,7 @@ async def test_an_item_that_a_worker_drops_is_not_done_and_the_manager_decides(
     team = Dropping(
         {
             "Divide the project's scope": lambda told: [
-                answer(GROUPS, {"groups": [group("teas", "S1", "S2")]})
+                answer(GROUPS, {"groups": [group("teas", "S2", "S1")]})
             ],
             "A wave of groups is through": compare,
             "the group teas": teas,

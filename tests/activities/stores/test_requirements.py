@@ -158,3 +158,20 @@ def test_a_duplicate_of_what_does_not_stay_is_a_draft_again(
         decide(store, "two", "twin/REQ-001", "duplicate", other="maker/REQ-001")
     left = {take(store, "three"), take(store, "four")}
     assert "twin/REQ-001" in left
+
+
+def test_forgetting_a_job_leaves_the_duplicates_of_those_with_names_like_its_own(
+    store: Store,
+) -> None:
+    for job in ("Maker", "maker/two"):
+        fill(store, [requirement(1, job=job)], job=job)
+        fill(store, [requirement(1, job=f"like {job}")], job=f"like {job}")
+    while ref := take(store, "judge"):
+        like = ref.removeprefix("like ")
+        if like == ref:
+            decide(store, "judge", ref)
+        else:
+            decide(store, "judge", ref, "duplicate", other=like)
+    store.run(lambda connection: rows.forget(connection, "maker"))
+    assert statuses(store, "like Maker") == {"REQ-001": "duplicate"}
+    assert statuses(store, "like maker/two") == {"REQ-001": "duplicate"}

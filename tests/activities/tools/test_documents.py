@@ -162,3 +162,7 @@ def test_a_line_of_a_document_is_found_once_and_that_of_a_scan_in_the_text_besid
     job.write("documents/scan.pdf", b"%PDF\xff")
     job.write("documents/scan.pdf.txt", "[page 1]\nWater is boiled.\n")
     assert job.call("search_files", query="boiled").startswith("documents/scan.pdf.txt:2: ")
+    # Where marks stand between the words they are in the text alone.
+    job.write("documents/page.html", "<p>K&uuml;hl <b>zu</b>\nlagern.</p>")
+    job.write("documents/page.html.txt", "[page 1]\nKühl zu lagern.\n")
+    assert job.call("search_files", query="kühl zu lagern").startswith("documents/page.html.txt:2")

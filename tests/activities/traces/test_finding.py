@@ -183,3 +183,7 @@ def test_before_a_phase_is_planned_nothing_is_told_twice_nor_what_teaches_nothin
     lines = env.run(recalled, job.root, job.open())
     assert len(lines) == 2
     assert all(any(what in line for line in lines) for what in ("was refused", "was spilled"))
+    # What fits best stays first, however little its like fits that another task met.
+    store(job.root, trace(10, "the cup was hot"), job="d", task="Make tea, make tea.")
+    store(job.root, trace(11, "the cup was hot"), job="e", task=f"Tea, {'something else ' * 50}")
+    assert "the cup was hot" in env.run(recalled, job.root, job.open())[0]
