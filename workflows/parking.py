@@ -113,8 +113,11 @@ def not_closed(failed: StepFailed) -> Waiting:
 
 def not_there(failed: StepFailed) -> Waiting:
     """How a start waits for what it cannot do without, while it goes on trying."""
-    bring = "Start a worker on that root" if failed.kind == "WrongRoot" else "Bring it back"
-    remedy = f"{bring}; the start tries again by itself, resume tries at once, cancel ends it."
+    mend = {
+        "WrongRoot": "Start a worker on that root",
+        "Storage": "Free space or mend the workspaces root",
+    }.get(failed.kind, "Bring it back")
+    remedy = f"{mend}; the start tries again by itself, resume tries at once, cancel ends it."
     reason, _ = REMEDIES[failed.kind]
     return Waiting(reason=reason, message=str(failed), remedy=remedy, trying=True)
 
