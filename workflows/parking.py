@@ -102,6 +102,12 @@ def waiting_for(failed: StepFailed) -> Waiting:
     return Waiting(reason=reason, message=str(failed), remedy=remedy)
 
 
+def kept_open(lacking: str) -> Waiting:
+    """How the job waits that could end but for a store that does not answer."""
+    reason, remedy = REMEDIES["Dependency"]
+    return Waiting(reason=reason, message=f"job_complete is refused: {lacking}.", remedy=remedy)
+
+
 def not_closed(failed: StepFailed) -> Waiting:
     """How what was cancelled waits whose result could not be written."""
     remedy = (

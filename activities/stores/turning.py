@@ -47,7 +47,12 @@ def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
     keeps = _has(snapshot, "add_requirement")
     if not snapshot.state.deferred and not keeps:
         return
-    facts.unstored, refused = workspace.unstored(_writer(root, snapshot), filled=keeps)
+    writer = _writer(root, snapshot)
+    try:
+        facts.unstored, refused = workspace.unstored(writer, filled=keeps)
+    except StoreAway as error:
+        facts.unstored, facts.store_away = [workspace.waits(writer, error).rstrip(".")], True
+        return
     facts.refused_writes = [f"{entry.about}: {why}"[:300] for entry, why in refused][:MOST_NAMED]
     facts.unexplained_writes = [entry.about for entry, _ in refused]
 
