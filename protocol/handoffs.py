@@ -103,11 +103,11 @@ class ProjectLink(Data):
     tree: str = ""
     """What was in that folder when it was handed over, set by whoever put it there."""
 
-    def before(self, job: str) -> list[str]:
+    @property
+    def before(self) -> list[str]:
         """The project's jobs that had the task of this one before it, and are over."""
         name, _, number = self.handoff.id.rpartition("-")
-        # A fork that a person made has the link of the job that it began in, and another id.
-        if job != f"{self.id}.{self.handoff.id}" or not number.isdecimal():
+        if not number.isdecimal():
             return []
         return [f"{self.id}.{name}-{earlier}" for earlier in range(1, int(number))]
 

@@ -59,6 +59,11 @@ from protocol.search_attributes import NAMES
 from protocol.starting import Prepared, PrepareRequest
 from protocol.state import MAX_ITEMS, JobState, Phase
 
+OF_ITS_OWN = (
+    "This job works by itself: it is a fork of a job of project {project}, which takes nothing "
+    "over from it."
+)
+
 
 @dataclass(frozen=True)
 class Begun:
@@ -194,6 +199,11 @@ class Preparation:
         before = snapshot.files
         with _problems(config):
             asked = self._instructions(request)
+            if snapshot.link and not request.project:
+                # A person's: nobody waits for it, and nobody is to hold it against that handoff.
+                alone = OF_ITS_OWN.format(project=snapshot.link.id)
+                asked, snapshot.link = f"{alone}\n\n{asked}", None
+                notices = [*notices, alone]
             page = begin(snapshot, config, asked, request.items, documents)
             if request.project:
                 hand_over(self._root, snapshot, request.project)
