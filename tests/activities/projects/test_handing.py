@@ -87,6 +87,17 @@ def test_a_postcondition_and_marks_of_a_conflict_are_looked_for(standing: Standi
     assert refusals(standing.open()) == []
 
 
+def test_all_that_is_wrong_with_a_report_is_told_at_once(standing: Standing) -> None:
+    handed(standing, report="features")
+    long = [{"id": f"f{n}", "description": "x" * 801, "checks": ["unit"]} for n in range(20)]
+    standing.write("output/features.json", json.dumps({"features": [*long, {"id": "Brew"}]}))
+    [why] = refusals(standing.open())
+    assert "features.0.description, features.1.description" in why
+    assert "features.19.description: string should have at most 800 characters" in why
+    assert "features.20.id: string should match" in why
+    assert "features.20.description, features.20.checks: field required" in why
+
+
 def test_a_job_without_a_project_is_asked_nothing(standing: Standing) -> None:
     assert refusals(standing.open()) == []
 
