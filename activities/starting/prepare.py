@@ -48,6 +48,7 @@ from activities.starting.pinning import (
     routes_of,
     tools_for,
 )
+from activities.stores.turning import instead_of
 from activities.tools import Tool
 from activities.traces.recalling import recalled
 from config.loader import amend, load_agent
@@ -107,6 +108,7 @@ class Preparation:
         snapshot.begin_conversation(
             *first_messages(snapshot, "", begun.last_page, recalled(self._root, snapshot))
         )
+        notices = [*begun.notices, *instead_of(self._root, snapshot, _not_taken_over(snapshot))]
         at = scheduled_at()
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)
@@ -123,7 +125,7 @@ class Preparation:
             context=context_tokens(snapshot),
             limits=limits_of(config),
             search_attributes=registered,
-            notices=[*begun.notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
+            notices=[*notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
         )
         if config.workspace.remote:
             made.remote = config.workspace.remote
@@ -236,6 +238,13 @@ class Preparation:
             keep_days=config.keep_days,
         )
         return checkpoints
+
+
+def _not_taken_over(snapshot: Snapshot) -> list[str]:
+    """Jobs in the place of which this one begins. Who plans or tests is begun again as well after
+    what it said was accepted."""
+    link = snapshot.link
+    return link.before if link and not link.handoff.report else []
 
 
 def _first_state(config: AgentConfig, instructions: str, items: list[str]) -> JobState:

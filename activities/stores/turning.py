@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from temporalio import activity
 
 from activities.checkpoints import Root
@@ -36,6 +38,23 @@ def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
     if not _has(snapshot, "add_requirement"):
         return []
     return workspace.bring_up(_writer(root, snapshot))
+
+
+def instead_of(root: Root, snapshot: Snapshot, before: Sequence[str]) -> list[str]:
+    """For a job that begins in the place of others of its project, which are over: what they left
+    undecided is nobody's any more, and their successor would take its own for a duplicate of it.
+
+    Answers with remarks for people.
+    """
+    if not before or not _has(snapshot, "add_requirement"):
+        return []
+    writer = _writer(root, snapshot)
+    try:
+        if writer.store.is_begun and writer.store.read(lambda c: rows.drafts(c, before)):
+            writer.store.run(lambda c: rows.supersede(c, writer.call, before))
+    except StoreAway as error:
+        return [f"drafts of {', '.join(before)} stay in the store: {error}"]
+    return []
 
 
 def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
