@@ -53,6 +53,8 @@ class GateFacts(Data):
     arguments_error: str | None = None
     unstored: list[str] = Field(default_factory=list)
     """Why shared stores lack something that this job wrote or decided; the first few reasons."""
+    store_away: bool = False
+    """Whether that is because one of them does not answer."""
     refused_writes: list[str] = Field(default_factory=list)
     """Deferred writes that their store refuses now that it answers, with why; the first few."""
     unexplained_writes: list[str] = Field(default_factory=list)

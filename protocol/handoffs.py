@@ -105,11 +105,11 @@ class ProjectLink(Data):
     divided: bool = False
     """Whether the scope in the project's instructions is that of many jobs, and of none alone."""
 
-    def before(self, job: str) -> list[str]:
+    @property
+    def before(self) -> list[str]:
         """The project's jobs that had the task of this one before it, and are over."""
         name, _, number = self.handoff.id.rpartition("-")
-        # A fork that a person made has the link of the job that it began in, and another id.
-        if job != f"{self.id}.{self.handoff.id}" or not number.isdecimal():
+        if not number.isdecimal():
             return []
         return [f"{self.id}.{name}-{earlier}" for earlier in range(1, int(number))]
 

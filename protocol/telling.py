@@ -31,6 +31,14 @@ def short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def wrong_everywhere(error: ValidationError) -> str:
+    """All that is wrong, in one line: for each reason the keys that it is true of."""
+    keys: dict[str, list[str]] = {}
+    for item in error.errors():
+        keys.setdefault(said(message(item)), []).append(place(item["loc"]))
+    return "; ".join(f"{', '.join(places)}: {why}" for why, places in keys.items())
+
+
 def wrong(error: ValidationError) -> str:
     """The first of what is wrong, in one line: each key, and why."""
     return "; ".join(f"{place(item['loc'])}: {said(item['msg'])}" for item in error.errors()[:5])

@@ -32,6 +32,10 @@ class Completion(ToolCalls):
         if refusal:
             job.refused_completions += 1
             await self._refuse_completion(call, route, "completion", refusal.reason)
+            for_review = job.waiting is not None and job.waiting.reason == "review"
+            if for_review and gates.lacks_only_a_store(job.state, facts, job.rewinds):
+                # A person has nothing to review, and something to mend.
+                job.waiting = parking.kept_open(facts.unstored[0])
         elif await self._kept_from(call, route, self._points):
             job.refused_completions += job.waiting is None
         elif job.limits.review:

@@ -121,6 +121,13 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     return refusal
 
 
+def lacks_only_a_store(state: JobState, facts: GateFacts, rewinds: int) -> bool:
+    """Whether nothing keeps the job from its end but a store that does not answer."""
+    there = facts.model_copy(update={"unstored": []})
+    is_done = not (completion_gate(state, there, rewinds) or unplanned(state, there, rewinds))
+    return facts.store_away and is_done
+
+
 def _not_as_expected(facts: GateFacts) -> list[str]:
     """What the call names, the stores and the project have to say, each in a sentence or two."""
     told = []

@@ -102,6 +102,12 @@ def waiting_for(failed: StepFailed) -> Waiting:
     return Waiting(reason=reason, message=str(failed), remedy=remedy)
 
 
+def kept_open(lacking: str) -> Waiting:
+    """How the job waits that could end but for a store that does not answer."""
+    reason, remedy = REMEDIES["Dependency"]
+    return Waiting(reason=reason, message=f"job_complete is refused: {lacking}.", remedy=remedy)
+
+
 def not_closed(failed: StepFailed) -> Waiting:
     """How what was cancelled waits whose result could not be written."""
     remedy = (
@@ -113,8 +119,11 @@ def not_closed(failed: StepFailed) -> Waiting:
 
 def not_there(failed: StepFailed) -> Waiting:
     """How a start waits for what it cannot do without, while it goes on trying."""
-    bring = "Start a worker on that root" if failed.kind == "WrongRoot" else "Bring it back"
-    remedy = f"{bring}; the start tries again by itself, resume tries at once, cancel ends it."
+    mend = {
+        "WrongRoot": "Start a worker on that root",
+        "Storage": "Free space or mend the workspaces root",
+    }.get(failed.kind, "Bring it back")
+    remedy = f"{mend}; the start tries again by itself, resume tries at once, cancel ends it."
     reason, _ = REMEDIES[failed.kind]
     return Waiting(reason=reason, message=str(failed), remedy=remedy, trying=True)
 

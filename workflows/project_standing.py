@@ -99,6 +99,10 @@ class ProjectStanding(Standing):
             project.limits = project.limits.model_copy(update=payload)
             if project.waiting and project.waiting.reason == "budget":
                 project.waiting = None
+            # Jobs of projects that were told of no new limit before this was heeded keep theirs.
+            fewer = shares.lowered(project, payload)
+            if fewer and workflow.patched("a limit that is lowered reaches the jobs at work"):
+                await self._lower(fewer)
             await self._share_out()
         elif signal == "pause":
             project.waiting = parking.PAUSED
@@ -153,6 +157,12 @@ class ProjectStanding(Standing):
                 self._inbox.refuse(f"signal {signal}: it did not reach job {job}: {why}")
                 reached = False
         return reached
+
+    async def _lower(self, parts: dict[str, dict[str, float]]) -> None:
+        """Take from children at work what a person's limit leaves no longer."""
+        for run in self._at_work():
+            if (part := parts.get(run.job)) and await self._forward([run.job], "limit", part):
+                run.share = {**run.share, **part}
 
     async def _share_out(self) -> None:
         """Give children that wait for money what has become free."""

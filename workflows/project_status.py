@@ -126,7 +126,7 @@ def line(project: ProjectRecord, *, apart: bool = True) -> str:
     """
     units = project.units
     kind = f"{NAMES[project.start.form]}s"
-    done = sum(unit.settled for unit in units)
+    done = sum(unit.status == "completed" for unit in units)
     told = f"{done} of {len(units)} {kind}" if units else f"no {kind} yet"
     blocked = sum(unit.status == "blocked" for unit in units)
     told += f", {blocked} blocked" if blocked else ""

@@ -156,7 +156,10 @@ class ProjectSteps(ActivityCalls):
                 static_summary=title,
             )
         except WorkflowAlreadyStartedError:
-            return f"there is a job {move.job} already"
+            return (
+                f"there is a job {move.job} already, at work since before the project was reset "
+                "and for nobody: cancel it. A project is to be cancelled before it is reset"
+            )
 
     async def tell(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
         """Send a signal to a child; why it did not arrive."""

@@ -6,6 +6,8 @@ midst of its work, where the project's money ends.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from protocol.project import ProjectRecord
 from protocol.record import Waiting
 from workflows.budget import KEYS, Spent, figure
@@ -66,6 +68,31 @@ def extra(project: ProjectRecord) -> dict[str, dict[str, float]]:
             more = round(more, 9) if key == "cost" else int(more)
             if more >= least + LEAST[key]:
                 found.setdefault(job, {})[key] = more
+    return found
+
+
+def lowered(project: ProjectRecord, keys: Iterable[str]) -> dict[str, dict[str, float]]:
+    """For children at work, the shares that a person's new limits leave them, by job id.
+
+    Only where they have more than there is now; what is there beyond is theirs once they ask.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for key in keys:
+        left = free(project, key)
+        if left is None:
+            continue
+        held = [run.share.get(key, 0) for run in project.running.values()]
+        for job, run in project.running.items():
+            if key == "seconds":
+                part: float = int(left + max(0.0, project.clock - run.since))
+            elif left < 0 or key not in run.share:
+                part = (left + sum(held)) / len(held)
+                part = round(part, 9) if key == "cost" else int(part)
+            else:
+                continue
+            part = max(part, LEAST[key])
+            if part < run.share.get(key, float("inf")):
+                found.setdefault(job, {})[key] = part
     return found
 
 

@@ -43,7 +43,7 @@ class Start:
             try:
                 made = await self._steps.prepare(request)
             except StepFailed as failed:
-                if failed.kind not in ("Dependency", "WrongRoot"):
+                if not _may_pass(failed):
                     if workflow.patched("a failed start tells its agent"):
                         # Without the reason: it is in the failure, and a list shows all of it.
                         memo = status.preparing_memo(request.agent, "failed", "")
@@ -111,3 +111,11 @@ class Start:
         workflow.set_current_details(status.preparing_details(self.waiting, self._inbox.notices))
         word = f"waiting: {self.waiting.reason}"
         workflow.upsert_memo(status.preparing_memo(request.agent, word, self.waiting.message))
+
+
+def _may_pass(failed: StepFailed) -> bool:
+    """Whether a person can mend it and the start then go on."""
+    if failed.kind == "Storage":
+        # Jobs that failed so before this was heeded stay failed.
+        return workflow.patched("a start waits for its disk")
+    return failed.kind in ("Dependency", "WrongRoot")

@@ -174,7 +174,7 @@ def _run(
         key=attempt_key(),
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         project=snapshot.link.id if snapshot.link else "",
-        before=snapshot.link.before(job_id()) if snapshot.link else (),
+        before=snapshot.link.before if snapshot.link else (),
         commit=snapshot.commit,
         at=order(),
         heartbeat=no_heartbeat if local else now_and_then(),

@@ -18,8 +18,8 @@ from activities.checkpoints.folders import EXECUTABLE, FOLDER, LINK, Raw
 from activities.checkpoints.objects import Store
 
 CHUNK = 1 << 20
-SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""The process lacks handles or memory: that says nothing of the file it could not open."""
+NOT_OF_CONTENT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
+"""The process lacks handles or memory, or the disk is bad: that does not make a file a person's."""
 
 
 @contextmanager
@@ -42,13 +42,15 @@ def opened(fd: int | None, name: bytes | Path) -> Iterator[int]:
 
 @contextmanager
 def naming(path: Sequence[bytes]) -> Iterator[None]:
-    """Has what the user may not do say where: calls on descriptors name the last part alone."""
+    """Has what the user may not do, and a bad disk, say where: calls on descriptors name the last
+    part alone, or nothing."""
     try:
         yield
-    except PermissionError as error:
-        if isinstance(error.filename, bytes):  # else a call further in has said it
+    except OSError as error:
+        tells = isinstance(error, PermissionError) or error.errno == errno.EIO
+        if tells and not isinstance(error.filename, str):  # else a call further in has said it
             where = os.fsdecode(b"/".join(path))
-            raise PermissionError(error.errno, error.strerror, where) from error
+            raise OSError(error.errno, error.strerror, where) from error
         raise
 
 
@@ -118,7 +120,7 @@ def _file_id(fd: int, name: bytes) -> bytes | None:
     try:
         inner = open_file(fd, name)
     except OSError as error:
-        if error.errno in SHORT:
+        if error.errno in NOT_OF_CONTENT:
             raise
         return None
     with os.fdopen(inner, "rb") as file:

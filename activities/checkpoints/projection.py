@@ -83,7 +83,7 @@ def projecting(checkpoints: Checkpoints, wait: float = WAIT_SECONDS) -> Iterator
             record = Record(**json.loads(_record_path(checkpoints).read_text()))
         except (OSError, ValueError, TypeError) as error:
             # Without a record what we put there ourselves would be taken for a person's.
-            if isinstance(error, OSError) and error.errno in folder_io.SHORT:
+            if isinstance(error, OSError) and error.errno in folder_io.NOT_OF_CONTENT:
                 raise
             record = None
         yield record

@@ -1,8 +1,6 @@
 """A job's repository: commits that move no ref, tags under a lock, one handle per thread."""
 
 import os
-import secrets
-import shutil
 import threading
 from collections import OrderedDict
 from contextlib import ExitStack, suppress
@@ -13,6 +11,7 @@ import pygit2
 from pygit2.enums import ConfigLevel
 
 from activities.checkpoints import folders
+from activities.checkpoints.drafting import drafted
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
 from activities.checkpoints.locks import locked, sync
@@ -58,10 +57,7 @@ class Checkpoints:
         """The job's repository, made if need be; a kill or a race harms nothing."""
         path = root.repository(job)
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # The leading dot keeps a draft apart from every job's name.
-            draft = path.parent / f".new-{secrets.token_hex(6)}"
-            try:
+            with drafted(path) as draft:
                 repo = pygit2.init_repository(str(draft), bare=True)
                 # Nothing refers to most commits but Temporal's history, which git cannot see: a
                 # well-meant `git gc` must not throw them away.
@@ -73,12 +69,6 @@ class Checkpoints:
                 # A large one is compared with the next in size, not with ten.
                 repo.config["pack.windowMemory"] = "1m"
                 repo.free()
-                draft.rename(path)
-            except (OSError, pygit2.GitError):
-                # Half a repository must not take the last room there is, once for each attempt.
-                shutil.rmtree(draft, ignore_errors=True)
-                if not path.exists():
-                    raise
             sync(path.parent)
         return cls(path)
 

@@ -24,6 +24,8 @@ from activities.tools import REGISTRY, select
 from protocol.endings import Facts, FactsRequest, GateFacts
 
 MAX_NAMED = 30
+MOST_WHY = 2000
+"""Characters of one reason why a project cannot take a job's work over."""
 MIN_WORDS = 2
 """Words, beside what it names, that an entry of `unresolved` must have to count as a reason."""
 
@@ -91,7 +93,7 @@ def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> G
         ][:MAX_NAMED],
         workspace_tokens=tokens.count(snapshot.text("workspace.md")),
         missing_deliverables=_missing(snapshot, arguments.get("deliverables") or []),
-        handoff=[why[:500] for why in refusals(snapshot)][:MAX_NAMED]
+        handoff=[why[:MOST_WHY] for why in refusals(snapshot)][:MAX_NAMED]
         if called["name"] == "job_complete"
         else [],
         arguments_error=error,

@@ -23,11 +23,14 @@ def workspace_summary(
     state: JobState,
     heartbeat: Callable[[], None],
     unlisted: Sequence[str] = (),
+    *,
+    given_up: bool = False,
 ) -> str:
     """The text of `workspace_summary.md`. A function of the checkpoint alone: no times.
 
     Args:
         unlisted: Patterns of volatile paths, which differ from run to run.
+        given_up: Whether the phase was, and its list with it: nothing of that is to be done now.
     """
     phase = state.phase
     done = [todo for todo in phase.todos if todo.done]
@@ -48,15 +51,18 @@ def workspace_summary(
         lines.append(_line(files, changes, entry))
     if len(listed) > MAX_FILES:
         lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
-    lines += ["", "## Accomplished in this phase", ""]
+    accomplished = (
+        "Done before the phase was given up" if given_up else "Accomplished in this phase"
+    )
+    lines += ["", f"## {accomplished}", ""]
     lines += [
         f"- {sentence(todo.content)} Notes: {one_line(todo.notes, 300)}"
         if todo.notes
         else f"- {todo.content}"
         for todo in done
-    ] or ["- nothing yet"]
+    ] or ["- nothing" if given_up else "- nothing yet"]
     if phase.current:
-        lines += ["", "## Open", ""]
+        lines += ["", "## Given up with it" if given_up else "## Open", ""]
         lines += [f"- {todo.content}" for todo in phase.todos if not todo.done]
     if state.scope:
         lines += ["", "## Scope", ""]
@@ -65,7 +71,9 @@ def workspace_summary(
     return plain("\n".join(lines) + "\n")
 
 
-def with_summary(snapshot: Snapshot, state: JobState | None = None) -> Files:
+def with_summary(
+    snapshot: Snapshot, state: JobState | None = None, *, given_up: bool = False
+) -> Files:
     """The workspace with `workspace_summary.md` brought up to date, as of that state if given."""
     text = workspace_summary(
         snapshot.files,
@@ -73,6 +81,7 @@ def with_summary(snapshot: Snapshot, state: JobState | None = None) -> Files:
         state or snapshot.state,
         lambda: None,
         snapshot.config.shell.volatile,
+        given_up=given_up,
     )
     return snapshot.files.write("workspace_summary.md", text.encode())
 

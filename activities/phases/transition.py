@@ -130,7 +130,8 @@ class Phases:
         snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
         snapshot.note_changes(before)
         written = snapshot.files
-        snapshot.files = with_summary(snapshot, finished)
+        given_up = request.outcome == "rewound"
+        snapshot.files = with_summary(snapshot, finished, given_up=given_up)
         snapshot.note_changes(written)
         snapshot.shelve_conversation(finished.phase.number)
         traces = recalled(self._root, snapshot, issue)

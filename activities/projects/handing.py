@@ -19,7 +19,7 @@ from config.schema import Problem
 from protocol.handoffs import REPORTS, FeatureReport, Handoff, ProjectLink, Report, Routing, Verdict
 from protocol.project import BRIEF, STATE_FILES
 from protocol.routing import problems
-from protocol.telling import wrong
+from protocol.telling import wrong_everywhere
 
 KEPT_BY_SYSTEM = (BRIEF, *STATE_FILES.values())
 """Files at the top of a project's repository that no job changes."""
@@ -120,7 +120,8 @@ def read_report(files: Files, kind: Report) -> tuple[BaseModel | None, str]:
     except (FilesError, PathRefused) as problem:
         return None, str(problem)
     except ValidationError as error:
-        return None, f"{path} cannot be used: {wrong(error)}."
+        # All at once: each refusal counts, and after a few the job waits for a person.
+        return None, f"{path} cannot be used: {wrong_everywhere(error)}."
     except (ValueError, RecursionError) as error:
         return None, f"{path} is not valid JSON ({error})."
 

@@ -8,7 +8,6 @@ they are; nothing is read from them.
 from __future__ import annotations
 
 import secrets
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ import pygit2
 from pygit2.enums import FileMode
 
 from activities.checkpoints import CheckpointMissing, Files, Root, folder_name, unescape
+from activities.checkpoints.drafting import drafted
 from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw, build, entries
 from activities.checkpoints.names import entry_name, from_bytes
 from activities.checkpoints.objects import EMPTY_TREE
@@ -62,19 +62,12 @@ class Repository:
     def create(cls, path: Path) -> Repository:
         """The repository, made if need be; a kill or a race harms nothing."""
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft = path.parent / f".new-{secrets.token_hex(6)}"
-            made = pygit2.init_repository(str(draft), bare=True, initial_head=MAIN)
-            # Work that was not accepted is referred to by Temporal's history alone.
-            made.config["gc.auto"] = 0
-            made.config["gc.pruneExpire"] = "never"
-            made.free()
-            try:
-                draft.rename(path)
-            except OSError:
-                if not path.exists():
-                    raise
-                shutil.rmtree(draft)
+            with drafted(path) as draft:
+                made = pygit2.init_repository(str(draft), bare=True, initial_head=MAIN)
+                # Work that was not accepted is referred to by Temporal's history alone.
+                made.config["gc.auto"] = 0
+                made.config["gc.pruneExpire"] = "never"
+                made.free()
         return cls(path)
 
     # Reading

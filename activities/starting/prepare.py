@@ -48,6 +48,7 @@ from activities.starting.pinning import (
     routes_of,
     tools_for,
 )
+from activities.stores.turning import instead_of
 from activities.tools import Tool
 from activities.traces.recalling import recalled
 from config.loader import amend, load_agent
@@ -58,6 +59,11 @@ from protocol.scope import given_items
 from protocol.search_attributes import NAMES
 from protocol.starting import Prepared, PrepareRequest
 from protocol.state import MAX_ITEMS, JobState, Phase
+
+OF_ITS_OWN = (
+    "This job works by itself: it is a fork of a job of project {project}, which takes nothing "
+    "over from it."
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,7 @@ class Preparation:
         snapshot.begin_conversation(
             *first_messages(snapshot, "", begun.last_page, recalled(self._root, snapshot))
         )
+        notices = [*begun.notices, *instead_of(self._root, snapshot, _not_taken_over(snapshot))]
         at = scheduled_at()
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)
@@ -118,7 +125,7 @@ class Preparation:
             context=context_tokens(snapshot),
             limits=limits_of(config),
             search_attributes=registered,
-            notices=[*begun.notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
+            notices=[*notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
         )
         if config.workspace.remote:
             made.remote = config.workspace.remote
@@ -194,6 +201,11 @@ class Preparation:
         before = snapshot.files
         with _problems(config):
             asked = self._instructions(request)
+            if snapshot.link and not request.project:
+                # A person's: nobody waits for it, and nobody is to hold it against that handoff.
+                alone = OF_ITS_OWN.format(project=snapshot.link.id)
+                asked, snapshot.link = f"{alone}\n\n{asked}", None
+                notices = [*notices, alone]
             page = begin(snapshot, config, asked, request.items, documents)
             if request.project:
                 hand_over(self._root, snapshot, request.project)
@@ -226,6 +238,13 @@ class Preparation:
             keep_days=config.keep_days,
         )
         return checkpoints
+
+
+def _not_taken_over(snapshot: Snapshot) -> list[str]:
+    """Jobs in the place of which this one begins. Who plans or tests is begun again as well after
+    what it said was accepted."""
+    link = snapshot.link
+    return link.before if link and not link.handoff.report else []
 
 
 def _first_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:

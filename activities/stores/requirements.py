@@ -109,6 +109,19 @@ def _put(
     )
 
 
+def drafts(connection: Connection, jobs: Sequence[str]) -> list[tuple[str, str]]:
+    """Job and id of what these jobs left undecided."""
+    left = and_(R.job.in_(jobs), R.status == "draft", R.withdrawn.is_(False))
+    return [(row.job, row.id) for row in connection.execute(select(R.job, R.id).where(left))]
+
+
+def supersede(connection: Connection, call: Call, before: Sequence[str]) -> None:
+    """Withdraw the drafts of jobs that are over, and whose task the caller has now."""
+    if _first_in_line(connection, call):
+        for job, id in drafts(connection, before):
+            _change(connection, job, id, {"withdrawn": True, "at": call.at} | _FREE)
+
+
 def known(connection: Connection) -> list[Known]:
     """All requirements but those withdrawn, rejected or said to be duplicates."""
     wanted = (

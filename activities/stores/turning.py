@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from temporalio import activity
 
 from activities.checkpoints import Root
@@ -38,6 +40,23 @@ def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
     return workspace.bring_up(_writer(root, snapshot))
 
 
+def instead_of(root: Root, snapshot: Snapshot, before: Sequence[str]) -> list[str]:
+    """For a job that begins in the place of others of its project, which are over: what they left
+    undecided is nobody's any more, and their successor would take its own for a duplicate of it.
+
+    Answers with remarks for people.
+    """
+    if not before or not _has(snapshot, "add_requirement"):
+        return []
+    writer = _writer(root, snapshot)
+    try:
+        if writer.store.is_begun and writer.store.read(lambda c: rows.drafts(c, before)):
+            writer.store.run(lambda c: rows.supersede(c, writer.call, before))
+    except StoreAway as error:
+        return [f"drafts of {', '.join(before)} stay in the store: {error}"]
+    return []
+
+
 def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
     """Make what is deferred; enter why the stores still lack something of this job.
 
@@ -47,7 +66,12 @@ def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
     keeps = _has(snapshot, "add_requirement")
     if not snapshot.state.deferred and not keeps:
         return
-    facts.unstored, refused = workspace.unstored(_writer(root, snapshot), filled=keeps)
+    writer = _writer(root, snapshot)
+    try:
+        facts.unstored, refused = workspace.unstored(writer, filled=keeps)
+    except StoreAway as error:
+        facts.unstored, facts.store_away = [workspace.waits(writer, error).rstrip(".")], True
+        return
     facts.refused_writes = [f"{entry.about}: {why}"[:300] for entry, why in refused][:MOST_NAMED]
     facts.unexplained_writes = [entry.about for entry, _ in refused]
 

@@ -70,6 +70,9 @@ def unstored(writer: Writer, *, filled: bool) -> tuple[list[str], list[tuple[Def
 
     Returns:
         What is still missing, for the gate; and the writes that a store refuses, with why.
+
+    Raises:
+        StoreAway: a store does not answer.
     """
     try:
         _, refused = attempt(writer)
@@ -79,8 +82,6 @@ def unstored(writer: Writer, *, filled: bool) -> tuple[list[str], list[tuple[Def
             kind=FILLED, key=writer.call.key, at=writer.call.at, about="the requirements"
         )
         return [], [*refused, (about, str(refusal))]
-    except StoreAway as error:
-        return [waits(writer, error).rstrip(".")], []
     return problems[:MOST_NAMED], refused
 
 

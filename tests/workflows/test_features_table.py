@@ -7,6 +7,7 @@ import pytest
 from protocol.project import Feature, ProjectRecord
 from protocol.project_requests import Work
 from tests.workflows.project_records import Play, features, started, verdict
+from workflows import project_status
 from workflows.moves import End, Wait
 
 CODED = Work(commit="c1")
@@ -95,6 +96,8 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
         play.one(verdict("It is cold."))
     brewed = feature(play.project, "brew")
     assert (brewed.status, brewed.reasons, brewed.tested) == ("blocked", ["It is cold."], False)
+    # What is blocked is not done.
+    assert project_status.line(play.project) == "0 of 2 features, 1 blocked"
     assert play.merges == []
     play.project.results = ["setup-initializer-1: Laid out.", "brew-coder-2: Made."]
     [move] = play.start()

@@ -17,6 +17,7 @@ from workflows.gates import (
     Next,
     Refusal,
     completion_gate,
+    lacks_only_a_store,
     phase_gate,
     phase_rule,
     unknown_tool,
@@ -244,6 +245,10 @@ def test_what_a_store_lacks_is_never_given_up() -> None:
     lacking = GateFacts(plan_phases=2, unstored=["2 writes wait, since the store is away"])
     for rewinds in (0, 1):
         assert "2 writes wait, since the store is away" in refused(covered(), lacking, rewinds)
+    assert not lacks_only_a_store(covered(), lacking, 0)
+    lacking.store_away = True
+    assert lacks_only_a_store(covered(), lacking, 0)
+    assert not lacks_only_a_store(covered("S2"), lacking, 0)
 
 
 def test_completion_passes() -> None:

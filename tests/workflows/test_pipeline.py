@@ -81,6 +81,18 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
             spent += ended["usage"]["model_calls"]
         assert result["usage"]["model_calls"] == spent > 0
 
+        # A person's fork of such a job is none of the project's, and is told so.
+        fork = await jobs.start(
+            {"fork": {"job": children[0], "phase": 2}, "instructions": "Draft the menu anew."}
+        )
+        assert (await jobs.result(fork))["status"] == "completed"
+        status = await fork.query("status")
+        [alone] = [line for line in status["notices"] if handle.id in line]
+        made = jobs.snapshot(fork, status["checkpoint"])
+        assert made.link is None
+        assert f"## Amended\n\n{alone}\n\nDraft the menu anew." in made.text("instructions.md")
+        assert ends.read_text().split() == ["SubagentStop"] * 2 + ["Stop"]
+
 
 async def test_a_long_summary_is_shortened_once_and_clipped_where_that_fails(
     temporal: Client, root: Root

@@ -89,6 +89,30 @@ def test_the_limit_that_a_project_is_advised_leaves_room() -> None:
     assert shares.share(project, 2) == {"tokens": 1000}
 
 
+def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() -> None:
+    play = Play(started("groups", items=["a"], limits={"tokens": 10_000, "model_calls": 9}))
+    project = play.project
+    [manager] = play.start()
+    run = project.running[manager.job]
+    project.usage.prompt_tokens = 2000
+    run.share, run.since, project.clock, project.seconds = {"tokens": 8000}, 50.0, 60.0, 30.0
+
+    def lowered(**limits: float) -> dict[str, float]:
+        project.limits = project.limits.model_copy(update=limits)
+        return shares.lowered(project, limits).get(manager.job, {})
+
+    assert lowered(tokens=20_000) == {}
+    assert lowered(tokens=5000) == {"tokens": 3000}
+    assert lowered(tokens=1000, cost=2.0) == {"tokens": shares.LEAST["tokens"], "cost": 2.0}
+    # Of the seconds there are 10 that the job has used itself.
+    assert lowered(seconds=100) == {"seconds": 80}
+    # Two that have used their share unequally are left in peace where there is room for both.
+    project.running["other"] = run.model_copy(update={"share": {"model_calls": 2}})
+    run.share = {"model_calls": 6}
+    assert lowered(model_calls=10) == {}
+    assert lowered(model_calls=6) == {"model_calls": 3}
+
+
 def test_where_a_job_has_used_up_its_share_the_projects_limit_is_to_be_raised() -> None:
     play = Play(started("groups", items=["a"], limits={"tokens": 1000}))
     [manager] = play.start()

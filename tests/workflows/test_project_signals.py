@@ -146,9 +146,13 @@ async def test_what_a_job_had_planned_that_is_terminated_goes_on_in_the_next(
 async def test_a_limit_of_the_project_stops_the_child_at_work_and_a_raise_lets_it_go_on(
     temporal: Client, root: Root
 ) -> None:
-    async with serving(temporal, root, drafting()) as jobs:
-        handle = await jobs.start(one_stage(limits={"model_calls": 4}), kind="Project")
+    async with serving(temporal, root, drafting(ASK)) as jobs:
+        handle = await jobs.start(one_stage(limits={"model_calls": 50}), kind="Project")
         child = f"{handle.id}.stage-1-generalist-1"
+        await jobs.until(handle, waiting_for="clarification")
+        # What was handed out is taken back from who is at work.
+        await handle.signal("limit", {"model_calls": 4})
+        await handle.signal("answer", {"text": "black"})
         status = await jobs.until(handle, waiting_for="budget")
         assert status["limits"]["project"]["model_calls"]["limit"] == 4
         stopped = await told(jobs, child, waiting_for="budget")

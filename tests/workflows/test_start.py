@@ -10,19 +10,24 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import CancelledError
 
+from activities.checkpoints import Root
 from activities.failures import failure
 from activities.heartbeats import heartbeats
 from engine.service import build_worker
 from protocol.starting import Prepared, PrepareRequest
+from tests.workflows.serving import Jobs
 
 
-async def test_one_whose_attempt_fails_while_it_is_cancelled_ends_as_cancelled(
-    temporal: Client,
+async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fails(
+    temporal: Client, root: Root
 ) -> None:
-    begun = asyncio.Event()
+    freed, begun = asyncio.Event(), asyncio.Event()
+    full = failure("Storage", "The workspaces root cannot be used: no space left on device.")
 
     @activity.defn(name="prepare")
     async def prepare(request: PrepareRequest) -> Prepared:
+        if not freed.is_set():
+            raise full
         begun.set()
         async with heartbeats():
             with suppress(asyncio.CancelledError):
@@ -32,7 +37,12 @@ async def test_one_whose_attempt_fails_while_it_is_cancelled_ends_as_cancelled(
     async with build_worker(temporal, task_queue="disturbed", activities=[prepare]):
         start = {"agent": "generalist", "instructions": "Make tea."}
         handle = await temporal.start_workflow("Job", start, id="disturbed", task_queue="disturbed")
-        await begun.wait()
+        # Only a person can free space: the start waits for that, and goes on.
+        standing = await Jobs(temporal, root, "disturbed").until(handle, waiting_for="storage")
+        assert "Free space" in standing["waiting"]["remedy"]
+        freed.set()
+        await handle.signal("resume", {})
+        await asyncio.wait_for(begun.wait(), 30)
         await handle.cancel()
         with pytest.raises(WorkflowFailureError) as caught:
             await asyncio.wait_for(handle.result(), 30)

@@ -1,9 +1,11 @@
+import errno
 import os
 import resource
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -203,6 +205,31 @@ def test_a_process_short_of_handles_takes_nothing_of_ours_for_a_persons(
         assert job.project(changed) == []
         assert on_disk(folder) == in_tree(changed)
     assert 1 < failed < 12
+
+
+@pytest.mark.parametrize("call", ["open", "read"])
+def test_a_file_on_a_bad_sector_is_named_and_stays(
+    job: Job, root: Root, folder: Path, files: Files, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.project(files)
+    changed = files.write("notes/a.md", b"changed")
+    opened, bad = os.open, OSError(errno.EIO, "Input/output error")
+
+    def open_(name: Any, flags: int, *more: Any, **options: Any) -> int:
+        if name == b"a.md" and call == "open":
+            raise bad
+        if name == b"a.md":
+            # Its beginning reads as that of a file on a bad disk does.
+            return opened("/proc/self/mem", flags)
+        return opened(name, flags, *more, **options)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "open", open_)
+        with pytest.raises(OSError, match=r"notes/a\.md"):
+            job.project(changed)
+    assert not root.lost_found("job").exists()
+    assert job.project(changed) == []
+    assert on_disk(folder) == in_tree(changed)
 
 
 def test_what_a_broken_pass_moved_is_named_once_people_are_told(

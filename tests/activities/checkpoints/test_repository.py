@@ -128,6 +128,17 @@ def test_a_repository_that_finds_no_room_leaves_nothing(root: Root) -> None:
     assert story(open_checkpoints(root, "job", create=True), 1)
 
 
+def test_what_killed_processes_left_half_made_is_swept(root: Root) -> None:
+    under_way, left = (root.repository("job").with_name(f".new-{name}") for name in "ab")
+    for draft in (under_way, left):
+        draft.mkdir()
+        (draft / "HEAD").touch()
+    os.utime(left, (0, 0))
+    open_checkpoints(root, "job", create=True)
+    assert not left.exists()
+    assert under_way.exists()
+
+
 def test_a_damaged_object_is_made_anew(checkpoints: Checkpoints) -> None:
     [commit] = story(checkpoints, 1)
     [file] = (checkpoints.path / "journal").iterdir()

@@ -65,6 +65,11 @@ def test_progress_and_scope(tmp_path: Path) -> None:
     ):
         assert words in text
     assert "- open: S1 tea" in text
+    # After a rewind nobody is to take the old list up again.
+    found = job.open()
+    text = workspace_summary(found.files, found.changes, found.state, no_heartbeat, given_up=True)
+    assert "## Open" not in text
+    assert "## Given up with it\n\n- Step 2." in text
 
 
 def test_many_files_are_counted(tmp_path: Path) -> None:

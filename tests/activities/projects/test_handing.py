@@ -62,8 +62,7 @@ def test_the_receiver_finds_the_files_and_what_came_before(standing: Standing) -
 
 def test_a_job_knows_those_that_had_its_task_before() -> None:
     third = link("c", id="brew-coder-3")
-    assert third.before("tea.brew-coder-3") == ["tea.brew-coder-1", "tea.brew-coder-2"]
-    assert third.before("fork-4") == []
+    assert third.before == ["tea.brew-coder-1", "tea.brew-coder-2"]
 
 
 def test_a_precondition_that_does_not_hold_keeps_the_job_from_beginning(standing: Standing) -> None:
@@ -86,6 +85,17 @@ def test_a_postcondition_and_marks_of_a_conflict_are_looked_for(standing: Standi
     standing.write("repo/cards.md", "<<<<<<< HEAD\ntea\n=======\ncoffee\n>>>>>>> other\n")
     standing.write("repo/brew.py", "1\n")
     assert refusals(standing.open()) == []
+
+
+def test_all_that_is_wrong_with_a_report_is_told_at_once(standing: Standing) -> None:
+    handed(standing, report="features")
+    long = [{"id": f"f{n}", "description": "x" * 801, "checks": ["unit"]} for n in range(20)]
+    standing.write("output/features.json", json.dumps({"features": [*long, {"id": "Brew"}]}))
+    [why] = refusals(standing.open())
+    assert "features.0.description, features.1.description" in why
+    assert "features.19.description: string should have at most 800 characters" in why
+    assert "features.20.id: string should match" in why
+    assert "features.20.description, features.20.checks: field required" in why
 
 
 def test_a_job_without_a_project_is_asked_nothing(standing: Standing) -> None:

@@ -18,7 +18,7 @@ from activities.web import Fetched, as_source
 from protocol.endings import CloseRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import AT, JOB, Standing, environment
-from tests.activities.stores.filling import fill, requirement, statuses
+from tests.activities.stores.filling import decide, fill, requirement, statuses, take
 
 AWAY = "postgresql://127.0.0.1:1/db"
 QUOTE = "Every invoice must be kept for ten years."
@@ -317,3 +317,26 @@ def test_what_is_compared_leaves_out_what_this_job_judges(tmp_path: Path) -> Non
         told = judge.call("find_similar_requirements", text=first.text).splitlines()
         assert told[0].startswith("0 of 1 ")
         assert told[-1].startswith("Compared by words alone: the embeddings endpoint failed")
+
+
+def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, first = Store(job.root), "tea.draft-creator-1"
+    fill(store, [requirement(1), requirement(2)], job=first)
+    assert take(store, "judge") == f"{first}/REQ-001"
+    decide(store, "judge", f"{first}/REQ-001")
+
+    def begin(*before: str) -> list[str]:
+        told: list[str] = environment().run(turning.instead_of, job.root, job.open(), before)
+        return told
+
+    assert begin() == []
+    assert len(statuses(store, first)) == 2
+    with monkeypatch.context() as away:
+        away.setenv("LONGHAUL_STORE_URL", AWAY)
+        [lost] = begin(first)
+        assert first in lost
+    assert begin(first) == begin(first) == []
+    assert statuses(store, first) == {"REQ-001": "accepted"}
+    assert take(store, "judge", at=1) is None
