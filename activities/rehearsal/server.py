@@ -12,13 +12,12 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from activities.rehearsal import wire
 from activities.rehearsal.agent import rehearse
-from activities.rehearsal.prefix import PrefixMeter
 from activities.rehearsal.transport import EVENTS, JSON, MODELS
 
 
@@ -31,8 +30,6 @@ class ServedCall:
     """SHA-1 of the request's body."""
     step: int
     """Assistant messages in the request."""
-    shared: float | None
-    """Share of the prompt that is an unchanged prefix of the call before in the same phase."""
 
 
 @dataclass
@@ -57,7 +54,6 @@ class ModelServer:
     def __post_init__(self) -> None:
         self.closing = threading.Event()
         self._lock = threading.Lock()
-        self._meter = PrefixMeter()
         self._http = _Server(("127.0.0.1", self.port), _Handler)
         self._http.owner = self
         self.port = self._http.server_address[1]
@@ -79,13 +75,11 @@ class ModelServer:
         """Count a call before it is answered, so that one that is killed counts too."""
         step = sum(message.get("role") == "assistant" for message in incoming.request["messages"])
         with self._lock:
-            shared = self._meter.measure(incoming.request)
-            entry = ServedCall(len(self.calls) + 1, incoming.digest, step, shared)
+            entry = ServedCall(len(self.calls) + 1, incoming.digest, step)
             self.calls.append(entry)
             if self.calls_log is not None:
-                line = {"n": entry.n, "digest": entry.digest, "step": entry.step}
                 with self.calls_log.open("a", encoding="utf-8") as log:
-                    log.write(json.dumps(line) + "\n")
+                    log.write(json.dumps(asdict(entry)) + "\n")
 
     def __enter__(self) -> ModelServer:
         self._thread = threading.Thread(target=self.serve, daemon=True)
