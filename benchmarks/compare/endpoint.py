@@ -3,7 +3,7 @@
 It is the rehearsal server with two models, told apart by the model's name:
 
 - `steps-N-…` writes N files, one tool call a reply, and then says that it is done.
-- `drift-RATE-…` is `activities.rehearsal.drifting`.
+- `drift-RATE-…` is `benchmarks.drifting`.
 
 The log has a line for each call: that, and not the runner, says what a step took.
 """
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from activities.rehearsal import Reply, Request, ZeroCost, wire
-from activities.rehearsal.drifting import Drifting, even
 from activities.rehearsal.server import ModelServer
 from activities.rehearsal.wire import Model
+from benchmarks.drifting import Drifting, even
 
 SIZE = 500
 """Characters of a file."""
