@@ -1,6 +1,6 @@
 """`python -m benchmarks.drift`: how much of its work a drifting model completes, here and alone.
 
-The same seeded model (`activities.rehearsal.drifting`) as a job, and in the plain loop that most
+The same seeded model (`benchmarks.drifting`) as a job, and in the plain loop that most
 agents are: ask, run the calls, stop at the first reply without one.
 """
 
@@ -27,7 +27,7 @@ from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.rehearsal import RehearsalTransport
-from activities.rehearsal.drifting import ITEMS, Drifting, content, even, path
+from benchmarks.drifting import ITEMS, Drifting, content, even, path
 from engine.development import server
 from engine.service import build_worker
 

@@ -22,7 +22,7 @@ from cli import (
 from cli.output import FAILED, MISTAKE, OK, Mistake, note, show_anything, unwritten
 from config.schema import Problem
 from engine import logs
-from engine.connection import Unreachable
+from engine.errors import Unusable
 from engine.process import INTERRUPTED
 from protocol.payloads import Sealed
 from protocol.state import one_line
@@ -92,7 +92,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
     try:
         logging.basicConfig(level=logs.level("ERROR"))
         return _run(sys.argv[1:] if arguments is None else list(arguments))
-    except (Mistake, Unreachable, Problem, logs.BadLog) as error:
+    except (Mistake, Unusable, Problem) as error:
         note(f"error: {error}")
         return MISTAKE
     except Sealed as error:

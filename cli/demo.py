@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from cli import view
-from cli.output import FAILED, OK, Mistake, console, dump, err_console, note, say
+from cli.output import FAILED, OK, console, dump, err_console, note, say
 from cli.starting import job_input, new_id, start
 from cli.watch import follow_on
 from engine import logs
 from engine.connection import DEFAULT_UI, describe_endpoint, ui_link, workspaces_root
 from engine.development import Server, server
 from engine.process import INTERRUPTED
-from engine.root import RootUnusable, open_root
+from engine.root import open_root
 from engine.service import build_worker
 
 PORT, UI_PORT = 7233, 8233
@@ -55,15 +55,12 @@ async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> 
         json: Whether to print the outcome as JSON.
 
     Raises:
-        Mistake: unknown agent, missing document, unusable workspaces root.
-        Unreachable: the embedded server does not start.
+        Mistake: unknown agent, missing document.
+        Unusable: the workspaces root, or the embedded server does not start.
     """
     # The worker of the demo logs here, and what it logs needs what any worker's does.
     logs.set_up("ERROR", force=True)
-    try:
-        root = open_root(workspaces_root())
-    except RootUnusable as error:
-        raise Mistake(str(error)) from None
+    root = open_root(workspaces_root())
     data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
     job_id = new_id(agent)
     database = root.path / ".longhaul" / "temporal.db"

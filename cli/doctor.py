@@ -16,14 +16,14 @@ from cli.output import refused
 from config.loader import agent_names, load_agent
 from config.schema import Problem
 from engine.connection import (
-    Unreachable,
     client_options,
     connect,
     describe_endpoint,
     workspaces_root,
 )
 from engine.development import find_binary
-from engine.root import RootUnusable, open_root
+from engine.errors import Unusable
+from engine.root import open_root
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -43,7 +43,7 @@ async def examine() -> AsyncIterator[Check]:
     yield await _model()
     try:
         client = await connect()
-    except Unreachable as error:
+    except Unusable as error:
         yield Check("server", False, str(error))
         return
     yield Check("server", True, str(client_options()["target_host"]))
@@ -61,7 +61,7 @@ def _binary() -> Check:
             [binary, "--version"], capture_output=True, text=True, timeout=5, check=True
         )
         return Check("temporal binary", True, f"{binary} ({told.stdout.strip()})")
-    except Unreachable as error:
+    except Unusable as error:
         return Check("temporal binary", False, str(error))
     except (OSError, subprocess.SubprocessError) as error:
         return Check("temporal binary", False, f"does not run: {error}", "run `make setup` again")
@@ -83,7 +83,7 @@ def _root() -> Check:
         return Check("workspaces", False, why, "set LONGHAUL_WORKSPACES to a folder that can")
     try:
         root = open_root(folder)
-    except RootUnusable as error:
+    except Unusable as error:
         return Check("workspaces", False, str(error))
     return Check("workspaces", True, f"{root.path} (id {root.id})")
 
@@ -98,7 +98,7 @@ def _store() -> Check:
     try:
         store = Store(open_root(folder))
         store.run(lambda connection: None, seconds=LIMIT.total_seconds())
-    except (RootUnusable, StoreAway) as error:
+    except (Unusable, StoreAway) as error:
         return Check("store", False, str(error))
     return Check("store", True, store.shown)
 
@@ -137,7 +137,7 @@ def _graph() -> Check:
             kinds = [table.name for table in graph.schema()]
             where = "Neo4j" if graph_url() else str(folder)
             return Check("graph", True, f"{where} ({', '.join(kinds) or 'empty'})")
-    except (GraphAway, GraphRefused, RootUnusable, Problem) as error:
+    except (GraphAway, GraphRefused, Unusable, Problem) as error:
         return Check("graph", False, str(error))
 
 

@@ -7,7 +7,8 @@ import asyncio
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from cli.jobs import JOB, PROJECT, newest_events, told
+from cli.events import newest_events
+from cli.jobs import JOB, PROJECT, told
 
 MOST_JOBS = 500
 """Running jobs looked at one by one."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
-from temporalio.api.history.v1 import HistoryEvent
-from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import (
     Client,
     WorkflowExecution,
@@ -39,13 +35,6 @@ _CLOSED = {
     WorkflowExecutionStatus.TERMINATED: "terminated",
     WorkflowExecutionStatus.TIMED_OUT: "failed",
 }
-
-_STEPS = (
-    "activity_task_scheduled_event_attributes",
-    "marker_recorded_event_attributes",
-    "timer_started_event_attributes",
-)
-"""Events that stand for a step: regular activity, local activity, durable timer."""
 
 
 @dataclass
@@ -242,30 +231,6 @@ async def _retried(client: Client, found: WorkflowExecutionDescription) -> list[
             why = " ".join(told(failure).split())[:160] or "no reason given"
             retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}, {why}")
     return retried
-
-
-async def newest_events(client: Client, job_id: str, most: int) -> Sequence[HistoryEvent]:
-    """The end of the job's history, newest first."""
-    page = await client.workflow_service.get_workflow_execution_history_reverse(
-        GetWorkflowExecutionHistoryReverseRequest(
-            namespace=client.namespace,
-            execution=ExecutionId(workflow_id=job_id),
-            maximum_page_size=most,
-        )
-    )
-    return page.history.events
-
-
-async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple[datetime, str]]:
-    """The newest steps in the job's history, oldest first: when, and their one-line summary."""
-    events: list[tuple[datetime, str]] = []
-    for event in await newest_events(client, job_id, 60):
-        # Other events carry the summary of the step they belong to again.
-        begins = event.WhichOneof("attributes") in _STEPS
-        if begins and event.user_metadata.HasField("summary") and len(events) < limit:
-            decoded = await client.data_converter.decode([event.user_metadata.summary])
-            events.append((event.event_time.ToDatetime(tzinfo=UTC), str(decoded[0])))
-    return events[::-1]
 
 
 async def listed(client: Client, limit: int) -> list[dict[str, Any]]:

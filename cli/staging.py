@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from cli.output import Mistake
-from engine.root import RootUnusable, open_root
+from engine.root import open_root
 
 _URL = re.compile(r"https?://\S+")
 
@@ -24,8 +24,8 @@ def stage(documents: list[str], root: Path, limit: int) -> list[str]:
         limit: Largest document, in bytes.
 
     Raises:
-        Mistake: a document is missing, cannot be read or is too large, or the root cannot be
-            written.
+        Mistake: a document is missing, cannot be read or is too large.
+        Unusable: the root cannot be written.
     """
     local = {text: _file(text, limit) for text in documents if not _URL.fullmatch(text)}
     if not local:
@@ -33,8 +33,6 @@ def stage(documents: list[str], root: Path, limit: int) -> list[str]:
     try:
         folder = open_root(root).staged
         return [_copy(local[text], folder) if text in local else text for text in documents]
-    except RootUnusable as error:
-        raise Mistake(str(error)) from None
     except OSError as error:
         raise Mistake(f"a document cannot be staged: {error}") from None
 

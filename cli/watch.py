@@ -11,7 +11,8 @@ from rich.live import Live
 from temporalio.client import Client
 
 from cli import view
-from cli.jobs import Seen, last_events, look
+from cli.events import last_events
+from cli.jobs import Seen, look
 from cli.output import dump_line
 
 INTERVAL_SECONDS = 0.5

@@ -22,6 +22,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.converter import DataConverter, PayloadCodec
 
 from engine.converter import DATA_CONVERTER, REASON, VARIABLE, EncryptedFailures
+from engine.errors import Unusable
 from protocol.payloads import SEALED
 
 if TYPE_CHECKING:
@@ -33,10 +34,6 @@ NONCE_BYTES = 12
 _ID = re.compile(r"[A-Za-z0-9._-]{1,60}")
 _KEY_ID = "encryption-key-id"
 _EXPECTED = "id:key, the key 32 bytes as base64 or hexadecimal, several separated by commas"
-
-
-class BadKeys(Exception):
-    """The keys cannot be used. One line: which variable, what was expected. Never a key."""
 
 
 class Encryption(PayloadCodec):
@@ -98,26 +95,26 @@ def keys_from_environment(environment: Mapping[str, str] = os.environ) -> dict[s
     """The keys by id, the one that encrypts first; empty when there are none.
 
     Raises:
-        BadKeys: the variable or its file cannot be read as keys.
+        Unusable: the variable or its file cannot be read as keys.
     """
     text, where = environment.get(VARIABLE, ""), VARIABLE
     if file := environment.get(FILE_VARIABLE, ""):
         if text.strip():
-            raise BadKeys(f"{VARIABLE} and {FILE_VARIABLE} are both set; set one of them")
+            raise Unusable(f"{VARIABLE} and {FILE_VARIABLE} are both set; set one of them")
         where = f"{FILE_VARIABLE} ({file})"
         try:
             text = Path(file).expanduser().read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise BadKeys(f"{where} cannot be read: {type(error).__name__}") from None
+            raise Unusable(f"{where} cannot be read: {type(error).__name__}") from None
         if not text.strip():
-            raise BadKeys(f"{where} holds no key; expected {_EXPECTED}")
+            raise Unusable(f"{where} holds no key; expected {_EXPECTED}")
     keys: dict[str, bytes] = {}
     for number, entry in enumerate(re.split(r"[,\s]+", text.strip()) if text.strip() else [], 1):
         name, separator, key = entry.partition(":")
         if not separator or not _ID.fullmatch(name):
-            raise BadKeys(f"{where}: entry {number} has no id; expected {_EXPECTED}")
+            raise Unusable(f"{where}: entry {number} has no id; expected {_EXPECTED}")
         if name in keys:
-            raise BadKeys(f"{where}: the id {name} stands there twice")
+            raise Unusable(f"{where}: the id {name} stands there twice")
         keys[name] = _key(key, f"{where}: the key {name}")
     return keys
 
@@ -126,9 +123,9 @@ def _key(text: str, what: str) -> bytes:
     try:
         key = bytes.fromhex(text) if len(text) == 2 * KEY_BYTES else _base64(text)
     except ValueError:
-        raise BadKeys(f"{what} is neither base64 nor hexadecimal") from None
+        raise Unusable(f"{what} is neither base64 nor hexadecimal") from None
     if len(key) != KEY_BYTES:
-        raise BadKeys(f"{what} has {len(key)} bytes; expected {KEY_BYTES}")
+        raise Unusable(f"{what} has {len(key)} bytes; expected {KEY_BYTES}")
     return key
 
 
@@ -141,7 +138,7 @@ def data_converter(environment: Mapping[str, str] = os.environ) -> DataConverter
     """The converter of clients and workers: encrypting where the environment has keys.
 
     Raises:
-        BadKeys: the environment's keys cannot be used.
+        Unusable: the environment's keys cannot be used.
     """
     keys = keys_from_environment(environment)
     return encrypting(keys) if keys else DATA_CONVERTER

@@ -15,7 +15,8 @@ from temporalio.runtime import Runtime, TelemetryConfig
 
 from activities.guards.known import without_credentials
 from engine import logs
-from engine.codec import BadKeys, data_converter
+from engine.codec import data_converter
+from engine.errors import Unusable
 from engine.otel import switch
 from protocol.state import one_line
 
@@ -27,10 +28,6 @@ MOST_CHARACTERS = 200
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
 
 
-class Unreachable(Exception):
-    """Temporal cannot be reached. One line: where, why, what to do."""
-
-
 async def connect(address: str | None = None, *, runtime: Runtime | None = None) -> Client:
     """A client made from Temporal's own configuration: profile, TOML file, environment.
 
@@ -39,20 +36,16 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
         runtime: Where the SDK's metrics go; None takes the one without any.
 
     Raises:
-        Unreachable: bad configuration or keys, traces that cannot be exported, no server within 5
-            seconds, or it refused us.
+        Unusable: bad configuration or keys, traces that cannot be exported, no server within 5
+            seconds, or one that refused us.
     """
     options = client_options()
-    try:
-        options["data_converter"] = data_converter()
-        options["plugins"] = switch.plugins()
-    except (BadKeys, switch.NotExportable) as error:
-        raise Unreachable(str(error)) from None
+    options |= {"data_converter": data_converter(), "plugins": switch.plugins()}
     if address is not None:
         options["target_host"] = address
     where = options["target_host"]
     if "://" in where:  # the SDK connects to some such, and warns
-        raise Unreachable(
+        raise Unusable(
             f"Temporal's address is {without_credentials(where)}, expected host:port such as "
             f"{DEFAULT_ADDRESS}; correct TEMPORAL_ADDRESS, or the profile that gives it"
         )
@@ -65,7 +58,7 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
         reason = _reason(str(error))
     # The SDK does not say what failed of it, such as that the server speaks no TLS.
     by = ", asked by TLS, as the configuration or an API key demands" if options.get("tls") else ""
-    raise Unreachable(
+    raise Unusable(
         f"no Temporal server at {where} ({reason}{by}); start one with "
         "`make demo ARGS=--keep` or `temporal server start-dev`, or set TEMPORAL_ADDRESS"
     )
@@ -81,11 +74,11 @@ def client_options() -> dict[str, Any]:
     """Arguments for `Client.connect`; `target_host` and `namespace` are always there.
 
     Raises:
-        Unreachable: the configuration cannot be read.
+        Unusable: the configuration cannot be read.
     """
     # The SDK takes one that is not there for one that says nothing.
     if (file := os.environ.get("TEMPORAL_CONFIG_FILE")) and not Path(file).exists():
-        raise Unreachable(
+        raise Unusable(
             f"Temporal's client configuration: TEMPORAL_CONFIG_FILE names {file}, and there is no "
             "such file"
         )
@@ -94,7 +87,7 @@ def client_options() -> dict[str, Any]:
             os.environ.get("TEMPORAL_PROFILE")
         )
     except (RuntimeError, ValueError, OSError) as error:
-        raise Unreachable(
+        raise Unusable(
             f"Temporal's client configuration: {one_line(str(error), MOST_CHARACTERS)}"
         ) from None
     return {"target_host": DEFAULT_ADDRESS, "namespace": "default", **found}
@@ -116,7 +109,7 @@ def ui_address() -> str | None:
         return configured.rstrip("/")
     try:
         host = str(client_options()["target_host"]).rpartition(":")[0].strip("[]")
-    except Unreachable:
+    except Unusable:
         return None
     return DEFAULT_UI if host in _LOCAL_HOSTS else None
 

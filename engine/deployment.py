@@ -8,29 +8,27 @@ import re
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import WorkerDeploymentConfig
 
+from engine.errors import Unusable
+
 NAME = "LONGHAUL_DEPLOYMENT"
 BUILD = "LONGHAUL_BUILD_ID"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
-
-
-class BadDeployment(Exception):
-    """The variables cannot be used. One line that says what is expected."""
 
 
 def deployment() -> WorkerDeploymentConfig | None:
     """The version that the environment names; None for a worker without one.
 
     Raises:
-        BadDeployment: one of the two variables is missing, or cannot be a name.
+        Unusable: one of the two variables is missing, or cannot be a name.
     """
     name, build = (os.environ.get(variable, "").strip() for variable in (NAME, BUILD))
     if not name and not build:
         return None
     if not name or not build:
         there, missing = (NAME, BUILD) if name else (BUILD, NAME)
-        raise BadDeployment(f"{there} is set and {missing} is not; set both, or neither")
+        raise Unusable(f"{there} is set and {missing} is not; set both, or neither")
     if not _NAME.fullmatch(name):
-        raise BadDeployment(f"{NAME}: found {name!r}, expected letters, digits, _ and -")
+        raise Unusable(f"{NAME}: found {name!r}, expected letters, digits, _ and -")
     return version(name, build)
 
 

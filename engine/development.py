@@ -19,8 +19,9 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
-from engine.codec import BadKeys, data_converter
-from engine.connection import Unreachable, plain_runtime
+from engine.codec import data_converter
+from engine.connection import plain_runtime
+from engine.errors import Unusable
 from engine.otel import switch
 from protocol.search_attributes import NAMES
 
@@ -59,7 +60,7 @@ def find_binary() -> Path:
     """The Temporal binary of this Python environment, else of PATH.
 
     Raises:
-        Unreachable: there is none.
+        Unusable: there is none.
     """
     # Not resolved: the interpreter of a virtual environment is a link out of it.
     beside = Path(sys.executable).parent / "temporal"
@@ -67,7 +68,7 @@ def find_binary() -> Path:
         return beside
     if found := shutil.which("temporal"):
         return Path(found)
-    raise Unreachable(
+    raise Unusable(
         f"the temporal binary is neither in {beside.parent} nor on PATH; run `make setup`"
     )
 
@@ -89,14 +90,10 @@ async def server(
         database: SQLite file that outlives the server. None: in memory.
 
     Raises:
-        Unreachable: no binary, bad keys, traces that cannot be exported, or the server did not
+        Unusable: no binary, bad keys, traces that cannot be exported, or the server did not
             come up.
     """
-    binary = find_binary()
-    try:
-        converter, plugins = data_converter(), switch.plugins()
-    except (BadKeys, switch.NotExportable) as error:
-        raise Unreachable(str(error)) from None
+    binary, converter, plugins = find_binary(), data_converter(), switch.plugins()
     port = free_port(port)
     ui_port = free_port(ui_port, avoid=port) if ui else None
     if database is not None:
@@ -117,7 +114,7 @@ async def server(
         )
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:300]
-        raise Unreachable(f"the embedded Temporal server did not start: {reason}") from None
+        raise Unusable(f"the embedded Temporal server did not start: {reason}") from None
     address = f"127.0.0.1:{port}"
     async with environment:
         # The environment's own client turns an AssertionError in workflow code into a failed

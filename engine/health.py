@@ -14,8 +14,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
-from engine.connection import Unreachable
-from engine.root import RootUnusable, check_writable
+from engine.errors import Unusable
+from engine.root import check_writable
 
 VARIABLE = "LONGHAUL_HEALTH"
 SECONDS = 3
@@ -32,7 +32,7 @@ async def lacking(worker: Worker, client: Client, folder: Path, stop: asyncio.Ev
     try:
         await asyncio.to_thread(check_writable, folder)
         await client.service_client.check_health(timeout=timedelta(seconds=SECONDS))
-    except RootUnusable as error:
+    except Unusable as error:
         return str(error)
     except RPCError as error:
         return f"Temporal does not answer: {error.message}"
@@ -47,7 +47,7 @@ async def served(ready: Ready) -> AsyncIterator[str | None]:
     all; `/readyz` is 200 or, with what is lacking, 503.
 
     Raises:
-        Unreachable: the variable is no address, or it is taken.
+        Unusable: the variable is no address, or it is taken.
     """
     given = os.environ.get(VARIABLE, "").strip()
     if not given:
@@ -57,7 +57,7 @@ async def served(ready: Ready) -> AsyncIterator[str | None]:
     try:
         server = await asyncio.start_server(_answering(ready), host.strip("[]"), int(port))
     except (OSError, ValueError, OverflowError) as error:
-        raise Unreachable(
+        raise Unusable(
             f"{VARIABLE}={given}: {error}; expected an address that is free, as 127.0.0.1:8235"
         ) from None
     async with server:

@@ -12,6 +12,8 @@ from typing import Any
 from temporalio import activity
 from temporalio.runtime import LogForwardingConfig, LoggingConfig
 
+from engine.errors import Unusable
+
 LEVEL = "LONGHAUL_LOG"
 FORMAT = "LONGHAUL_LOG_FORMAT"
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -26,19 +28,15 @@ NATIVE = LoggingConfig(
 """The log of the SDK's native part: with ours, as it would else be among results."""
 
 
-class BadLog(Exception):
-    """The environment asks for a level or form that there is none of; one line."""
-
-
 def level(otherwise: str) -> str:
     """The least that is logged: what the environment names, or else this.
 
     Raises:
-        BadLog: there is no such level.
+        Unusable: there is no such level.
     """
     found = os.environ.get(LEVEL, "").strip()
     if found and found.upper() not in LEVELS:
-        raise BadLog(f"{LEVEL}: found {found!r}, expected one of {', '.join(LEVELS)}")
+        raise Unusable(f"{LEVEL}: found {found!r}, expected one of {', '.join(LEVELS)}")
     return found.upper() or otherwise
 
 
@@ -50,12 +48,12 @@ def set_up(otherwise: str = "WARNING", *, force: bool = False) -> None:
         force: Whether to take the place of what was set up before.
 
     Raises:
-        BadLog: there is no such level, or no such form.
+        Unusable: there is no such level, or no such form.
     """
     handler = logging.StreamHandler()
     form = os.environ.get(FORMAT, "").strip().lower() or "text"
     if form not in ("json", "text"):
-        raise BadLog(f"{FORMAT}: found {form!r}, expected json or text")
+        raise Unusable(f"{FORMAT}: found {form!r}, expected json or text")
     # By name and late, like all activities (`engine.service`).
     redacting = import_module("activities.guards.secrets").Redacting
     handler.setFormatter(Json() if form == "json" else redacting(TEXT))

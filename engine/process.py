@@ -21,15 +21,15 @@ from temporalio.worker import WorkerDeploymentConfig
 from config.schema import Problem
 from engine import health, logs, telemetry
 from engine.connection import (
-    Unreachable,
     connect,
     describe_endpoint,
     task_queue,
     workspaces_root,
 )
-from engine.deployment import BadDeployment, deployment, named
+from engine.deployment import deployment, named
+from engine.errors import Unusable
 from engine.otel import switch
-from engine.root import RootUnusable, check_writable, open_root
+from engine.root import check_writable, open_root
 from engine.service import build_worker
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -64,7 +64,7 @@ def main() -> NoReturn:
     try:
         logs.set_up()
         asyncio.run(serve())
-    except (Unreachable, RootUnusable, BadDeployment, Problem, logs.BadLog) as error:
+    except (Unusable, Problem) as error:
         print(f"error: {error}", file=sys.stderr)
         leave(CANNOT_START)
     except KeyboardInterrupt:  # before there was anything to drain
@@ -79,10 +79,8 @@ async def serve() -> None:
     """Serve jobs until told to stop, then let running steps end and the rest go elsewhere.
 
     Raises:
-        Unreachable: no Temporal server, no such namespace, or an address to serve at cannot be
-            used.
-        RootUnusable: the workspaces root cannot be written.
-        BadDeployment: the version it is to have cannot be used.
+        Unusable: the workspaces root, the worker's version, Temporal's server or namespace, or an
+            address to serve at.
         Problem: the address of a store or graph that is none, a tool that cannot be registered.
     """
     version = deployment()
@@ -124,7 +122,7 @@ async def _check_namespace(client: Client) -> None:
     except RPCError as error:
         if error.status == RPCStatusCode.UNIMPLEMENTED:
             return
-        raise Unreachable(
+        raise Unusable(
             f"the namespace {client.namespace} cannot be used ({' '.join(error.message.split())}); "
             "set TEMPORAL_NAMESPACE to one that exists and that the credentials are for"
         ) from None

@@ -6,19 +6,17 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.errors import Unusable
+
 if TYPE_CHECKING:
     from activities.checkpoints import Root
-
-
-class RootUnusable(Exception):
-    """The workspaces root cannot be used. One line: which folder, why, what to do."""
 
 
 def open_root(folder: Path) -> Root:
     """The root at this folder, made when it is missing.
 
     Raises:
-        RootUnusable: it cannot be made or written to.
+        Unusable: it cannot be made or written to.
     """
     # Late: it loads libgit2, which only workers need.
     from activities.checkpoints import Root, RootError  # noqa: PLC0415
@@ -27,21 +25,21 @@ def open_root(folder: Path) -> Root:
     try:
         return Root.open(folder, create=True)
     except RootError as error:
-        raise RootUnusable(str(error)) from None
+        raise Unusable(str(error)) from None
 
 
 def check_writable(folder: Path) -> None:
     """Make the folder if it is missing, and write to it.
 
     Raises:
-        RootUnusable: that failed.
+        Unusable: that failed.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(b"writable")
     except OSError as error:
-        raise RootUnusable(
+        raise Unusable(
             f"the workspaces root {folder} cannot be written "
             f"({(error.strerror or str(error)).lower()}); "
             "set LONGHAUL_WORKSPACES to a folder that can"

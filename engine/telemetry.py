@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
 from engine import logs
-from engine.connection import Unreachable
+from engine.errors import Unusable
 from engine.otel import switch
 
 VARIABLE = "LONGHAUL_METRICS"
@@ -20,17 +20,13 @@ async def runtime() -> AsyncIterator[Runtime | None]:
     """The runtime of a worker; None without any metrics. The SDK has one place for them.
 
     Raises:
-        Unreachable: LONGHAUL_METRICS cannot be used, or OpenTelemetry is not there.
+        Unusable: LONGHAUL_METRICS cannot be used, or OpenTelemetry is not there.
     """
     made = _prometheus()
     if made or not switch.metrics():
         yield made
         return
-    try:
-        pipeline = switch.pipeline()
-    except switch.NotExportable as error:
-        raise Unreachable(str(error)) from None
-    async with pipeline.sdk_metrics() as found:
+    async with switch.pipeline().sdk_metrics() as found:
         yield found
 
 
@@ -38,7 +34,7 @@ def _prometheus() -> Runtime | None:
     """The runtime that serves `/metrics` at LONGHAUL_METRICS, `host:port`; None without it.
 
     Raises:
-        Unreachable: the variable is no address, or it is taken.
+        Unusable: the variable is no address, or it is taken.
     """
     given = os.environ.get(VARIABLE, "").strip()
     if not given:
@@ -48,6 +44,6 @@ def _prometheus() -> Runtime | None:
         return Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE, metrics=config))
     except (RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise Unreachable(
+        raise Unusable(
             f"{VARIABLE}={given}: {reason}; expected an address that is free, as 127.0.0.1:9464"
         ) from None

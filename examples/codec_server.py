@@ -24,7 +24,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from temporalio.api.common.v1 import Payload, Payloads
 
-from engine.codec import BadKeys, Encryption, keys_from_environment
+from engine.codec import Encryption, keys_from_environment
+from engine.errors import Unusable
 
 PORT = 8234
 Turn = Callable[[Sequence[Payload]], Awaitable[list[Payload]]]
@@ -66,7 +67,7 @@ def main() -> None:
     """Serve until Ctrl-C."""
     try:
         keys = keys_from_environment()
-    except BadKeys as error:
+    except Unusable as error:
         sys.exit(f"error: {error}")
     if not keys:
         sys.exit("error: LONGHAUL_CODEC_KEYS is not set; set it as the workers have it")

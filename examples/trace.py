@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.starting import job_input, new_id, start
-from engine.connection import Unreachable
 from engine.development import server
+from engine.errors import Unusable
 from engine.otel import switch
 from engine.process import leave
 from engine.root import open_root
@@ -90,7 +90,7 @@ def main() -> int:
     """The exit code."""
     try:
         switch.pipeline()
-    except switch.NotExportable as error:
+    except Unusable as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     # Late, like all that the extra `otel` brings.
@@ -100,7 +100,7 @@ def main() -> int:
         os.environ[switch.ENDPOINT] = receiver.address
         try:
             result = asyncio.run(run(Path(folder)))
-        except Unreachable as error:
+        except Unusable as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
         switch.flush()

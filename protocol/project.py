@@ -92,9 +92,8 @@ class ProjectStart(Data):
     def _fits_its_form(self) -> Self:
         if (self.form == "pipeline") is not bool(self.stages):
             raise ValueError("stages: the form pipeline has stages, and no other form has")
-        if not self.instructions.strip() and not all(
-            s.task.strip() for s in self.stages or [_NONE]
-        ):
+        tasks = [stage.task.strip() for stage in self.stages]
+        if not self.instructions.strip() and not (tasks and all(tasks)):
             raise ValueError("instructions: field required")
         ids = self.stage_ids
         if len(set(ids)) < len(ids):
@@ -118,7 +117,6 @@ class ProjectStart(Data):
         return self.agents.get(role, DEFAULT_AGENTS.get(role, role))
 
 
-_NONE = StageStart(agent="none")
 DEFAULT_AGENTS = {"worker": "generalist"}
 
 

@@ -10,6 +10,7 @@ from protocol.requests import Call
 from protocol.starting import ReviewLimits
 from protocol.tools import ToolRoute
 from workflows import budget, gates, parking
+from workflows.lessons import keep_traces, reflect
 from workflows.tool_calls import ToolCalls
 
 SENT_BACK = "The review sent the job back: {findings}\nMend this, then call job_complete again."
@@ -69,7 +70,7 @@ class Completion(ToolCalls):
             job.sent_back += 1
             if limits and job.sent_back >= limits.attempts:
                 job.waiting = parking.REVIEW
-            await self.reflect(review.findings)
+            await reflect(job, self.steps, self.notice, review.findings)
 
     async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
         # Refused too often the job waits for a person, who has to see what for.
@@ -91,7 +92,7 @@ class Completion(ToolCalls):
 
     async def _may_close(self) -> bool:
         """Whether the store has all that was noted; if not, the job waits for it."""
-        kept = await self.keep_traces()
+        kept = await keep_traces(self.job, self.steps, self.notice)
         if not kept:
             self.job.waiting = parking.STORE
         return kept

@@ -25,6 +25,7 @@ from protocol.record import JobRecord
 from protocol.starting import PrepareRequest
 from workflows import status, traces
 from workflows.job_standing import JobStanding
+from workflows.lessons import keep_traces
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.standing import to_its_end
@@ -96,7 +97,7 @@ class Job(JobStanding):
             await self._trouble(failed)
         if traces.due(self._job):
             with suppress(Interrupted):
-                await self._interruptible(self._loop.keep_traces())
+                await self._interruptible(keep_traces(self._job, self._steps, self._inbox.notice))
         self._job.count_time(workflow.now().timestamp())
         await self._let_see()
         self._continue_as_new_if_due()
@@ -130,7 +131,7 @@ class Job(JobStanding):
             step.exception()  # looked at, or it is logged as one that nobody saw
 
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
-        await to_its_end(self._loop.keep_traces())
+        await to_its_end(keep_traces(self._job, self._steps, self._inbox.notice))
 
         async def close() -> None:
             closed = await to_its_end(

@@ -17,6 +17,7 @@ from protocol.tools import ToolRoute
 from workflows import budget, course, gates, guards, parking, questions, replies, stuck, traces
 from workflows.activity_calls import at
 from workflows.judging import Judging
+from workflows.lessons import reflect
 from workflows.parking import StepFailed
 
 NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
@@ -29,7 +30,7 @@ class PhaseLoop(Judging):
         """Carry out the next call of the reply at hand, or ask the model for a reply."""
         job = self.job
         if lesson := job.lesson:
-            await self.reflect(lesson)
+            await reflect(job, self.steps, self.notice, lesson)
             job.lesson = ""
         elif job.review:
             await self._go_on_reviewing(job.review)
@@ -171,7 +172,7 @@ class PhaseLoop(Judging):
             return
         if await self._kept_from(call, route, []):
             return
-        await self.reflect("", job.next_call)
+        await reflect(job, self.steps, self.notice, "", job.next_call)
         await self.turn("rewind", outcome="rewound", call=job.next_call)
 
     async def _force_rewind(self, issue: str) -> None:
@@ -182,7 +183,7 @@ class PhaseLoop(Judging):
                 update={"message": f"{issue} The job has used up its rewinds."}
             )
             return
-        await self.reflect(issue)
+        await reflect(job, self.steps, self.notice, issue)
         await self.turn("rewind", outcome="rewound", issue=issue)
         self.notice(f"stuck: went back. {issue}")
 

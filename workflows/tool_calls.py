@@ -15,9 +15,7 @@ from protocol.record import JobRecord, Waiting
 from protocol.requests import Call, Usage
 from protocol.state import Todo
 from protocol.tools import ToolRoute
-from protocol.traces import MOST_AT_A_TIME
-from workflows import budget, course, guards, parking, questions, stuck, traces
-from workflows.parking import StepFailed
+from workflows import budget, course, guards, questions, stuck, traces
 from workflows.steps import Steps
 
 
@@ -44,52 +42,6 @@ class ToolCalls:
     def no_room(self) -> Waiting | None:
         """How the job waits if the limits leave no room for its next call, else None."""
         return self._no_room(budget.next_call(self.job))
-
-    async def keep_traces(self) -> bool:
-        """Hand over what was noted; whether the store took it.
-
-        What it does not take stays in the record and goes again with the next.
-        """
-        job = self.job
-        while handed := job.traces[:MOST_AT_A_TIME]:
-            try:
-                await self.steps.store_traces(job, handed)
-            except StepFailed as failed:
-                if not job.deferred_traces:
-                    self.notice(f"traces are kept for later: {failed.message}")
-                job.deferred_traces = len(job.traces)
-                if traces.is_full(job) and job.waiting is None:
-                    job.waiting = parking.STORE
-                return False
-            job.traces = job.traces[len(handed) :]
-            job.deferred_traces = max(0, job.deferred_traces - len(handed))
-        return True
-
-    async def reflect(self, issue: str, call: int | None = None) -> None:
-        """Learn from an attempt that failed; one that cannot be reflected on goes by without."""
-        job = self.job
-        again = job.reflected == job.step + 1
-        if again or not job.limits.reflection or budget.over(job, budget.reflection(job)):
-            return
-        try:
-            made = await self.steps.reflect(job, issue, call)
-        except StepFailed as failed:
-            self.notice(f"step {job.step}: no reflection. {failed.message}")
-            return
-        job.move_to(made.commit)
-        job.at, job.context = made.at, made.context
-        job.reflected = job.step + 1
-        job.spend(made.usage)
-        by = "generic reflection" if made.generic else "reflection"
-        traces.note(
-            job,
-            "outcome",
-            "agent",
-            by,
-            made.assumption,
-            what_was_correct=made.prevention,
-            why=made.issue,
-        )
 
     def _parked(self, reservation: budget.Reservation) -> bool:
         """Park the job if the limits leave no room for a call."""

@@ -33,8 +33,6 @@ LINES = 60
 """Lines of one read; a page of long candidates still fits into one tool result."""
 JSON_LINES = 400
 
-Kept = dict[str, tuple[str, str]]
-
 
 def procedure(text: str) -> Steps | None:
     """The procedure for a tactical todo, or None when it is not about requirements."""

@@ -7,32 +7,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import socket
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 from activities.rehearsal import wire
 from activities.rehearsal.agent import rehearse
-from activities.rehearsal.prefix import PrefixMeter
 from activities.rehearsal.transport import EVENTS, JSON, MODELS
-
-
-@dataclass(frozen=True)
-class ServedCall:
-    """One model call as the server received it."""
-
-    n: int
-    digest: str
-    """SHA-1 of the request's body."""
-    step: int
-    """Assistant messages in the request."""
-    shared: float | None
-    """Share of the prompt that is an unchanged prefix of the call before in the same phase."""
 
 
 @dataclass
@@ -43,21 +27,16 @@ class ModelServer:
         model: What answers; called from one thread a connection.
         delay: Seconds before each answer.
         port: 0 takes a free one.
-        calls_log: File that gets one line of JSON per call received.
         key: Gives the key that is accepted now; None takes any.
     """
 
     model: wire.Model
     delay: float = 0.0
     port: int = 0
-    calls_log: Path | None = None
     key: Callable[[], str] | None = None
-    calls: list[ServedCall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.closing = threading.Event()
-        self._lock = threading.Lock()
-        self._meter = PrefixMeter()
         self._http = _Server(("127.0.0.1", self.port), _Handler)
         self._http.owner = self
         self.port = self._http.server_address[1]
@@ -76,16 +55,7 @@ class ModelServer:
         self._http.server_close()
 
     def received(self, incoming: wire.Incoming) -> None:
-        """Count a call before it is answered, so that one that is killed counts too."""
-        step = sum(message.get("role") == "assistant" for message in incoming.request["messages"])
-        with self._lock:
-            shared = self._meter.measure(incoming.request)
-            entry = ServedCall(len(self.calls) + 1, incoming.digest, step, shared)
-            self.calls.append(entry)
-            if self.calls_log is not None:
-                line = {"n": entry.n, "digest": entry.digest, "step": entry.step}
-                with self.calls_log.open("a", encoding="utf-8") as log:
-                    log.write(json.dumps(line) + "\n")
+        """Told of each call before it is answered: of one that is killed as well."""
 
     def __enter__(self) -> ModelServer:
         self._thread = threading.Thread(target=self.serve, daemon=True)
@@ -192,16 +162,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Silent: the log of calls is the record."""
+        """Silent."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Serve the rehearsal model.")
     parser.add_argument("--port", type=int, default=0, help="port; 0 takes a free one")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
-    parser.add_argument("--calls-log", type=Path, help="append a line of JSON per model call")
     options = parser.parse_args()
-    server = ModelServer(rehearse, options.delay, options.port, options.calls_log)
+    server = ModelServer(rehearse, options.delay, options.port)
     print(f"listening on {server.base_url}", flush=True)
     try:
         server.serve()

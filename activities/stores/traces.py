@@ -75,15 +75,6 @@ def make_universal(connection: Connection, id: int) -> bool:
     return made.rowcount > 0
 
 
-def shares(connection: Connection, job: str = "") -> tuple[int, int]:
-    """How many traces there are, and how many of them were ever retrieved."""
-    wanted = select(func.count(), func.count().filter(T.retrieved > 0))
-    if job:
-        wanted = wanted.where(T.job == job)
-    every, shown = connection.execute(wanted.select_from(TRACES)).one()
-    return every, shown
-
-
 def forget(connection: Connection, job: str) -> None:
     """Remove a job's traces."""
     connection.execute(delete(TRACES).where(T.job == job))

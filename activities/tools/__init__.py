@@ -1,6 +1,6 @@
 """The tools. Importing this package fills the registry."""
 
-from activities.tools import (
+from activities.tools import (  # noqa: F401 - each enters its tools
     assessing,
     citing,
     comparing,
@@ -23,27 +23,4 @@ from activities.tools import (
 )
 from activities.tools.registry import REGISTRY, Tool, select
 
-__all__ = [
-    "REGISTRY",
-    "Tool",
-    "assessing",
-    "citing",
-    "comparing",
-    "discovery",
-    "documents",
-    "files",
-    "graph",
-    "history",
-    "integrating",
-    "requirements",
-    "scope",
-    "searching",
-    "select",
-    "shell",
-    "todos",
-    "traces",
-    "validating",
-    "verdict",
-    "waiting",
-    "web",
-]
+__all__ = ["REGISTRY", "Tool", "select"]

@@ -20,10 +20,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from activities.rehearsal.drifting import ITEMS
 from benchmarks.compare import figures
 from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.compare.task import Outcome, Task
+from benchmarks.drifting import ITEMS
 from benchmarks.runs import bare
 from engine.development import FLAGS, server
 

@@ -3,7 +3,7 @@
 It is the rehearsal server with two models, told apart by the model's name:
 
 - `steps-N-…` writes N files, one tool call a reply, and then says that it is done.
-- `drift-RATE-…` is `activities.rehearsal.drifting`.
+- `drift-RATE-…` is `benchmarks.drifting`.
 
 The log has a line for each call: that, and not the runner, says what a step took.
 """
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from activities.rehearsal import Reply, Request, ZeroCost, wire
-from activities.rehearsal.drifting import Drifting, even
 from activities.rehearsal.server import ModelServer
 from activities.rehearsal.wire import Model
+from benchmarks.drifting import Drifting, even
 
 SIZE = 500
 """Characters of a file."""
@@ -142,16 +142,15 @@ def _heard(message: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class Endpoint(ModelServer):
-    """Writes when each call came, from whom, how long it was and what was answered."""
+    """Writes when each call came, from whom and how long it was."""
+
+    calls_log: Path = field(kw_only=True)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def received(self, incoming: wire.Incoming) -> None:
-        """Nothing but the time: what the server usually works out would be a cost of its own."""
-        arrived = time.perf_counter()
-        with self._lock:
-            if self.calls_log is not None:
-                line = (arrived, str(incoming.request.get("model")), incoming.size)
-                with self.calls_log.open("a", encoding="utf-8") as log:
-                    log.write(json.dumps(line) + "\n")
+        line = (time.perf_counter(), str(incoming.request.get("model")), incoming.size)
+        with self._lock, self.calls_log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
-from activities.rehearsal.drifting import ITEMS, content, path
 from benchmarks.compare.task import Outcome
+from benchmarks.drifting import ITEMS, content, path
 
 
 @dataclass(frozen=True)

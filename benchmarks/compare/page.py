@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from activities.rehearsal.drifting import ITEMS
 from benchmarks.compare.adapters import ADAPTERS
+from benchmarks.drifting import ITEMS
 
 MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
 

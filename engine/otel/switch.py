@@ -11,14 +11,12 @@ from typing import Any
 
 from temporalio.client import Plugin
 
+from engine.errors import Unusable
+
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
 OURS = "http/protobuf"
 _PIPELINE = "engine.otel.pipeline"
-
-
-class NotExportable(Exception):
-    """What the environment asks for cannot be done. One line: why, and what to do."""
 
 
 def traces() -> bool:
@@ -35,7 +33,7 @@ def plugins() -> list[Plugin]:
     """What a client, and the workers made with it, export by: nothing without an endpoint.
 
     Raises:
-        NotExportable: the extra is not installed, or another protocol is asked for.
+        Unusable: the extra is not installed, or another protocol is asked for.
     """
     found: list[Plugin] = pipeline().plugins() if traces() or metrics() else []
     return found
@@ -45,12 +43,12 @@ def pipeline() -> Any:
     """The module `engine.otel.pipeline`, which imports OpenTelemetry.
 
     Raises:
-        NotExportable: see `plugins`.
+        Unusable: see `plugins`.
     """
     for name in (PROTOCOL, *(f"OTEL_EXPORTER_OTLP_{of}_PROTOCOL" for of in ("TRACES", "METRICS"))):
         given = os.environ.get(name, "").strip()
         if given and given != OURS:
-            raise NotExportable(
+            raise Unusable(
                 f"{name}={given}: traces and metrics are sent as {OURS}; unset it, and let "
                 f"{ENDPOINT} name the collector's HTTP port, 4318 as a rule"
             )
@@ -59,7 +57,7 @@ def pipeline() -> Any:
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("opentelemetry"):
             raise
-        raise NotExportable(
+        raise Unusable(
             f"{ENDPOINT} asks for traces and metrics, but OpenTelemetry is not installed: run "
             ".venv/bin/python -m pip install '.[otel]' in the checkout, or unset the variable "
             "(OTEL_SDK_DISABLED=true does, too)"

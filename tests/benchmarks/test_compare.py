@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from activities.rehearsal import Reply
-from activities.rehearsal.drifting import content, path
 from benchmarks.compare import figures
 from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.compare.alone import run
@@ -17,6 +16,7 @@ from benchmarks.compare.driver import Plan, measure
 from benchmarks.compare.endpoint import Behaviours, Endpoint
 from benchmarks.compare.page import markdown, write
 from benchmarks.compare.task import Gauge, Outcome, Task, failed, tool
+from benchmarks.drifting import content, path
 from tests.soak import SOAK
 
 OWN = {"type": "function", "function": {"name": "write_file", "parameters": {"properties": {}}}}

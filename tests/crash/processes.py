@@ -16,8 +16,9 @@ from pathlib import Path
 
 from temporalio.client import Client
 
-from engine.connection import Unreachable, connect
+from engine.connection import connect
 from engine.development import DATABASE_FLAGS, FLAGS, find_binary, free_port
+from engine.errors import Unusable
 from protocol.search_attributes import NAMES
 
 REPOSITORY = Path(__file__).parents[2]
@@ -68,7 +69,7 @@ class TemporalServer:
         """A client, as soon as the server answers."""
         async with asyncio.timeout(30):
             while True:
-                with suppress(Unreachable):
+                with suppress(Unusable):
                     return await connect(self.address)
                 await asyncio.sleep(0.1)
 

@@ -12,8 +12,9 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.converter import DataConverter
 from temporalio.exceptions import ApplicationError
 
-from engine.codec import BadKeys, data_converter, encrypting, keys_from_environment
+from engine.codec import data_converter, encrypting, keys_from_environment
 from engine.converter import DATA_CONVERTER
+from engine.errors import Unusable
 from protocol.payloads import SEALED, UNDECODABLE, Refused, Sealed, read_signal, read_start
 
 OLD, NEW = bytes(range(32)), bytes(range(100, 132))
@@ -112,7 +113,7 @@ def test_without_keys_nothing_is_encrypted() -> None:
     ],
 )
 def test_bad_keys_are_told_without_the_key(given: str, told: str) -> None:
-    with pytest.raises(BadKeys) as raised:
+    with pytest.raises(Unusable) as raised:
         keys_from_environment({"LONGHAUL_CODEC_KEYS": given})
     assert told in str(raised.value)
     assert NEW.hex() not in str(raised.value)
@@ -121,5 +122,5 @@ def test_bad_keys_are_told_without_the_key(given: str, told: str) -> None:
 def test_a_key_file_that_is_not_there_or_empty_is_told(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path / "empty"):
         (tmp_path / "empty").write_text("\n")
-        with pytest.raises(BadKeys, match=path.name):
+        with pytest.raises(Unusable, match=path.name):
             keys_from_environment({"LONGHAUL_CODEC_KEYS_FILE": str(path)})

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from engine import connection
-from engine.connection import Unreachable, connect, describe_endpoint, ui_link
+from engine.connection import connect, describe_endpoint, ui_link
+from engine.errors import Unusable
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,7 @@ def bare(monkeypatch):
 
 @pytest.mark.parametrize("address", ["localhost:1", "no-such-host.invalid:7233", "nonsense"])
 async def test_no_server_is_one_line_that_names_it(address):
-    with pytest.raises(Unreachable) as raised:
+    with pytest.raises(Unusable) as raised:
         await connect(address)
     assert address in str(raised.value)
     assert "`make demo ARGS=--keep`" in str(raised.value)
@@ -31,7 +32,7 @@ async def test_no_server_is_one_line_that_names_it(address):
 @pytest.mark.parametrize("scheme", ["http", "https", "tcp"])
 async def test_an_address_with_a_scheme_is_refused_in_one_line(monkeypatch, recwarn, scheme):
     monkeypatch.setenv("TEMPORAL_ADDRESS", f"{scheme}://me:secret@localhost:1")
-    with pytest.raises(Unreachable, match=f"{scheme}://localhost:1, expected host:port") as raised:
+    with pytest.raises(Unusable, match=f"{scheme}://localhost:1, expected host:port") as raised:
         await connect()
     assert "secret" not in str(raised.value)
     assert not recwarn.list
@@ -44,7 +45,7 @@ async def test_a_server_that_never_answers_is_given_up():
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     began = time.monotonic()
-    with pytest.raises(Unreachable, match="no answer"):
+    with pytest.raises(Unusable, match="no answer"):
         await connect(f"127.0.0.1:{port}")
     assert time.monotonic() - began < 4 * connection.CONNECT_SECONDS
     server.close()
@@ -59,13 +60,13 @@ def test_temporals_own_configuration_is_used(monkeypatch, tmp_path):
     assert (options["target_host"], options["namespace"]) == ("far:7233", "mine")
     assert ui_link("job") is None
     monkeypatch.setenv("TEMPORAL_PROFILE", "absent")
-    with pytest.raises(Unreachable, match="configuration"):
+    with pytest.raises(Unusable, match="configuration"):
         connection.client_options()
 
 
 def test_a_configuration_file_that_is_not_there_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(tmp_path / "none.toml"))
-    with pytest.raises(Unreachable, match=r"TEMPORAL_CONFIG_FILE names .*none\.toml, and there is"):
+    with pytest.raises(Unusable, match=r"TEMPORAL_CONFIG_FILE names .*none\.toml, and there is"):
         connection.client_options()
     monkeypatch.setenv("TEMPORAL_CONFIG_FILE", "")
     assert connection.client_options()["target_host"] == "localhost:7233"

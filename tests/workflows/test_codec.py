@@ -16,7 +16,8 @@ from temporalio.worker import Replayer
 from activities.checkpoints import Root
 from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Answer, Failure, Request
-from cli.jobs import last_events, look, told
+from cli.events import last_events
+from cli.jobs import look, told
 from engine.codec import encrypting
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import runner

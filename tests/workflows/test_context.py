@@ -13,11 +13,11 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.rehearsal import Reply, Script, ZeroCost, call
-from activities.rehearsal.prefix import PrefixMeter
 from activities.rehearsal.wire import Request
 from activities.tokens import count, of_message
 from tests.brief import BRIEF
 from tests.soak import soak
+from tests.workflows.prefix import PrefixMeter
 from tests.workflows.serving import serving
 
 CALLS = soak(70, 400)

@@ -12,10 +12,9 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import drifting
-from activities.rehearsal.drifting import ITEMS, Drifting, even
-from benchmarks import drift
+from benchmarks import drift, drifting
 from benchmarks.drift import Ended, alone, as_job, serving
+from benchmarks.drifting import ITEMS, Drifting, even
 from tests.brief import BRIEFEST
 from tests.soak import soak
 

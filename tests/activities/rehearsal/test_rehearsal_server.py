@@ -1,7 +1,5 @@
 """The rehearsal model over HTTP."""
 
-import hashlib
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +10,7 @@ import openai
 import pytest
 from openai import OpenAI
 
-from activities.rehearsal import Cut, Failure, Hang, Model, Reply, Stall, call, rehearse
+from activities.rehearsal import Cut, Failure, Hang, Model, Reply, Stall, rehearse
 from activities.rehearsal.server import ModelServer
 
 MESSAGES: Any = [
@@ -33,26 +31,11 @@ def text(base_url: str, timeout: float = 5.0) -> str:
     return "".join(choice.delta.content or "" for chunk in stream for choice in chunk.choices)
 
 
-def test_streams_and_whole_replies(tmp_path: Path) -> None:
-    log = tmp_path / "calls.jsonl"
-    with ModelServer(lambda request: Reply("It is done."), calls_log=log) as server:
+def test_streams_and_whole_replies() -> None:
+    with ModelServer(lambda request: Reply("It is done.")) as server:
         assert text(server.base_url) == "It is done."
         whole = client(server.base_url).chat.completions.create(model="m", messages=MESSAGES)
         assert whole.choices[0].message.content == "It is done."
-        assert [entry.n for entry in server.calls] == [1, 2]
-        assert server.calls[0].step == 1
-        assert server.calls[0].shared is None
-        assert server.calls[1].shared == 1.0
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [line["n"] for line in lines] == [1, 2]
-    assert set(lines[0]) == {"n", "digest", "step"}
-
-
-def test_the_digest_is_that_of_the_body() -> None:
-    body = json.dumps({"messages": MESSAGES}).encode()
-    with ModelServer(lambda request: call("list_files")) as server:
-        httpx2.post(f"{server.base_url}/chat/completions", content=body)
-        assert server.calls[0].digest == hashlib.sha1(body).hexdigest()
 
 
 def test_failures_carry_their_status_and_headers() -> None:
@@ -87,13 +70,10 @@ def test_a_body_that_is_no_request_is_refused() -> None:
         assert httpx2.post(url, content=b"{").status_code == 400
         assert httpx2.post(url, content=b"[]").status_code == 400
         assert httpx2.get(f"{server.base_url}/models").json()["data"][0]["id"] == "rehearsal"
-        assert server.calls == []
 
 
-def test_the_command_serves_the_rehearsal_model(tmp_path: Path) -> None:
-    log = tmp_path / "calls.jsonl"
+def test_the_command_serves_the_rehearsal_model() -> None:
     command = [sys.executable, "-m", "activities.rehearsal.server", "--port", "0"]
-    command += ["--calls-log", str(log)]
     root = Path(__file__).parents[3]
     process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True)
     try:
@@ -101,7 +81,6 @@ def test_the_command_serves_the_rehearsal_model(tmp_path: Path) -> None:
         said = process.stdout.readline()
         assert said.startswith("listening on http://127.0.0.1:")
         assert "No call was refused." in text(said.removeprefix("listening on ").strip())
-        assert len(log.read_text().splitlines()) == 1
     finally:
         process.terminate()
         process.wait()

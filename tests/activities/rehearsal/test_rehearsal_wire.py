@@ -22,7 +22,6 @@ from activities.rehearsal import (
     ZeroCost,
     call,
 )
-from activities.rehearsal.prefix import PrefixMeter
 
 MESSAGES: Any = [{"role": "user", "content": "hello"}]
 MIXED = Reply(
@@ -156,14 +155,3 @@ async def test_own_work_is_small() -> None:
         await transport.handle_async_request(request)
         best = min(best, time.perf_counter() - start)
     assert best < 0.001
-
-
-def test_the_prefix_meter_tells_what_a_cache_could_keep() -> None:
-    meter = PrefixMeter()
-    system = {"role": "system", "content": "s" * 1000}
-    first = {"messages": [system, {"role": "user", "content": "todo 1"}]}
-    second = {"messages": [system, {"role": "user", "content": "todo 2"}]}
-    assert meter.measure(first) is None
-    share = meter.measure(second)
-    assert share is not None
-    assert 0.9 < share < 1.0

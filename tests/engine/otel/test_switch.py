@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from engine.errors import Unusable
 from engine.otel import switch
 from tests.crash.processes import CLEAN, REPOSITORY
 
@@ -47,7 +48,7 @@ def test_an_endpoint_turns_it_on(
 def test_another_protocol_is_refused(given: pytest.MonkeyPatch) -> None:
     given.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", HERE)
     given.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
-    with pytest.raises(switch.NotExportable, match=r"PROTOCOL=grpc: .* http/protobuf; unset it"):
+    with pytest.raises(Unusable, match=r"PROTOCOL=grpc: .* http/protobuf; unset it"):
         switch.plugins()
 
 

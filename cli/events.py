@@ -1,0 +1,42 @@
+"""The end of a job's history, as Temporal has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.client import Client
+
+_STEPS = (
+    "activity_task_scheduled_event_attributes",
+    "marker_recorded_event_attributes",
+    "timer_started_event_attributes",
+)
+"""Events that stand for a step: regular activity, local activity, durable timer."""
+
+
+async def newest_events(client: Client, job_id: str, most: int) -> Sequence[HistoryEvent]:
+    """The end of the job's history, newest first."""
+    page = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=ExecutionId(workflow_id=job_id),
+            maximum_page_size=most,
+        )
+    )
+    return page.history.events
+
+
+async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple[datetime, str]]:
+    """The newest steps in the job's history, oldest first: when, and their one-line summary."""
+    events: list[tuple[datetime, str]] = []
+    for event in await newest_events(client, job_id, 60):
+        # Other events carry the summary of the step they belong to again.
+        begins = event.WhichOneof("attributes") in _STEPS
+        if begins and event.user_metadata.HasField("summary") and len(events) < limit:
+            decoded = await client.data_converter.decode([event.user_metadata.summary])
+            events.append((event.event_time.ToDatetime(tzinfo=UTC), str(decoded[0])))
+    return events[::-1]

@@ -1,0 +1,6 @@
+"""What keeps a process of ours from its work."""
+
+
+class Unusable(Exception):
+    """What the environment gives cannot be used, or is not there: an address, a key, a folder, a
+    program. One line: which, why and what to do; never a key."""
