@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from tiktoken.model import encoding_name_for_model
 
 if TYPE_CHECKING:
     import bpe_openai
@@ -14,15 +15,19 @@ if TYPE_CHECKING:
 PIECE = 100_000
 """Characters encoded at a time: the encoder refuses a million, and holds the interpreter."""
 UNKNOWN = "o200k_base"
-_OLDER = re.compile(r"(?:ft:)?gpt-(?:4|3\.?5)(?![\w.])")
-"""Models of the encoding before: `gpt-4-turbo` and `gpt-3.5-turbo`, not `gpt-4o` or `gpt-4.1`."""
+CARRIED = frozenset({"o200k_base", "cl100k_base"})
 MESSAGE_TOKENS = 4
 """What the form of a message costs beside its texts."""
 
 
+@lru_cache(maxsize=256)
 def encoding_of(model: str) -> str:
     """Name of a model's encoding; the newest one for a model that nobody knows."""
-    return "cl100k_base" if _OLDER.match(model) else UNKNOWN
+    try:
+        name = encoding_name_for_model(model)
+    except KeyError:
+        return UNKNOWN
+    return name if name in CARRIED else UNKNOWN
 
 
 @lru_cache(maxsize=2)
