@@ -2,7 +2,7 @@
 
 from activities.documents.bounded import extract_bounded
 from activities.documents.candidates import Candidate, identify
-from activities.documents.model import DocumentError, Page
+from activities.documents.model import DocumentError, Page, unread_told
 from activities.documents.pages import contains_quote, page_of, pages_with_quote, parse, render
 from activities.documents.text import extract
 
@@ -18,4 +18,5 @@ __all__ = [
     "pages_with_quote",
     "parse",
     "render",
+    "unread_told",
 ]

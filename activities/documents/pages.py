@@ -66,10 +66,15 @@ def _escape(text: str) -> str:
 
 
 def page_of(pages: Iterable[Page], number: int) -> Page:
-    """The page with that number. Raises `DocumentError` naming the numbers there are."""
+    """The page with that number. Raises `DocumentError` naming the numbers there are, and if the
+    page could not be read: what stands there instead is not the document's."""
     there = list(pages)
     for page in there:
         if page.number == number:
+            if page.unread:
+                raise DocumentError(
+                    f"page {number} could not be read, so nothing of it can be cited"
+                )
             return page
     numbers = f"{there[0].number} to {there[-1].number}" if there else "none"
     raise DocumentError(f"there is no page {number}; the document's pages: {numbers}")

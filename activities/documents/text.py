@@ -7,13 +7,14 @@ which in the worker itself none does.
 """
 
 import codecs
+import logging
 import re
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import PurePath
 from typing import Literal
 
-from activities.documents.model import DocumentError, Page
+from activities.documents.model import DocumentError, Page, not_read
 from activities.plain import plain
 
 Kind = Literal["pdf", "docx", "html", "text"]
@@ -50,8 +51,9 @@ def extract(name: str, data: bytes) -> list[Page]:
 
     `name` is used in messages and, where the content leaves a doubt, for its extension. A format
     without pages (HTML; Markdown and text without form feeds) gives one page. Blank pages are
-    kept, so that numbers stay true. Raises `DocumentError` for a type that is not known, a file
-    that is broken or encrypted, and a document with no text at all.
+    kept, so that numbers stay true; so are those of a PDF that cannot be read, beside others that
+    can (`not_read`). Raises `DocumentError` for a type that is not known, a file that is broken or
+    encrypted, and a document with no text at all.
     """
     kind = sniff(name, data)
     try:
@@ -109,7 +111,42 @@ def _pdf(name: str, data: bytes) -> list[str]:
             raise locked
     except (DependencyError, NotImplementedError) as error:
         raise locked from error
-    return [page.extract_text() for page in reader.pages]
+    told = _Told()
+    log = logging.getLogger("pypdf")
+    log.addHandler(told)
+    try:
+        texts, broken, raised = [], {}, None
+        for number in range(len(reader.pages)):
+            told.first = ""
+            try:
+                text = reader.pages[number].extract_text()
+                if told.first and not text.strip():
+                    broken[number] = told.first
+            except MemoryError:
+                raise
+            except Exception as error:  # as in `extract`; the pages beside it may be whole
+                text, broken[number], raised = "", _one_line(error), raised or error
+            texts.append(text)
+    finally:
+        log.removeHandler(told)
+    if not any(text.strip() for text in texts):
+        if raised:
+            raise raised
+        return texts
+    for number, why in broken.items():
+        texts[number] = not_read(why)
+    return texts
+
+
+class _Told(logging.Handler):
+    """What pypdf logs first: a page whose text it cannot unpack it gives as an empty one."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.first = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.first = self.first or _one_line(record.getMessage())
 
 
 def _docx(name: str, data: bytes) -> list[str]:
@@ -201,6 +238,6 @@ def _clean(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: object) -> str:
     words = " ".join(str(error).split()) or type(error).__name__
     return words if len(words) <= 160 else words[:157] + "..."

@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 import httpx2
 
 from activities.checkpoints import Files, PathRefused, Root, parse
-from activities.documents import DocumentError, extract_bounded, render
+from activities.documents import DocumentError, extract_bounded, render, unread_told
+from activities.documents import parse as pages_of
 from activities.job.kept import Kept
 from config.schema import Problem
 
@@ -36,6 +37,11 @@ class Document:
         """Into `documents/`, the text beside it."""
         files = files.write(f"documents/{self.name}", self.data)
         return files.write(f"documents/{text_beside(self.name)}", self.text.encode())
+
+    def notices(self) -> list[str]:
+        """For people: what of it the job does without."""
+        told = unread_told(pages_of(self.text))
+        return [f"document {self.name}:{told}"] if told else []
 
 
 def read_documents(

@@ -143,6 +143,7 @@ class Preparation:
         documents = read_documents(
             self._root, request.documents, config.limits.file_bytes, kept=self._kept(request)
         )
+        notices += [line for document in documents for line in document.notices()]
         if config.needs_documents and not documents:
             raise Problem(
                 f"agent {config.name} works on documents: name at least one in `documents`"
@@ -189,6 +190,7 @@ class Preparation:
             found.document_names,
             self._kept(request),
         )
+        notices += [line for document in documents for line in document.notices()]
 
         snapshot = copied(found, fork, self._own(request, config))
         before = snapshot.files
