@@ -50,7 +50,7 @@ from activities.starting.pinning import (
 )
 from activities.tools import Tool
 from activities.traces.recalling import recalled
-from config.loader import amend, load_agent
+from config.loader import amend, load_agent, overridden
 from config.schema import AgentConfig, Problem
 from config.templates import render
 from protocol.payloads import Fork
@@ -89,7 +89,7 @@ class Preparation:
                     check_root(self._root, request.project.root)
                 fork = request.fork
                 if fork:
-                    remote = request.set.get("workspace.remote")
+                    remote = overridden(request.set, "workspace.remote")
                     await asyncio.to_thread(bring, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
