@@ -41,7 +41,7 @@ _REFUSED = {
     b"\x1f\x8b": "a compressed archive: unpack it first",
 }
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
-UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 WINDOWS = "cp1252"
 """What a text of one byte a letter is in that says nothing else."""
 
@@ -92,7 +92,7 @@ def sniff(name: str, data: bytes) -> Kind:
         raise DocumentError(
             f"{name}: the file is broken (not a {by_name.upper()} inside); get an intact copy"
         )
-    if not data.startswith(UTF16) and data[:8192].translate(None, _CONTROL) != data[:8192]:
+    if not wide(data) and data[:8192].translate(None, _CONTROL) != data[:8192]:
         raise DocumentError(
             f"{name}: unknown type (binary); PDF, DOCX, HTML, Markdown and text can be read"
         )
@@ -167,8 +167,8 @@ def _text(name: str, data: bytes) -> list[str]:
 
 def guessed(data: bytes) -> str:
     """Text that says nothing of its encoding."""
-    if data.startswith(UTF16):
-        return data.decode("utf-16", errors="replace")
+    if encoding := wide(data):
+        return data.decode(encoding, errors="replace")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -178,6 +178,21 @@ def guessed(data: bytes) -> str:
         broken = text.count("\ufffd")
         whole = sum(not letter.isascii() for letter in text) - broken
         return text if whole > broken else decoded(data, WINDOWS)
+
+
+def wide(data: bytes) -> str:
+    """The encoding of text in two bytes a letter; empty for any other. Without the mark at its
+    beginning it is known by the zeros, of which the simple letters have one each, on one side."""
+    if data.startswith(_UTF16):
+        return "utf-16"
+    head = data[:8192]
+    zeros = [head[side::2].count(0) for side in (0, 1)]
+    if 10 * max(zeros) < len(head) // 2 or 10 * min(zeros) > max(zeros) or len(head) % 2:
+        return ""
+    encoding = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    # Numbers in two bytes have such zeros too, and are no letters.
+    text = head.decode(encoding, errors="replace").encode("utf-8", errors="replace")
+    return "" if text.translate(None, _CONTROL) != text else encoding
 
 
 def is_utf8(data: bytes) -> bool:

@@ -153,6 +153,7 @@ PAGE = "<p>„Belege“ müssen, so § 147, bleiben; 5 €.</p>"
         ('<meta charset="utf-16">', "cp1252"),
         ('<meta charset="iso-8859-1">', "utf-8"),
         ("", "utf-16"),
+        ("", "utf-16-le"),
     ],
 )
 def test_html_is_read_in_the_encoding_a_browser_reads_it_in(head, encoding):
@@ -222,6 +223,8 @@ def test_no_beginning_of_a_file_takes_long_to_look_at(start):
         (b"\xef\xbb\xbfmarked", ["marked"]),
         ("Fälschung \u201eneu\u201c".encode("cp1252"), ["Fälschung \u201eneu\u201c"]),
         ("zwei Byte".encode("utf-16"), ["zwei Byte"]),
+        ("zwei Byte\f\u0100 ä €".encode("utf-16-le"), ["zwei Byte", "\u0100 ä €"]),
+        ("帳簿、10年保存。".encode("utf-16-be"), ["帳簿、10年保存。"]),
         ("Größe müß".encode()[:-1], ["Größe mü\ufffd"]),
         ("Ärger, ÄÖÜß".encode("cp1252"), ["Ärger, ÄÖÜß"]),
         (b"a\r\nb\rc", ["a\nb\nc"]),
@@ -277,6 +280,8 @@ def _zip(member: str, data: bytes) -> bytes:
         ("a.odt", _zip("content.xml", b"<a/>"), "an OpenDocument file"),
         ("a.zip", _zip("a.txt", b"a"), "a ZIP archive, not a Word document: unpack it first"),
         ("a.bin", b"\x00\x01\x02", "unknown type"),
+        ("a.bin", b"\x00\x01\x00\x41" * 9, "unknown type"),
+        ("a.bin", b"a\x00b", "unknown type"),
         ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1", "save it as unprotected .docx"),
         ("a.rtf", b"{\\rtf1 x}", "RTF"),
     ],
