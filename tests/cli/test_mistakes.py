@@ -37,6 +37,8 @@ from tests.activities.traces.noting import store, trace
         ("start generalist --instructions x --set a=2024-13-01", "YAML"),
         ("start creator --document /no/such/file", "/no/such/file"),
         ("start creator --document /", "not a file"),
+        ("start creator --document ~nosuchuser/x", "no such user"),
+        (f"start creator --document {'x' * 300}", "file name too long"),
         ("start generalist --instructions x --id ../x", "--id"),
         ("start generalist --instructions x --id=", "--id '': expected letters"),
         ("project x.yaml --id=", "--id '': expected letters"),
