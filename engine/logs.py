@@ -42,6 +42,18 @@ def level(otherwise: str) -> str:
     return found.upper() or otherwise
 
 
+def form() -> str:
+    """`text` or `json`, as the environment says.
+
+    Raises:
+        BadLog: there is no such form.
+    """
+    found = os.environ.get(FORMAT, "").strip().lower() or "text"
+    if found not in ("json", "text"):
+        raise BadLog(f"{FORMAT}: found {found!r}, expected json or text")
+    return found
+
+
 def set_up(otherwise: str = "WARNING", *, force: bool = False) -> None:
     """Log to standard error as the environment says.
 
@@ -53,12 +65,9 @@ def set_up(otherwise: str = "WARNING", *, force: bool = False) -> None:
         BadLog: there is no such level, or no such form.
     """
     handler = logging.StreamHandler()
-    form = os.environ.get(FORMAT, "").strip().lower() or "text"
-    if form not in ("json", "text"):
-        raise BadLog(f"{FORMAT}: found {form!r}, expected json or text")
     # By name and late, like all activities (`engine.service`).
     redacting = import_module("activities.guards.secrets").Redacting
-    handler.setFormatter(Json() if form == "json" else redacting(TEXT))
+    handler.setFormatter(Json() if form() == "json" else redacting(TEXT))
     logging.basicConfig(level=level(otherwise), handlers=[handler], force=force)
 
 
