@@ -80,6 +80,22 @@ def test_a_mistake_is_one_line(offline, arguments, told):
     assert told in offline(*arguments.split()).error
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["project", "a\nb"],
+        ["start", "creator", "--document", "a\nb"],
+        ["show", "x" * 100_000, "y"],
+        ["list", "x" * 100_000],
+        ["guards", "x" * 100_000],
+        ["project", "x.yaml", "--id", "x" * 100_000],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_what_was_typed_makes_the_line_no_page(offline, arguments):
+    assert len(offline(*arguments).error) < 2500
+
+
 def test_what_another_machine_may_have_is_left_to_the_worker(offline):
     start = ["start", "generalist", "--instructions", "x", "--set"]
     # It names another model, whose price is known; has a sandbox; asks the server for its tools.
