@@ -31,6 +31,8 @@ GONE = OK
 """The reader, `head` say, has what it wanted."""
 SHOWN = 200
 """Characters of an argument that is refused."""
+LONGEST = 2000
+"""Characters of what is said of a mistake."""
 
 app = typer.Typer(
     name="starter.py",
@@ -93,10 +95,10 @@ def _ended(arguments: Sequence[str] | None) -> int:
         logging.basicConfig(level=logs.level("ERROR"))
         return _run(sys.argv[1:] if arguments is None else list(arguments))
     except (Mistake, Unusable, Problem) as error:
-        note(f"error: {error}")
+        _error(str(error))
         return MISTAKE
     except Sealed as error:
-        note(f"error: what Temporal holds cannot be read: {error}")
+        _error(f"what Temporal holds cannot be read: {error}")
         return MISTAKE
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
@@ -108,9 +110,14 @@ def _run(arguments: list[str]) -> int:
         code = app(arguments, standalone_mode=False)
     except TyperException as error:
         if message := error.format_message():
-            note(f"error: {message.rstrip('.')} (see --help)")
+            _error(f"{one_line(message, LONGEST).rstrip('.')} (see --help)")
         return MISTAKE
     return code if isinstance(code, int) else OK if code is None else FAILED
+
+
+def _error(text: str) -> None:
+    # What was typed is repeated in it, and may be a page that was pasted.
+    note(f"error: {one_line(text, LONGEST + SHOWN)}")
 
 
 def _check(arguments: list[str]) -> None:

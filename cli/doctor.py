@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import socket
 import subprocess
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from temporalio.service import RPCError
 
+from activities.guards.known import without_credentials
 from cli import server_checks
 from cli.check import LIMIT, Check
 from cli.output import refused
 from config.loader import agent_names, load_agent
 from config.schema import Problem
+from engine import logs
 from engine.connection import (
     client_options,
     connect,
@@ -23,6 +28,7 @@ from engine.connection import (
 )
 from engine.development import find_binary
 from engine.errors import Unusable
+from engine.otel import switch
 from engine.root import open_root
 
 if TYPE_CHECKING:
@@ -40,7 +46,10 @@ async def examine() -> AsyncIterator[Check]:
     yield await asyncio.to_thread(_graph)
     yield await asyncio.to_thread(_tokens)
     yield await asyncio.to_thread(_sandbox)
+    yield _git()
     yield await _model()
+    yield _log()
+    yield await asyncio.to_thread(_collector)
     try:
         client = await connect()
     except Unusable as error:
@@ -157,6 +166,43 @@ def _sandbox() -> Check:
         # Only agents that run commands need it.
         return Check("sandbox", True, f"none, so the tool run_command is off: {why}")
     return Check("sandbox", True, f"{program}; commands can be run")
+
+
+def _git() -> Check:
+    if program := shutil.which("git"):
+        return Check("git", True, program)
+    # Only some jobs need it, and a disk that was damaged.
+    off = "no workspace.remote, and no index of checkpoints that was damaged is made anew"
+    return Check("git", True, f"none, so {off}")
+
+
+def _log() -> Check:
+    try:
+        return Check("log", True, f"{logs.form()}, from {logs.level('WARNING')} on")
+    except Unusable as error:
+        return Check("log", False, f"{error}: no worker starts")
+
+
+def _collector() -> Check:
+    name, addresses = "traces and metrics", switch.collectors()
+    try:
+        if addresses:
+            switch.pipeline()
+        for address in addresses:
+            url = urlsplit(address)
+            port = url.port or (443 if url.scheme == "https" else 80)
+            if url.scheme not in ("http", "https") or not url.hostname:
+                raise ValueError("expected an address such as http://127.0.0.1:4318")
+            socket.create_connection((url.hostname, port), LIMIT.total_seconds()).close()
+    except Unusable as error:
+        return Check(name, False, str(error))
+    except (OSError, ValueError) as error:
+        return Check(
+            name, False, f"{without_credentials(address)} is not reached ({error}): they are lost",
+            f"start the collector, or correct or unset {switch.ENDPOINT}",
+        )  # fmt: skip
+    told = f"to {', '.join(map(without_credentials, addresses))}"
+    return Check(name, True, told if addresses else "not exported")
 
 
 async def _offered(client: AsyncOpenAI) -> list[str]:

@@ -6,17 +6,24 @@ import time
 
 from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType, WorkerVersioningMode
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
+from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    DescribeNamespaceRequest,
+    DescribeTaskQueueRequest,
+    DescribeTaskQueueResponse,
+)
 from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError
 
 from cli.check import LIMIT, Check
 from cli.failing_tasks import MOST_JOBS, failing
+from cli.jobs import JOB, PROJECT
 from engine.connection import task_queue
 from protocol.search_attributes import NAMES
 
 VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
+PINNED_TO = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
 NO_VERSION = ("", "")
 """Name and build of a worker that has none."""
 RECENT_SECONDS = 90
@@ -62,12 +69,7 @@ async def attributes(client: Client) -> Check:
 
 
 async def worker(client: Client) -> Check:
-    request = DescribeTaskQueueRequest(
-        namespace=client.namespace,
-        task_queue=TaskQueue(name=task_queue()),
-        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-    )
-    found = await client.workflow_service.describe_task_queue(request, timeout=LIMIT)
+    found = await _queue(client, task_queue())
     now = time.time()
     newest = max((poller.last_access_time.seconds for poller in found.pollers), default=now)
     if not -RECENT_SECONDS < now - newest < FORGOTTEN_SECONDS:
@@ -80,12 +82,7 @@ async def worker(client: Client) -> Check:
     recent = [
         poller for poller in found.pollers if now - poller.last_access_time.seconds < RECENT_SECONDS
     ]
-    versions = [
-        (options.deployment_name, options.build_id)
-        if options.worker_versioning_mode == VERSIONED
-        else NO_VERSION
-        for options in (poller.deployment_options for poller in recent)
-    ]
+    versions = list(map(_version, recent))
     current = found.versioning_info.current_deployment_version
     # New jobs are for workers of this version alone, or for those without one.
     wanted = (current.deployment_name, current.build_id) if current.build_id else NO_VERSION
@@ -113,6 +110,59 @@ async def worker(client: Client) -> Check:
     )
 
 
+async def _queue(client: Client, name: str) -> DescribeTaskQueueResponse:
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=name),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    )
+    return await client.workflow_service.describe_task_queue(request, timeout=LIMIT)
+
+
+def _version(poller: PollerInfo) -> tuple[str, str]:
+    options = poller.deployment_options
+    versioned = options.worker_versioning_mode == VERSIONED
+    return (options.deployment_name, options.build_id) if versioned else NO_VERSION
+
+
+async def pinned_jobs(client: Client) -> Check:
+    """Jobs that stay with the version they were started on, and for which no worker of it polls."""
+    name = "pinned jobs"
+    query = (
+        f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus = 'Running' "
+        "AND TemporalWorkflowVersioningBehavior = 'Pinned'"
+    )
+    jobs: dict[tuple[str, str], list[str]] = {}
+    try:
+        async for job in client.list_workflows(query, limit=MOST_JOBS):
+            version = job.typed_search_attributes.get(PINNED_TO) or ""
+            jobs.setdefault((job.task_queue, version), []).append(job.id)
+    except RPCError as error:
+        return Check(name, True, f"not checked, the server does not tell ({error.message})")
+    polled = set()
+    for queue in {queue for queue, _ in jobs}:
+        pollers = (await _queue(client, queue)).pollers
+        newest = max((poller.last_access_time.seconds for poller in pollers), default=0)
+        polled |= {
+            (queue, ":".join(_version(poller)))
+            for poller in pollers
+            if newest - poller.last_access_time.seconds < RECENT_SECONDS
+        }
+    waiting = {version: ids for version, ids in jobs.items() if version not in polled}
+    if not waiting:
+        return Check(name, True, "none waits for a worker of its version")
+    told = [
+        f"{', '.join(ids[:3])}{f' and {len(ids) - 3} more' if ids[3:] else ''} for one of version "
+        f"{version} on task queue {queue}"
+        for (queue, version), ids in waiting.items()
+    ]
+    return Check(
+        name, False, f"no worker polls, and so wait: {'; '.join(told)}",
+        "run workers of these versions, or move each job to the current one: temporal workflow "
+        "update-options --workflow-id JOB --versioning-override-behavior auto_upgrade",
+    )  # fmt: skip
+
+
 async def workflow_tasks(client: Client) -> Check:
     """Jobs whose workflow task fails again and again: a programming error or a bad deployment."""
     name, (failed, looked_at) = "workflow tasks", await failing(client)
@@ -126,4 +176,4 @@ async def workflow_tasks(client: Client) -> Check:
     return Check(name, True, f"none fails ({looked_at} running jobs{more})")
 
 
-ALL = (namespace, attributes, worker, workflow_tasks)
+ALL = (namespace, attributes, worker, pinned_jobs, workflow_tasks)

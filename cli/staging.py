@@ -38,8 +38,13 @@ def stage(documents: list[str], root: Path, limit: int) -> list[str]:
 
 
 def _file(text: str, limit: int) -> Path:
-    path = Path(text).expanduser()
-    if not path.exists():
+    try:
+        path = Path(text).expanduser()
+        there = path.exists()
+    except (OSError, RuntimeError) as error:  # too long a name, a user that there is none of
+        reason = getattr(error, "strerror", None) or "no such user or home"
+        raise Mistake(f"document {text[:200]}: {reason.lower()}") from None
+    if not there:
         raise Mistake(f"document {text}: there is no such file")
     if not path.is_file():
         raise Mistake(f"document {text}: not a file; name each document on its own")

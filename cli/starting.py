@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,16 @@ def check_size(data: dict[str, Any]) -> None:
 def read_text(text: str) -> str:
     """The text itself, or for `@FILE` the file's."""
     if not text.startswith("@"):
+        # A job would work on the bare name for hours.
+        with suppress(OSError, ValueError):  # too long for a name, as most texts are
+            if Path(text).is_file():
+                raise Mistake(f"instructions {text!r} is the name of a file; @{text} reads it")
         return text
-    path = Path(text[1:]).expanduser()
+    path = Path(text[1:])
     try:
-        return path.read_text(encoding="utf-8")
+        return path.expanduser().read_text(encoding="utf-8")
+    except RuntimeError:
+        raise Mistake(f"instructions file {path}: no such user or home") from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise Mistake(f"instructions file {path}: {reason}") from None

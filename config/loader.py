@@ -171,6 +171,16 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
     )
 
 
+def overridden(overrides: dict[str, object], key: str) -> object:
+    """What overrides give a dotted key, whichever of its parts are nested; None if nothing."""
+    content: Any = {}
+    for name, value in overrides.items():
+        _set(content, name, value)
+    for part in key.split("."):
+        content = content.get(part) if isinstance(content, dict) else None
+    return content
+
+
 def _validated(merged: _Merged, given: dict[str, tuple[str, object]]) -> AgentFile:
     """The agent's file with what was given from outside, as (origin, value) by dotted key."""
     for key, (_, value) in given.items():

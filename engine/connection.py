@@ -99,8 +99,16 @@ def task_queue() -> str:
 
 
 def workspaces_root() -> Path:
-    """The folder that holds every job's workspace, absolute."""
-    return Path(os.environ.get("LONGHAUL_WORKSPACES") or "workspaces").expanduser().absolute()
+    """The folder that holds every job's workspace, absolute.
+
+    Raises:
+        Unusable: it is in the home of a user that there is none of.
+    """
+    given = os.environ.get("LONGHAUL_WORKSPACES") or "workspaces"
+    try:
+        return Path(given).expanduser().absolute()
+    except RuntimeError:
+        raise Unusable(f"LONGHAUL_WORKSPACES={given}: no such user or home") from None
 
 
 def ui_address() -> str | None:

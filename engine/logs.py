@@ -40,6 +40,18 @@ def level(otherwise: str) -> str:
     return found.upper() or otherwise
 
 
+def form() -> str:
+    """`text` or `json`, as the environment says.
+
+    Raises:
+        Unusable: there is no such form.
+    """
+    found = os.environ.get(FORMAT, "").strip().lower() or "text"
+    if found not in ("json", "text"):
+        raise Unusable(f"{FORMAT}: found {found!r}, expected json or text")
+    return found
+
+
 def set_up(otherwise: str = "WARNING", *, force: bool = False) -> None:
     """Log to standard error as the environment says.
 
@@ -51,13 +63,22 @@ def set_up(otherwise: str = "WARNING", *, force: bool = False) -> None:
         Unusable: there is no such level, or no such form.
     """
     handler = logging.StreamHandler()
-    form = os.environ.get(FORMAT, "").strip().lower() or "text"
-    if form not in ("json", "text"):
-        raise Unusable(f"{FORMAT}: found {form!r}, expected json or text")
     # By name and late, like all activities (`engine.service`).
     redacting = import_module("activities.guards.secrets").Redacting
-    handler.setFormatter(Json() if form == "json" else redacting(TEXT))
+    handler.setFormatter(Json() if form() == "json" else redacting(TEXT))
     logging.basicConfig(level=level(otherwise), handlers=[handler], force=force)
+
+
+def line(text: str, level: str = "INFO") -> str:
+    """What a process says of itself whatever the level, in the log's form: its readers read lines
+    of JSON, and no others."""
+    try:
+        if form() == "text":
+            return text
+    except Unusable:
+        return text
+    record = {"name": __name__, "levelname": level, "msg": text}
+    return Json().format(logging.makeLogRecord(record))
 
 
 class Json(logging.Formatter):

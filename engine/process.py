@@ -65,7 +65,7 @@ def main() -> NoReturn:
         logs.set_up()
         asyncio.run(serve())
     except (Unusable, Problem) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(logs.line(f"error: {error}", "ERROR"), file=sys.stderr)
         leave(CANNOT_START)
     except KeyboardInterrupt:  # before there was anything to drain
         leave(INTERRUPTED)
@@ -140,14 +140,14 @@ async def _serve(client: Client, version: WorkerDeploymentConfig | None) -> None
     _listen(stop)
     ready = partial(health.lacking, worker, client, workspaces_root(), stop)
     async with health.served(ready), worker:
-        print(
+        ready_line = (
             f"worker ready: task queue {task_queue()}, {named(version)}"
             f"workspaces {workspaces_root()}, "
-            f"model endpoint {describe_endpoint()}",
-            flush=True,
+            f"model endpoint {describe_endpoint()}"
         )
+        print(logs.line(ready_line), flush=True)
         await stop.wait()
-        print("worker draining: running steps end, then it stops", flush=True)
+        print(logs.line("worker draining: running steps end, then it stops"), flush=True)
     # By name and late, like all activities (`engine.service`).
     pushes = importlib.import_module("activities.job.pushing").PUSHES
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
@@ -167,7 +167,7 @@ def _listen(stop: asyncio.Event) -> None:
 
     def on_signal() -> None:
         if stop.is_set():
-            print("worker left without draining", file=sys.stderr)
+            print(logs.line("worker left without draining", "WARNING"), file=sys.stderr)
             leave(INTERRUPTED)
         stop.set()
 

@@ -2,8 +2,15 @@
 
 from activities.documents.bounded import extract_bounded
 from activities.documents.candidates import Candidate, identify
-from activities.documents.model import DocumentError, Page
-from activities.documents.pages import contains_quote, page_of, pages_with_quote, parse, render
+from activities.documents.model import DocumentError, Page, unread_told
+from activities.documents.pages import (
+    contains_quote,
+    is_short,
+    page_of,
+    pages_with_quote,
+    parse,
+    render,
+)
 from activities.documents.text import extract
 
 __all__ = [
@@ -14,8 +21,10 @@ __all__ = [
     "extract",
     "extract_bounded",
     "identify",
+    "is_short",
     "page_of",
     "pages_with_quote",
     "parse",
     "render",
+    "unread_told",
 ]

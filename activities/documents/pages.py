@@ -66,10 +66,15 @@ def _escape(text: str) -> str:
 
 
 def page_of(pages: Iterable[Page], number: int) -> Page:
-    """The page with that number. Raises `DocumentError` naming the numbers there are."""
+    """The page with that number. Raises `DocumentError` naming the numbers there are, and if the
+    page could not be read: what stands there instead is not the document's."""
     there = list(pages)
     for page in there:
         if page.number == number:
+            if page.unread:
+                raise DocumentError(
+                    f"page {number} could not be read, so nothing of it can be cited"
+                )
             return page
     numbers = f"{there[0].number} to {there[-1].number}" if there else "none"
     raise DocumentError(f"there is no page {number}; the document's pages: {numbers}")
@@ -78,15 +83,30 @@ def page_of(pages: Iterable[Page], number: int) -> Page:
 def contains_quote(page_text: str, quote: str) -> bool:
     """Whether the quote stands on the page, whole words and in this order.
 
-    A quote of fewer than 12 characters must be the whole page: a word or two proves nothing.
+    A quote of fewer than 12 characters must be a whole line, cell of a table or page: a word or two
+    out of a sentence prove nothing.
     """
-    return _Folded(page_text).contains(_Folded(quote))
+    return _stands(page_text, _Folded(quote))
+
+
+def is_short(quote: str) -> bool:
+    """Whether the quote counts only where it is the whole of something."""
+    return _Folded(quote).short
 
 
 def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
     """The numbers of all pages the quote stands on: to tell where it really is."""
     sought = _Folded(quote)
-    return [page.number for page in pages if _Folded(page.text).contains(sought)]
+    return [page.number for page in pages if _stands(page.text, sought)]
+
+
+def _stands(page_text: str, sought: "_Folded") -> bool:
+    if not sought.short:
+        return _Folded(page_text).contains(sought)
+    lines = page_text.split("\n")
+    parts = {page_text, *lines, *(cell for line in lines for cell in line.split(" | "))}
+    # What is much longer cannot be the same without its layout.
+    return any(_Folded(part).is_(sought) for part in parts if len(part.strip()) < 4 * MIN_QUOTE)
 
 
 class _Folded:
@@ -110,10 +130,16 @@ class _Folded:
         parts.append(_SPACE.sub(" ", text[start:]))
         self.letters = "".join(parts)
 
+    @property
+    def short(self) -> bool:
+        return len(self.letters) + len(self.hyphens) < MIN_QUOTE
+
+    def is_(self, quote: "_Folded") -> bool:
+        same = quote.letters == self.letters
+        return same and bool(self.letters) and self._agrees(quote, 0)
+
     def contains(self, quote: "_Folded") -> bool:
         sought = quote.letters
-        if len(sought) + len(quote.hyphens) < MIN_QUOTE:
-            return bool(sought) and sought == self.letters and self._agrees(quote, 0)
         at = self.letters.find(sought)
         while at >= 0:
             if self._whole_words(at, at + len(sought)) and self._agrees(quote, at):

@@ -7,13 +7,14 @@ which in the worker itself none does.
 """
 
 import codecs
+import logging
 import re
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import PurePath
 from typing import Literal
 
-from activities.documents.model import DocumentError, Page
+from activities.documents.model import DocumentError, Page, not_read
 from activities.plain import plain
 
 Kind = Literal["pdf", "docx", "html", "text"]
@@ -40,7 +41,7 @@ _REFUSED = {
     b"\x1f\x8b": "a compressed archive: unpack it first",
 }
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
-UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 WINDOWS = "cp1252"
 """What a text of one byte a letter is in that says nothing else."""
 
@@ -50,8 +51,9 @@ def extract(name: str, data: bytes) -> list[Page]:
 
     `name` is used in messages and, where the content leaves a doubt, for its extension. A format
     without pages (HTML; Markdown and text without form feeds) gives one page. Blank pages are
-    kept, so that numbers stay true. Raises `DocumentError` for a type that is not known, a file
-    that is broken or encrypted, and a document with no text at all.
+    kept, so that numbers stay true; so are those of a PDF that cannot be read, beside others that
+    can (`not_read`). Raises `DocumentError` for a type that is not known, a file that is broken or
+    encrypted, and a document with no text at all.
     """
     kind = sniff(name, data)
     try:
@@ -90,7 +92,7 @@ def sniff(name: str, data: bytes) -> Kind:
         raise DocumentError(
             f"{name}: the file is broken (not a {by_name.upper()} inside); get an intact copy"
         )
-    if not data.startswith(UTF16) and data[:8192].translate(None, _CONTROL) != data[:8192]:
+    if not wide(data) and data[:8192].translate(None, _CONTROL) != data[:8192]:
         raise DocumentError(
             f"{name}: unknown type (binary); PDF, DOCX, HTML, Markdown and text can be read"
         )
@@ -109,7 +111,42 @@ def _pdf(name: str, data: bytes) -> list[str]:
             raise locked
     except (DependencyError, NotImplementedError) as error:
         raise locked from error
-    return [page.extract_text() for page in reader.pages]
+    told = _Told()
+    log = logging.getLogger("pypdf")
+    log.addHandler(told)
+    try:
+        texts, broken, raised = [], {}, None
+        for number in range(len(reader.pages)):
+            told.first = ""
+            try:
+                text = reader.pages[number].extract_text()
+                if told.first and not text.strip():
+                    broken[number] = told.first
+            except MemoryError:
+                raise
+            except Exception as error:  # as in `extract`; the pages beside it may be whole
+                text, broken[number], raised = "", _one_line(error), raised or error
+            texts.append(text)
+    finally:
+        log.removeHandler(told)
+    if not any(text.strip() for text in texts):
+        if raised:
+            raise raised
+        return texts
+    for number, why in broken.items():
+        texts[number] = not_read(why)
+    return texts
+
+
+class _Told(logging.Handler):
+    """What pypdf logs first: a page whose text it cannot unpack it gives as an empty one."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.first = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.first = self.first or _one_line(record.getMessage())
 
 
 def _docx(name: str, data: bytes) -> list[str]:
@@ -130,8 +167,8 @@ def _text(name: str, data: bytes) -> list[str]:
 
 def guessed(data: bytes) -> str:
     """Text that says nothing of its encoding."""
-    if data.startswith(UTF16):
-        return data.decode("utf-16", errors="replace")
+    if encoding := wide(data):
+        return data.decode(encoding, errors="replace")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -141,6 +178,21 @@ def guessed(data: bytes) -> str:
         broken = text.count("\ufffd")
         whole = sum(not letter.isascii() for letter in text) - broken
         return text if whole > broken else decoded(data, WINDOWS)
+
+
+def wide(data: bytes) -> str:
+    """The encoding of text in two bytes a letter; empty for any other. Without the mark at its
+    beginning it is known by the zeros, of which the simple letters have one each, on one side."""
+    if data.startswith(_UTF16):
+        return "utf-16"
+    head = data[:8192]
+    zeros = [head[side::2].count(0) for side in (0, 1)]
+    if 10 * max(zeros) < len(head) // 2 or 10 * min(zeros) > max(zeros) or len(head) % 2:
+        return ""
+    encoding = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    # Numbers in two bytes have such zeros too, and are no letters.
+    text = head.decode(encoding, errors="replace").encode("utf-8", errors="replace")
+    return "" if text.translate(None, _CONTROL) != text else encoding
 
 
 def is_utf8(data: bytes) -> bool:
@@ -201,6 +253,6 @@ def _clean(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: object) -> str:
     words = " ".join(str(error).split()) or type(error).__name__
     return words if len(words) <= 160 else words[:157] + "..."

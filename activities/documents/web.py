@@ -5,7 +5,7 @@ import re
 from lxml import etree, html
 
 from activities.documents.model import DocumentError
-from activities.documents.text import UTF16, decoded, guessed, is_utf8
+from activities.documents.text import decoded, guessed, is_utf8, wide
 
 _DROPPED = {"head", "script", "style", "nav", "template", "noscript", "svg", "math", "select"}
 _BLOCKS = {
@@ -49,15 +49,15 @@ def pages(name: str, data: bytes) -> list[str]:
 
 def _in_utf8(data: bytes) -> bytes:
     """Old pages declare an encoding; newer ones are UTF-8 anyhow."""
-    if data.startswith(UTF16):
-        return data.decode("utf-16", errors="replace").encode()
+    if encoding := wide(data):
+        return decoded(data, encoding).encode()
     if is_utf8(data):
         return data
     declared = _DECLARED.search(data[:4096])
     # What stands here to be read is no UTF-16, whatever it says.
     name = declared[1].decode("ascii") if declared else ""
-    wide = name.lower().startswith("utf-16")
-    return (guessed(data) if wide or not name else decoded(data, name)).encode()
+    not_that = name.lower().startswith("utf-16")
+    return (guessed(data) if not_that or not name else decoded(data, name)).encode()
 
 
 def _before(tag: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from mcp.types import (
     AudioContent,
@@ -25,10 +26,29 @@ SILENT = "(the tool answered nothing)"
 def text_of(result: CallToolResult) -> str:
     """The result's parts one after the other; of what is no text, what it is."""
     parts = [_part(block) for block in result.content]
-    if not parts and result.structured_content is not None:
-        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
+    if result.structured_content is not None and not _said(result.structured_content, parts):
+        parts.append(json.dumps(result.structured_content, ensure_ascii=False))
     text = plain("\n\n".join(part for part in parts if part.strip())) or SILENT
     return cut_middle(text, MOST_CHARACTERS, "[{gone} characters are left out]")
+
+
+def _said(structured: Any, parts: list[str]) -> bool:
+    """Whether the parts hold the same, as the protocol wants for clients of old: in one of them or
+    an item in each. Python's servers put what is no object under `result`."""
+    if not parts:
+        return False
+    read = [_read(part) for part in parts]
+    held = [structured]
+    if isinstance(structured, dict) and [*structured] == ["result"]:
+        held.append(structured["result"])
+    return any(value in found or value == found for value in held for found in (parts, read))
+
+
+def _read(part: str) -> Any:
+    try:
+        return json.loads(part)
+    except (ValueError, RecursionError):
+        return part
 
 
 def _part(block: ContentBlock) -> str:

@@ -15,8 +15,10 @@ from urllib.parse import unquote, urlsplit
 import httpx2
 
 from activities.checkpoints import Files, PathRefused, Root, parse
-from activities.documents import DocumentError, extract_bounded, render
+from activities.documents import DocumentError, extract_bounded, render, unread_told
+from activities.documents import parse as pages_of
 from activities.job.kept import Kept
+from activities.unpacking import Unpacking
 from config.schema import Problem
 
 STAGED = "staged:"
@@ -36,6 +38,11 @@ class Document:
         """Into `documents/`, the text beside it."""
         files = files.write(f"documents/{self.name}", self.data)
         return files.write(f"documents/{text_beside(self.name)}", self.text.encode())
+
+    def notices(self) -> list[str]:
+        """For people: what of it the job does without."""
+        told = unread_told(pages_of(self.text))
+        return [f"document {self.name}:{told}"] if told else []
 
 
 def read_documents(
@@ -131,13 +138,16 @@ def _fetch(address: str, limit: int) -> tuple[str, bytes]:
             "GET", address, timeout=FETCH_SECONDS, follow_redirects=True
         ) as response:
             response.raise_for_status()
-            for piece in response.iter_bytes():
-                data += piece
-                if len(data) > limit:
-                    raise Problem(f"document {address}: larger than {limit:,} bytes")
+            body = Unpacking(response.headers.get_list("content-encoding", split_commas=True))
+            for raw in response.iter_raw():
+                for piece in body.pieces(raw):
+                    data += piece
+                    if len(data) > limit:
+                        raise Problem(f"document {address}: larger than {limit:,} bytes")
                 # The client's own time-out is for each read: a drip would go on for ever.
                 if time.monotonic() > deadline:
                     raise Problem(f"document {address}: took over {FETCH_SECONDS} s to fetch")
+            body.end()
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         if isinstance(error, Problem):
             raise

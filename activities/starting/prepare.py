@@ -51,7 +51,7 @@ from activities.starting.pinning import (
 from activities.stores.turning import instead_of
 from activities.tools import Tool
 from activities.traces.recalling import recalled
-from config.loader import amend, load_agent
+from config.loader import amend, load_agent, overridden
 from config.schema import AgentConfig, Problem
 from config.templates import render
 from protocol.payloads import Fork
@@ -95,7 +95,7 @@ class Preparation:
                     check_root(self._root, request.project.root)
                 fork = request.fork
                 if fork:
-                    remote = request.set.get("workspace.remote")
+                    remote = overridden(request.set, "workspace.remote")
                     await asyncio.to_thread(bring, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
@@ -150,6 +150,7 @@ class Preparation:
         documents = read_documents(
             self._root, request.documents, config.limits.file_bytes, kept=self._kept(request)
         )
+        notices += [line for document in documents for line in document.notices()]
         if config.needs_documents and not documents:
             raise Problem(
                 f"agent {config.name} works on documents: name at least one in `documents`"
@@ -196,6 +197,7 @@ class Preparation:
             found.document_names,
             self._kept(request),
         )
+        notices += [line for document in documents for line in document.notices()]
 
         snapshot = copied(found, fork, self._own(request, config))
         before = snapshot.files

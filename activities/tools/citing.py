@@ -11,6 +11,7 @@ from activities.documents import (
     DocumentError,
     Page,
     contains_quote,
+    is_short,
     page_of,
     pages_with_quote,
 )
@@ -55,7 +56,7 @@ def cite_document(
         where = (
             f"It stands on page {', '.join(map(str, others[:10]))}."
             if others
-            else "It stands on no page: quote the exact words, at least a dozen characters."
+            else f"It stands on no page: {_wanted(quote)}."
         )
         raise ToolError(f"That quote is not on page {page} of {path}. {where}")
     # As it is named elsewhere: "documents/./a.pdf" would pass for another document.
@@ -85,10 +86,13 @@ def cite_web(
         raise ToolError(
             f"No page in {FOLDER}/ is from {url}. Fetch it first, and give the address as there."
         )
-    raise ToolError(
-        f"That quote is not in {', '.join(looked_at[:5])}: quote the exact words, at least a dozen "
-        "characters."
-    )
+    raise ToolError(f"That quote is not in {', '.join(looked_at[:5])}: {_wanted(quote)}.")
+
+
+def _wanted(quote: str) -> str:
+    if is_short(quote):
+        return "words that short must be a whole line or table cell; quote more of the sentence"
+    return "quote the exact words"
 
 
 def _keep(context: ToolContext, **details: str | int) -> str:

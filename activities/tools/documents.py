@@ -17,6 +17,7 @@ from activities.documents import (
     extract_bounded,
     parse,
     render,
+    unread_told,
 )
 from activities.errors import ToolError
 from activities.plain import as_json
@@ -44,7 +45,8 @@ def extract_document_text(
     if not shown:
         raise ToolError(f"{path} has the pages {_span(found)}; there is none in {pages}.")
     what = "page" if len(shown) == 1 else "pages"
-    return f"{path}, {what} {_span(shown)} of {found[-1].number}. {DATA}\n{render(shown)}"
+    whole = f"{path}, {what} {_span(shown)} of {found[-1].number}.{unread_told(shown)}"
+    return f"{whole} {DATA}\n{render(shown)}"
 
 
 @tool("documents", effect="writes", local=False, seconds=180)
@@ -69,16 +71,15 @@ def chunk_document(
     if context.files.entry(folder):
         context.files = context.files.delete(folder)
     manifest = []
-    for number, (text, numbers) in enumerate(
-        _chunks(document_pages(context, path), size, shared), 1
-    ):
+    found = document_pages(context, path)
+    for number, (text, numbers) in enumerate(_chunks(found, size, shared), 1):
         context.heartbeat()
         name = f"{folder}/chunk_{number:03d}.md"
         context.files = context.files.write(name, text.encode())
         manifest.append({"path": name, "pages": numbers, "tokens": tokens.count(text)})
     content = {"document": path, "max_tokens": size, "overlap": shared, "chunks": manifest}
     context.files = context.files.write(f"{folder}/manifest.json", as_json(content).encode())
-    return f"Wrote {len(manifest)} chunks and {folder}/manifest.json."
+    return f"Wrote {len(manifest)} chunks and {folder}/manifest.json.{unread_told(found)}"
 
 
 def place_of(path: str) -> str:

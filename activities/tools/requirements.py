@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents import Candidate, identify
+from activities.documents import Candidate, identify, unread_told
 from activities.errors import ToolError
 from activities.plain import as_json
 from activities.requirements.model import Citation, Kind, Requirement
@@ -32,7 +32,8 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     """
     path = document_of(context, path)
     threshold = context.config.settings.confidence_threshold
-    every = identify(document_pages(context, path))
+    pages = document_pages(context, path)
+    every = identify(pages)
     found = [c for c in every if c.confidence >= threshold]
     target = f"candidates/{place_of(path)}.json"
     content = {"document": path, "candidates": [c.model_dump() for c in found]}
@@ -43,6 +44,7 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     left_out = (
         f" {weak} below confidence {threshold:g} left out, such as permissions." if weak else ""
     )
+    left_out += unread_told(pages)
     if not found:
         return f"No candidates in {path}. Wrote {target}.{left_out}"
     lines = [_line(candidate) for candidate in found[:LISTED]]

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from activities import web
+from activities.documents import unread_told
 from activities.errors import ToolError, Unreached
 from activities.plain import plain
 from activities.tools.context import ToolContext
@@ -83,7 +84,7 @@ def fetch_page(
     return (
         f"Fetched {fetched.url}{moved}.\n"
         f"Wrote {len(fetched.data):,} bytes to {source.path} and its text ({count}, {size:,} "
-        f"characters) to {source.path}.txt.\n"
+        f"characters) to {source.path}.txt.{unread_told(source.pages)}\n"
         f"{DATA} It begins:\n{_quoted([f'Title: {source.title}'] if source.title else [])}"
         f"{_quoted(_beginning(lines))}"
     )

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import httpx2
 
+from activities.unpacking import Damaged, Unpacking
 from activities.web.addresses import Refused, Resolve, checked, parsed, resolve
 from config.web import Web
 
@@ -157,7 +158,7 @@ async def _get(
                 f"{url}: silent for more than {web.read_seconds} s. Try again later or take "
                 "another source."
             ) from None
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, Damaged) as error:
             raise Refused(
                 f"{url}: the answer broke off or is damaged ({_one_line(error)})."
             ) from None
@@ -176,6 +177,7 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
             headers={
                 "Host": url.netloc.decode(),
                 "User-Agent": "longhaul",
+                "Accept-Encoding": "gzip, deflate",
                 "Accept": "text/html, text/plain, text/markdown, application/pdf, */*;q=0.5",
             },
             extensions={"sni_hostname": host},
@@ -203,11 +205,13 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
         if length.isdecimal() and len(length) < 20 and int(length) > web.page_bytes:
             raise too_large
         data = bytearray()
-        # In pieces of a megabyte at most, also of what is unpacked.
-        async for piece in response.aiter_bytes():
-            data += piece
-            if len(data) > web.page_bytes:
-                raise too_large
+        body = Unpacking(response.headers.get_list("content-encoding", split_commas=True))
+        async for raw in response.aiter_raw():
+            for piece in body.pieces(raw):
+                data += piece
+                if len(data) > web.page_bytes:
+                    raise too_large
+        body.end()
         return _Page(media, response.charset_encoding, bytes(data))
 
 

@@ -29,6 +29,17 @@ def metrics() -> bool:
     return _on("METRICS")
 
 
+def collectors() -> list[str]:
+    """The addresses that traces and metrics go to."""
+    found = {
+        os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT", "").strip()
+        or os.environ.get(ENDPOINT, "").strip()
+        for signal in ("TRACES", "METRICS")
+        if _on(signal)
+    }
+    return sorted(found)
+
+
 def plugins() -> list[Plugin]:
     """What a client, and the workers made with it, export by: nothing without an endpoint.
 

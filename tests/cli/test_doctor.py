@@ -13,6 +13,7 @@ from typing import cast
 import pytest
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse
 from temporalio.client import Client
+from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
 from cli import server_checks
 from tests.cli.conftest import tries
@@ -59,6 +60,11 @@ def test_a_store_that_is_away_is_found(offline, monkeypatch, tmp_path):
     assert not store["ok"]
     assert "does not answer" in store["found"]
     assert "secret" not in ran.out
+
+
+def test_what_a_machine_without_git_does_without_is_said(offline, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "no workspace.remote" in checks(offline("doctor", "--json"))["git"]["found"]
 
 
 def test_it_makes_no_root_whatever_it_looks_at(offline, monkeypatch, workspaces):
@@ -204,3 +210,48 @@ def test_workers_that_get_no_new_jobs_for_their_version_are_found(current, polli
     assert check.ok == (told is None)
     assert (told or "me on task queue") in check.found
     assert check.ok or "set-current-version --deployment-name tea" in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("polling", "told"), [("1", None), ("2", "one-1 for one of version tea:1")]
+)
+def test_jobs_whose_version_has_no_worker_are_found(polling, told):
+    found = DescribeTaskQueueResponse()
+    poller = found.pollers.add(identity="me")
+    poller.last_access_time.seconds = int(time.time())
+    poller.deployment_options.deployment_name = "tea"
+    poller.deployment_options.build_id = polling
+    poller.deployment_options.worker_versioning_mode = server_checks.VERSIONED
+    pin = SearchAttributePair(server_checks.PINNED_TO, "tea:1")
+
+    async def listed(*_, **__):
+        yield SimpleNamespace(
+            id="one-1", task_queue="queue", typed_search_attributes=TypedSearchAttributes([pin])
+        )
+
+    client = telling(found)
+    vars(client)["list_workflows"] = listed
+    check = asyncio.run(server_checks.pinned_jobs(client))
+    assert check.ok == (told is None)
+    assert (told or "none waits") in check.found
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "name", "told"),
+    [
+        ("LONGHAUL_LOG_FORMAT", "xml", "log", "LONGHAUL_LOG_FORMAT: found 'xml'"),
+        (
+            "OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@127.0.0.1:1",
+            "traces and metrics", "127.0.0.1:1 is not reached (",
+        ),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector", "traces and metrics", "expected an address"),
+    ],
+)  # fmt: skip
+def test_what_a_worker_logs_and_exports_is_looked_at(
+    offline, monkeypatch, variable, value, name, told
+):
+    monkeypatch.setenv(variable, value)
+    check = checks(ran := offline("doctor", "--json"))[name]
+    assert not check["ok"]
+    assert told in check["found"]
+    assert "secret" not in ran.out

@@ -21,6 +21,9 @@ from tests.activities.traces.noting import store, trace
         ("start generalist", "--instructions"),
         ("start creator", "--document"),
         ("start generalist --instructions @/no/such/file", "/no/such/file"),
+        ("start generalist --instructions @~nosuchuser/x", "no such user"),
+        ("start generalist --instructions /etc/passwd", "a file; @/etc/passwd reads it"),
+        ("fork x --phase 1 --instructions /etc/passwd", "a file; @/etc/passwd reads it"),
         ("start generalist --instructions x --set limits.rewinds", "key=value"),
         ("start generalist --instructions x --set limits.nothing=1", "limits.nothing"),
         ("start generalist --instructions x --set limits.rewinds=many", "limits.rewinds"),
@@ -34,6 +37,8 @@ from tests.activities.traces.noting import store, trace
         ("start generalist --instructions x --set a=2024-13-01", "YAML"),
         ("start creator --document /no/such/file", "/no/such/file"),
         ("start creator --document /", "not a file"),
+        ("start creator --document ~nosuchuser/x", "no such user"),
+        (f"start creator --document {'x' * 300}", "file name too long"),
         ("start generalist --instructions x --id ../x", "--id"),
         ("start generalist --instructions x --id=", "--id '': expected letters"),
         ("project x.yaml --id=", "--id '': expected letters"),
@@ -73,6 +78,22 @@ from tests.activities.traces.noting import store, trace
 )
 def test_a_mistake_is_one_line(offline, arguments, told):
     assert told in offline(*arguments.split()).error
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["project", "a\nb"],
+        ["start", "creator", "--document", "a\nb"],
+        ["show", "x" * 100_000, "y"],
+        ["list", "x" * 100_000],
+        ["guards", "x" * 100_000],
+        ["project", "x.yaml", "--id", "x" * 100_000],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_what_was_typed_makes_the_line_no_page(offline, arguments):
+    assert len(offline(*arguments).error) < 2500
 
 
 def test_what_another_machine_may_have_is_left_to_the_worker(offline):

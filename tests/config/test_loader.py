@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.files import parse_yaml
-from config.loader import SHIPPED, agent_names, amend, load_agent
+from config.loader import SHIPPED, agent_names, amend, load_agent, overridden
 from config.schema import Problem
 from config.templates import render
 
@@ -314,3 +314,19 @@ def test_templates_are_strict() -> None:
         render("{{ a }}")
     with pytest.raises(Problem, match="template: ZeroDivisionError"):
         render("{{ 1 / a }}", a=0)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "found"),
+    [
+        ({"workspace.remote": "a"}, "a"),
+        ({"workspace": {"remote": "a"}}, "a"),
+        ({"workspace.remote": "a", "workspace": {"remote": "b"}}, "b"),
+        ({"workspace": "a", "limits": {}}, None),
+        ({}, None),
+    ],
+)
+def test_an_override_is_found_however_it_is_nested(
+    overrides: dict[str, object], found: str | None
+) -> None:
+    assert overridden(overrides, "workspace.remote") == found

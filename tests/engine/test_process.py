@@ -1,6 +1,7 @@
 """`worker.py` as a process: ready, drains, leaves with the right code."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -30,10 +31,12 @@ def run(address: str, root: Path, *told: str, **more: str) -> subprocess.Complet
 
 
 def test_without_a_server_one_line_and_code_2(tmp_path):
-    ended = run("localhost:1", tmp_path)
+    ended = run("localhost:1", tmp_path, LONGHAUL_LOG_FORMAT="json")
     assert ended.returncode == 2
-    assert ended.stderr.startswith("error: no Temporal server at localhost:1")
     assert ended.stderr.count("\n") == 1
+    told = json.loads(ended.stderr)
+    assert told["level"] == "ERROR"
+    assert told["message"].startswith("error: no Temporal server at localhost:1")
 
 
 @pytest.mark.parametrize(("argument", "code"), [("--help", 0), ("7233", 2)])
@@ -99,25 +102,30 @@ def test_interrupted_while_it_loads_it_leaves_without_a_word(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "version", "told"),
+    ("number", "form", "version", "told"),
     [
-        (signal.SIGTERM, {}, "workspaces "),
+        (signal.SIGTERM, "json", {}, "workspaces "),
         (
             signal.SIGINT,
+            "text",
             {"LONGHAUL_DEPLOYMENT": "tea", "LONGHAUL_BUILD_ID": "2026.7"},
             "version tea.2026.7, ",
         ),
     ],
-    ids=["terminated", "interrupted, with a version"],
+    ids=["terminated, with a log of JSON", "interrupted, with a version"],
 )
-async def test_a_signal_drains_and_ends_it(running, tmp_path, number, version, told):
+async def test_a_signal_drains_and_ends_it(running, tmp_path, number, form, version, told):
+    def said(line: bytes) -> str:
+        return json.loads(line)["message"] if form == "json" else line.decode()
+
+    given = environment(running.address, tmp_path, **version, LONGHAUL_LOG_FORMAT=form)
     worker = await asyncio.create_subprocess_exec(
         sys.executable, "worker.py", cwd=REPOSITORY,
-        env=environment(running.address, tmp_path, **version), stdout=asyncio.subprocess.PIPE,
+        env=given, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
         assert worker.stdout
-        ready = (await asyncio.wait_for(worker.stdout.readline(), 120)).decode()
+        ready = said(await asyncio.wait_for(worker.stdout.readline(), 120))
         assert ready.startswith(f"worker ready: task queue longhaul, {told}")
         assert str(tmp_path) in ready
         assert "rehearsal model" in ready
@@ -128,7 +136,7 @@ async def test_a_signal_drains_and_ends_it(running, tmp_path, number, version, t
         worker.send_signal(number)
         rest, _ = await asyncio.wait_for(worker.communicate(), 60)
         assert worker.returncode == 0
-        assert b"draining" in rest
+        assert said(rest).startswith("worker draining")
         # Nothing runs, so that nothing is waited for.
         assert time.monotonic() - began < GRACE.total_seconds()
     finally:

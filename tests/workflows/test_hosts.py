@@ -172,7 +172,7 @@ async def test_a_fork_begins_on_a_host_that_never_had_the_first_job(
         status = await jobs.until(first, todos=at("Enter Ada 2"))
         await until_pushed(remote, first.id, status["checkpoint"])
         await first.terminate()
-    settings = {"workspace.remote": f"file://{remote}"}
+    settings = {"workspace": {"remote": f"file://{remote}"}}
     async with serving(await another(temporal), other, Held("")) as jobs:
         fork = {"job": first.id, "phase": 2}
         handle = await jobs.start({"fork": fork, "set": settings})

@@ -13,8 +13,19 @@ import pytest
 from docx.enum.text import WD_BREAK
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
+from pypdf import PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
-from activities.documents import DocumentError, contains_quote, extract, pages_with_quote
+from activities.documents import (
+    DocumentError,
+    contains_quote,
+    extract,
+    page_of,
+    pages_with_quote,
+    parse,
+    render,
+    unread_told,
+)
 from activities.documents.text import sniff
 
 HYDRO = "pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf"
@@ -142,6 +153,7 @@ PAGE = "<p>„Belege“ müssen, so § 147, bleiben; 5 €.</p>"
         ('<meta charset="utf-16">', "cp1252"),
         ('<meta charset="iso-8859-1">', "utf-8"),
         ("", "utf-16"),
+        ("", "utf-16-le"),
     ],
 )
 def test_html_is_read_in_the_encoding_a_browser_reads_it_in(head, encoding):
@@ -211,6 +223,8 @@ def test_no_beginning_of_a_file_takes_long_to_look_at(start):
         (b"\xef\xbb\xbfmarked", ["marked"]),
         ("Fälschung \u201eneu\u201c".encode("cp1252"), ["Fälschung \u201eneu\u201c"]),
         ("zwei Byte".encode("utf-16"), ["zwei Byte"]),
+        ("zwei Byte\f\u0100 ä €".encode("utf-16-le"), ["zwei Byte", "\u0100 ä €"]),
+        ("帳簿、10年保存。".encode("utf-16-be"), ["帳簿、10年保存。"]),
         ("Größe müß".encode()[:-1], ["Größe mü\ufffd"]),
         ("Ärger, ÄÖÜß".encode("cp1252"), ["Ärger, ÄÖÜß"]),
         (b"a\r\nb\rc", ["a\nb\nc"]),
@@ -266,6 +280,8 @@ def _zip(member: str, data: bytes) -> bytes:
         ("a.odt", _zip("content.xml", b"<a/>"), "an OpenDocument file"),
         ("a.zip", _zip("a.txt", b"a"), "a ZIP archive, not a Word document: unpack it first"),
         ("a.bin", b"\x00\x01\x02", "unknown type"),
+        ("a.bin", b"\x00\x01\x00\x41" * 9, "unknown type"),
+        ("a.bin", b"a\x00b", "unknown type"),
         ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1", "save it as unprotected .docx"),
         ("a.rtf", b"{\\rtf1 x}", "RTF"),
     ],
@@ -286,3 +302,46 @@ def test_every_truncation_of_a_pdf_is_a_document_error_or_pages(real):
             assert extract("a.pdf", data[:size])
         except DocumentError as error:
             assert "\n" not in str(error)
+
+
+def _pdf(*filters: str) -> bytes:
+    """A page for each: its words, said to be packed in that way, which they are not."""
+    writer = PdfWriter()
+    font = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+    fonts = DictionaryObject({NameObject("/F"): _names(font)})
+    for packed in filters:
+        page = writer.add_blank_page(200, 200)
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+        stream = StreamObject()
+        stream.set_data(b"BT /F 9 Tf (Kept ten years.) Tj ET")
+        stream.update(_names({"/Filter": packed} if packed else {}))
+        page[NameObject("/Contents")] = writer._add_object(stream)
+    saved = BytesIO()
+    writer.write(saved)
+    return saved.getvalue()
+
+
+def _names(names: dict[str, str]) -> DictionaryObject:
+    return DictionaryObject({NameObject(key): NameObject(name) for key, name in names.items()})
+
+
+@pytest.mark.parametrize(
+    ("packed", "why"),
+    [
+        ("/NoSuch", "Unsupported filter /NoSuch"),
+        # pypdf only logs this one, and gives an empty page.
+        ("/FlateDecode", "Error -3 while decompressing data: incorrect header check"),
+    ],
+)
+def test_page_of_a_pdf_that_cannot_be_read_leaves_the_others_and_their_numbers(packed, why):
+    pages = extract("a.pdf", _pdf("", packed, ""))
+    assert [page.text for page in pages] == [
+        "Kept ten years.",
+        f"(This page could not be read: {why})",
+        "Kept ten years.",
+    ]
+    assert unread_told(parse(render(pages))) == " Could not be read: page 2."
+    with pytest.raises(DocumentError, match="page 2 could not be read"):
+        page_of(pages, 2)
+    with pytest.raises(DocumentError):
+        extract("a.pdf", _pdf(packed))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from activities.checkpoints import Root
+from activities.documents import Page, render
+from activities.documents.model import not_read
 from activities.job.kept import Kept
 from activities.starting.inputs import read_documents
 from config.schema import Problem
@@ -60,6 +63,9 @@ def test_a_document_comes_with_its_text(root: Root, tmp_path: Path) -> None:
     (document,) = read_documents(root, [str(path)], LIMIT)
     assert (document.name, document.data) == ("a.md", b"Green tea.")
     assert document.text == "[page 1]\nGreen tea.\n"
+    assert document.notices() == []
+    broken = replace(document, text=render([Page(1, "Tea."), Page(2, not_read("bad"))]))
+    assert broken.notices() == ["document a.md: Could not be read: page 2."]
 
 
 def test_files_that_cannot_be_taken(root: Root, tmp_path: Path) -> None:

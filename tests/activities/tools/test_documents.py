@@ -13,6 +13,7 @@ import pytest
 
 from activities import tokens
 from activities.documents import Page
+from activities.documents.model import not_read
 from activities.tools.documents import _chunks
 from tests.activities.standing import Standing
 
@@ -166,3 +167,13 @@ def test_a_line_of_a_document_is_found_once_and_that_of_a_scan_in_the_text_besid
     job.write("documents/page.html", "<p>K&uuml;hl <b>zu</b>\nlagern.</p>")
     job.write("documents/page.html.txt", "[page 1]\nKühl zu lagern.\n")
     assert job.call("search_files", query="kühl zu lagern").startswith("documents/page.html.txt:2")
+
+
+def test_every_answer_names_the_pages_that_could_not_be_read(job: Standing) -> None:
+    job.write("documents/b.pdf", "%PDF-")
+    text = f"[page 1]\n{QUOTE}\n[page 2]\n{not_read('bad')}\n"
+    job.write("documents/b.pdf.txt", text)
+    for tool in ("extract_document_text", "chunk_document", "identify_requirement_candidates"):
+        assert " Could not be read: page 2." in job.call(tool, path="documents/b.pdf")
+    told = job.call("cite_document", path="documents/b.pdf", page=2, quote=not_read("bad"))
+    assert "page 2 could not be read" in told

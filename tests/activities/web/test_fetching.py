@@ -8,6 +8,7 @@ import itertools
 import socket
 import ssl
 import time
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -33,6 +34,17 @@ ANSWERS: dict[str, Answer] = {
     "/silent": sites.silent,
     "/bomb": sites.bomb,
     "/packed": lambda site: site.give(gzip.compress(PAGE), content_encoding="gzip"),
+    "/packed-of-old": lambda site: site.give(gzip.compress(PAGE), content_encoding="x-gzip"),
+    "/packed-in-parts": lambda site: site.give(
+        gzip.compress(PAGE[:9]) + gzip.compress(PAGE[9:]) + bytes(9), content_encoding="GZIP"
+    ),
+    "/deflated": lambda site: site.give(zlib.compress(PAGE), content_encoding="deflate"),
+    "/deflated-bare": lambda site: site.give(
+        zlib.compress(PAGE, wbits=-15), content_encoding="deflate"
+    ),
+    "/cut": lambda site: site.give(gzip.compress(PAGE)[:-20], content_encoding="gzip"),
+    "/cut-in-trailer": lambda site: site.give(gzip.compress(PAGE)[:-2], content_encoding="gzip"),
+    "/brotli": lambda site: site.give(PAGE, content_encoding="br"),
     "/damaged": lambda site: site.give(b"\x1f\x8bxx", content_encoding="gzip"),
     "/huge": lambda site: site.give(b"x", content_length=LIMIT * 1000),
     "/short": lambda site: site.give(PAGE, content_length=len(PAGE) + 10),
@@ -71,7 +83,8 @@ def test_a_page_comes_as_it_is(site: str) -> None:
     assert fetch(f"{site}/page#part", WEB) == Fetched(
         f"{site}/page", f"{site}/page", "text/html", None, PAGE
     )
-    assert fetch(f"{site}/packed", WEB).data == PAGE
+    for path in ("packed", "packed-of-old", "packed-in-parts", "deflated", "deflated-bare"):
+        assert fetch(f"{site}/{path}", WEB).data == PAGE
 
 
 def test_a_private_address_needs_the_operators_word(site: str) -> None:
@@ -108,6 +121,9 @@ def test_answers_that_are_no_page(site: str) -> None:
     assert "500" in refused(f"{site}/broken")
     assert "broke off or is damaged" in refused(f"{site}/damaged")
     assert "broke off or is damaged" in refused(f"{site}/short")
+    assert "(what is packed breaks off before its end)" in refused(f"{site}/cut")
+    assert "(what is packed breaks off before its end)" in refused(f"{site}/cut-in-trailer")
+    assert "(packed as br, where only gzip was asked for)" in refused(f"{site}/brotli")
     assert fetch(f"{site}/long", WEB).data == PAGE
     assert "no connection" in refused("http://127.0.0.1:1/")
     told = refused(f"{site}/talkative")

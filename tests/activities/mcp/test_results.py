@@ -1,0 +1,31 @@
+"""What the model sees of a server's answer."""
+
+from typing import Any
+
+import pytest
+from mcp.types import CallToolResult, TextContent
+
+from activities.mcp.results import text_of
+
+
+@pytest.mark.parametrize(
+    ("texts", "structured", "shown"),
+    [
+        ([], {"rows": [1]}, '{"rows": [1]}'),
+        (["3 rows"], {"rows": ["ä", 2, 3]}, '3 rows\n\n{"rows": ["ä", 2, 3]}'),
+        (["3 rows"], {"result": 4}, '3 rows\n\n{"result": 4}'),
+        # The same twice costs tokens and says nothing.
+        (['{\n "b": 2,\n "a": 1}'], {"a": 1, "b": 2}, '{\n "b": 2,\n "a": 1}'),
+        (["note", '{"a": 1}'], {"a": 1}, 'note\n\n{"a": 1}'),
+        (["tea"], {"result": "tea"}, "tea"),
+        (["5"], {"result": 5}, "5"),
+        (["5"], {"result": "5"}, "5"),
+        (['{"a": 1}', "tea"], {"result": [{"a": 1}, "tea"]}, '{"a": 1}\n\ntea'),
+        ([], {"result": []}, '{"result": []}'),
+    ],
+)
+def test_structured_content_is_shown_once(
+    texts: list[str], structured: dict[str, Any], shown: str
+) -> None:
+    content = [TextContent(type="text", text=text) for text in texts]
+    assert text_of(CallToolResult(content=[*content], structured_content=structured)) == shown
