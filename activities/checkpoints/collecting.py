@@ -47,10 +47,26 @@ def _changes_on(base: Files, taken: Files, known: list[Files]) -> Files:
     for change in changes:
         if change.new is None:
             result = without_entry(result, change.path, gone)
+    whole = ""
     for change in changes:
-        if change.new is not None:
-            result = with_entry(result, change.path, taken.raw(tuple(change.path.split("/"))))
+        if change.new is None or (whole and change.path.startswith(whole)):
+            continue
+        path = _highest(change.path, [base, *known])
+        result = with_entry(result, path, taken.raw(tuple(path.split("/"))))
+        whole = f"{path}/"
     return result
+
+
+def _highest(path: str, trees: list[Files]) -> str:
+    """The highest folder above that path which none of the trees has, else the path itself.
+
+    It is put as a whole: of its files each by itself would make every folder above it anew.
+    """
+    parts = tuple(path.split("/"))
+    for depth in range(1, len(parts)):
+        if all(tree.raw(parts[:depth]) is None for tree in trees):
+            return "/".join(parts[:depth])
+    return path
 
 
 def _same(tree: Files, change: Change) -> bool:

@@ -8,8 +8,10 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import Row
+from temporalio import activity
 
 from activities.checkpoints import Root
+from activities.job.opening import began
 from activities.learning.figures import figures, next_stage
 from activities.learning.finished import finished_job
 from activities.stores import traces as rows
@@ -21,12 +23,23 @@ from config.schema import AgentConfig
 from config.sections import Learning
 
 
+def made_at() -> int:
+    """Epoch seconds by the server's clock, as traces have them; in a person's command by ours.
+
+    What is counted of a guard begins when it was made: a host that is a day ahead would have it
+    act for a day uncounted.
+    """
+    if activity.in_activity():
+        return began() // 1000
+    return int(time.time())
+
+
 def move(guards: LearnedGuards, learned: Learned, stage: Stage, why: str) -> str:
     """Write the revision; a line that says what was done.
 
     Of a stricter version that is retired, what it was to replace goes on.
     """
-    update: dict[str, Any] = {"stage": stage, "why": why, "at": int(time.time())}
+    update: dict[str, Any] = {"stage": stage, "why": why, "at": made_at()}
     told = f"{learned.name}: {learned.stage} -> {stage}, {why}"
     acting = guards.acting(learned) if learned.stage == "experiment" else None
     if acting and stage == "retired":
@@ -60,7 +73,7 @@ def step_back(
         return None
     if acting is learned:
         return move(guards, learned, *moved)
-    guards.put(learned.model_copy(update={"stricter_than": 0, "at": int(time.time())}))
+    guards.put(learned.model_copy(update={"stricter_than": 0, "at": made_at()}))
     return f"{learned.name}: the version before the one on trial {moved[1]}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from activities.learning.covering import covers
 from activities.learning.figures import BY_ITSELF, Figures, figures, is_ready, next_stage
 from activities.learning.finished import finished
 from activities.learning.moments import moments
-from activities.learning.moving import move, own_guards, settings_of, step_back
+from activities.learning.moving import made_at, move, own_guards, settings_of, step_back
 from activities.learning.patterns import Pattern, extract_patterns
 from activities.learning.proposing import propose, propose_stricter
 from activities.learning.replaying import replay
@@ -142,7 +141,7 @@ class Lessons:
         calls = [moment.now for moment in seen]
         if calls and any(learned.guard and refuses(learned.guard, calls) for learned in begun):
             return None
-        own, at = own_guards(pattern.agent), int(time.time())
+        own, at = own_guards(pattern.agent), made_at()
         made = propose_stricter(pattern, at, seen, begun, own)
         if made is None or (made.replaces and made.name in newest):
             made = propose(pattern, at, seen)

@@ -42,7 +42,8 @@ READS = "longhaul_reads"
 VARIABLE = "LONGHAUL_STORE_URL"
 
 T = TypeVar("T")
-_engines: dict[str, Engine] = {}
+_engines: dict[str, tuple[Engine, object]] = {}
+"""With the file that each has opened."""
 _opening = threading.Lock()
 
 
@@ -124,6 +125,10 @@ class Store:
         from activities.stores.migrating import migrate  # noqa: PLC0415 - loads Alembic, a second
 
         with _opening:
+            # What is open still takes writes when the file was removed or another one was put in
+            # its place, and nobody else would ever see them.
+            if self.address in _engines and _engines[self.address][1] != self._file():
+                self._forget()
             if self.address not in _engines:
                 engine = _make(_parsed(self.address))
                 try:
@@ -134,14 +139,25 @@ class Store:
                 except BaseException:
                     engine.dispose()
                     raise
-                _engines[self.address] = engine
-            return _engines[self.address]
+                _engines[self.address] = engine, self._file()
+            return _engines[self.address][0]
+
+    def _file(self) -> object:
+        """Which file is at the address now; None where there is none, as for a server."""
+        url = _parsed(self.address)
+        if url.drivername != "sqlite":
+            return None
+        try:
+            found = Path(url.database or "").stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _forget(self) -> None:
         # Without the lock, which a thread that was left behind may hold.
-        engine = _engines.pop(self.address, None)
-        if engine:
-            engine.dispose()
+        opened = _engines.pop(self.address, None)
+        if opened:
+            opened[0].dispose()
 
 
 def check_address() -> None:

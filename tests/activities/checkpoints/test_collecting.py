@@ -103,6 +103,22 @@ def test_a_folder_that_lags_takes_nothing_back(
     taken, _ = collect(checkpoints, root, "job", newest)
     assert taken == newest.write("notes/b.md", b"mine").write("c.md", b"edited")
 
+    # A folder of a person's own comes as a whole: file by file each folder above is made anew.
+    (folder / "own" / "inner").mkdir(parents=True)
+    for number in range(200):
+        (folder / "own" / "inner" / f"{number}").write_text("mine")
+    before = _stored(checkpoints)
+    whole, _ = collect(checkpoints, root, "job", newest)
+    assert _stored(checkpoints) - before < 50_000
+    assert len(whole.children("own/inner")) == 200
+    assert whole.delete("own") == taken
+
+
+def _stored(checkpoints: Checkpoints) -> int:
+    """Bytes of all that the repository holds."""
+    checkpoints.store.flush()
+    return sum(path.stat().st_size for path in checkpoints.path.rglob("*") if path.is_file())
+
 
 def test_a_deletion_in_a_folder_that_lags_counts(
     checkpoints: Checkpoints, root: Root, files: Files, folder: Path

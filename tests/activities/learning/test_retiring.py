@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from activities.checkpoints import Root
+from activities.learning.activity import learn_activity
 from activities.learning.covering import covers
 from activities.learning.moving import roll_back
 from activities.learning.passing import Lessons
 from config.guard_schema import Guard, Match
 from config.learned import Learned, LearnedGuards
-from tests.activities.standing import AT, Standing
+from tests.activities.standing import AT, Standing, environment
 from tests.activities.traces.noting import store, trace
 
 
@@ -84,8 +87,13 @@ def test_a_retired_guard_is_proposed_again_when_its_mistake_comes_back(
         at = AT + n if n < 3 else retired + n
         one = trace(n, "refused", path=f"scratch/{n}.md", at=at, **given)
         store(root, one, job=f"job-{n % 2}")
-    Lessons(root).learn()
-    assert [one.stage for one in guards.revisions(name)] == stages
+    env, by_the_server = environment(local=False), datetime.fromtimestamp(retired + 99, UTC)
+    env.info = dataclasses.replace(env.info, started_time=by_the_server)
+    env.run(learn_activity(root))
+    revisions = guards.revisions(name)
+    assert [one.stage for one in revisions] == stages
+    # Traces have the server's time: with the host's, of another day, the wrong ones would count.
+    assert [(one.at, one.since) for one in revisions[1:]] in ([], [(retired + 99, retired + 99)])
 
 
 def test_one_that_spoke_once_or_was_in_fewer_jobs_stays(tmp_path: Path) -> None:
