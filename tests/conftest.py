@@ -4,7 +4,9 @@ import gc
 import itertools
 import logging
 import os
+import shutil
 import tarfile
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -28,6 +30,18 @@ _numbers = itertools.count(1)
 # thread and a rarer collection of garbage take a quarter from what it costs.
 os.environ.setdefault("GOMAXPROCS", "1")
 os.environ.setdefault("GOGC", "400")
+
+# A run makes and removes some hundred thousand small files, and would wait for a disk with each.
+# As much as it leaves where many tests fail, and no program may be forbidden to run there.
+_MEMORY, _ROOM = Path("/dev/shm"), 4_000_000_000
+if (
+    "TMPDIR" not in os.environ
+    and os.access(_MEMORY, os.W_OK)
+    and shutil.disk_usage(_MEMORY).free > _ROOM
+    and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC
+):
+    # Of processes that tests start, and of this one, which has looked already.
+    os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
 
 # Some 400,000 objects of tests and modules come with the collection and stay: they are not looked
 # through again and again, neither then nor later.
