@@ -26,7 +26,7 @@ from engine.development import server
 from tests.workflows import team
 from tests.workflows.holding import gate_held
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import DONE, Call, Short, close, in_turn, job, plan
+from tests.workflows.short import DONE, Call, Short, close, hand_over, in_turn, job, plan
 from tests.workflows.tea import in_phase
 
 HISTORIES = Path(__file__).parent / "histories"
@@ -229,6 +229,7 @@ def drafting() -> Any:
     return team.Team({"Draft it": lambda told: [("wait", {"seconds": 3600})]})
 
 
+HASTY = [close(), plan("[ ] Boil", "[ ] Brew"), hand_over({}), DONE]
 SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]] = {
     "completed": (completed, lambda: rehearse),
     "continued": (continued, lambda: rehearse),
@@ -236,7 +237,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "edited": (edited, lambda: rehearse),
     "given_up": (given_up, lambda: rehearse),
     "bypassed": (bypassed, lambda: Short(judge=in_turn(Reply("FAIL\nNo tea."), Reply("PASS")))),
-    "hasty": (hasty, lambda: Short({"Plan": [close(), plan("[ ] Boil", "[ ] Brew"), DONE]})),
+    "hasty": (hasty, lambda: Short({"Plan": HASTY})),
     "cancelled": (cancelled, lambda: rehearse),
     "project": (project, colliding),
     "paused_project": (paused_project, drafting),

@@ -14,7 +14,7 @@ Call = tuple[str, Arguments]
 Does = Callable[[View], Sequence[Call]]
 SET = {
     "limits.min_todos": 1,
-    "todos.bootstrap": ["Plan", "Hand over"],
+    "todos.bootstrap": ["Plan"],
     "todos.transition": ["Mark"],
     "todos.rewind": ["Rethink", "Hand over"],
     "todos.final": ["Close"],
@@ -55,7 +55,8 @@ class Short:
     """The model. What a verb does is a list of calls, or a function of what the model sees.
 
     A list is gone through reply by reply where a call ends the reply, and begun again when it is
-    used up. Only where a test says what "Close" does is there a final phase.
+    used up. "Plan" writes the plan and then does what "Hand" does, unless a test says otherwise.
+    Only where a test says what "Close" does is there a final phase.
     """
 
     verbs: dict[str, Sequence[Call] | Does] = field(default_factory=dict)
@@ -77,17 +78,24 @@ class Short:
         if view.made and view.made[-1].tool == "job_complete" and failed(view.made[-1].result):
             self._refused[view.number, len(view.made)] = view.made[-1].result
         verb = view.current.text.partition(" ")[0] if view.current else ""
+        if verb == "Plan" and verb not in self.verbs:
+            first = [] if _called("write_file", view) else [plan("[ ] Boil", "[ ] Brew")]
+            return Reply(calls=[*first, *self._calls("Hand", view)])
+        return Reply(calls=self._calls(verb, view))
+
+    def _calls(self, verb: str, view: View) -> list[Call]:
         does = {**(FINAL if "Close" in self.verbs else DEFAULTS), **self.verbs}[verb]
-        if callable(does):
-            return Reply(calls=list(does(view)))
-        return Reply(calls=[list(does)[view.replies % len(does)]])
+        return list(does(view)) if callable(does) else [does[view.replies % len(does)]]
+
+
+def _called(tool: str, view: View) -> bool:
+    return any(made.tool == tool for made in view.made)
 
 
 MARKED = plan("[x] Boil", "[x] Brew")
 TEA: Call = ("write_file", {"path": "output/tea.md", "content": "tea"})
 DEFAULTS: dict[str, Sequence[Call] | Does] = {
-    "Plan": lambda view: [plan("[ ] Boil", "[ ] Brew"), DONE],
-    "Hand": [hand_over({}), DONE],
+    "Hand": lambda view: [DONE if _called("todo_write", view) else hand_over({})],
     "Work": lambda view: [TEA, DONE],
     "Mark": lambda view: [MARKED, close("output/tea.md")],
     "Rethink": [DONE],

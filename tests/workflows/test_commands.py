@@ -25,10 +25,10 @@ def run(command: str) -> Call:
 async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Root) -> None:
     # What is lacking is made in turn: first what the todo asks for, then what the verifier does.
     work = run("cd output; if [ -e tea.md ]; then echo x > tested.md; else echo tea > tea.md; fi")
+    made = "grep -q tea output/tea.md"
     model = Short(
         {
-            "Plan": [plan("[x] Brew"), DONE],
-            "Hand": [hand_over({"done_when": {"command": "grep -q tea output/tea.md"}}), DONE],
+            "Plan": [plan("[x] Brew"), hand_over({"done_when": {"command": made}}), DONE],
             "Work": [work, DONE],
             "Close": [close("output/tea.md", "output/tested.md")],
         }
@@ -47,13 +47,7 @@ async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Ro
 
 
 async def test_a_cancel_ends_a_running_command(temporal: Client, root: Root) -> None:
-    model = Short(
-        {
-            "Plan": [plan("[x] Brew"), DONE],
-            "Hand": [hand_over({}), DONE],
-            "Work": [run("touch begun; sleep 300")],
-        }
-    )
+    model = Short({"Work": [run("touch begun; sleep 300")]})
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job(set=SET))
         private = root.path / ".longhaul" / "private"

@@ -158,7 +158,7 @@ async def test_a_phase_of_many_calls_with_4_kb_results(temporal: Client, root: R
 async def test_a_job_of_many_phases_sends_no_larger_requests_than_in_the_first_3(
     temporal: Client, root: Root
 ) -> None:
-    phases, planned = soak((9, 4), (101, 50))
+    phases, planned = soak((7, 3), (101, 50))
     reader = Reader(pages=soak(10, 15), phases=planned)
     result = await read_through(temporal, root, reader, **{"context.tokens": 16_000})
     assert (result["status"], result["phases"]) == ("completed", phases)

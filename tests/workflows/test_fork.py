@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,22 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root, diff, open_checkpoints
 from activities.rehearsal import rehearse
+from activities.rehearsal.seen import View
 from tests.workflows.holding import gate_held, paused_at_gate
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import DONE, Call, Short, hand_over, job
 from tests.workflows.tea import in_phase, page, start_of
 
-PAGE = page(items=["green tea"])
+TEA = job(items=["green tea"], set={"todos.fork": ['Rethink what "Amended" changes', "Hand over"]})
+
+
+def cover(view: View) -> Sequence[Call]:
+    """Hand a todo over for all that is open."""
+    return [DONE] if view.made else [hand_over({"items": list(view.open_items)})]
+
+
+SHORT = Short({"Hand": cover})
 
 
 def fork_of(job: str, phase: int, **more: Any) -> dict[str, Any]:
@@ -41,9 +52,15 @@ async def refused(jobs: Jobs, start: dict[str, Any]) -> str:
     return str(failed.value.cause)
 
 
+@pytest.fixture
+async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
+    async with serving(temporal, root, SHORT) as found:
+        yield found
+
+
 async def standing(jobs: Jobs) -> Any:
     """A job that is paused as its phase 3 begins."""
-    handle, status = await paused_at_gate(jobs, PAGE)
+    handle, status = await paused_at_gate(jobs, TEA)
     assert status["phase"]["number"] == 3
     return handle
 
@@ -51,7 +68,7 @@ async def standing(jobs: Jobs) -> Any:
 async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_same_tree(
     jobs: Jobs,
 ) -> None:
-    undisturbed = await jobs.result(await jobs.start(PAGE))
+    undisturbed = await jobs.result(await jobs.start(TEA))
     first = await standing(jobs)
     paused = await first.query("status")
     store = jobs.root.repository(first.id)
@@ -113,7 +130,7 @@ async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_
 
 
 async def test_fork_of_a_fork_and_rewind_within_it(temporal: Client, root: Root) -> None:
-    async with serving(temporal, root, at_todo(phase=5, number=1)) as jobs:
+    async with serving(temporal, root, at_todo(phase=5, number=1, model=SHORT)) as jobs:
         first = await standing(jobs)
         second = await jobs.start(fork_of(first.id, 2, instructions="Cover white tea."))
         await jobs.until(second, phase=in_phase(4))
@@ -131,21 +148,24 @@ async def test_fork_of_a_fork_and_rewind_within_it(temporal: Client, root: Root)
         await first.signal("cancel", {})
 
 
-async def test_fork_from_the_first_phase_plans_anew_with_what_is_set_now(jobs: Jobs) -> None:
-    first = await jobs.start(page(set={"limits.rewinds": 1, "limits.max_todos": 30}))
-    await jobs.until(first, phase=in_phase(1))
-    fork = await jobs.start(
-        fork_of(first.id, 1, instructions="- Cover oolong.", set={"limits.rewinds": 3})
-    )
-    await first.signal("cancel", {})
-    status = await jobs.until(fork, phase=in_phase(3))
-    await fork.signal("cancel", {})
-    first_start, start = [jobs.snapshot(fork, start_of(status, phase)) for phase in (2, 3)]
-    assert (first_start.state.phase.number, first_start.state.phase.purpose) == (2, "bootstrap")
-    assert "oolong" in start.text("plan.md")
-    # The pinned configuration stays but for that.
-    limits = start.config.limits
-    assert (limits.rewinds, limits.max_todos) == (3, 30)
+async def test_fork_from_the_first_phase_plans_anew_with_what_is_set_now(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, rehearse) as jobs:
+        first = await jobs.start(page(set={"limits.rewinds": 1, "limits.max_todos": 30}))
+        await jobs.until(first, phase=in_phase(1))
+        fork = await jobs.start(
+            fork_of(first.id, 1, instructions="- Cover oolong.", set={"limits.rewinds": 3})
+        )
+        await first.signal("cancel", {})
+        status = await jobs.until(fork, phase=in_phase(3))
+        await fork.signal("cancel", {})
+        first_start, start = [jobs.snapshot(fork, start_of(status, phase)) for phase in (2, 3)]
+        assert (first_start.state.phase.number, first_start.state.phase.purpose) == (2, "bootstrap")
+        assert "oolong" in start.text("plan.md")
+        # The pinned configuration stays but for that.
+        limits = start.config.limits
+        assert (limits.rewinds, limits.max_todos) == (3, 30)
 
 
 async def test_what_cannot_be_forked_says_what_there_is(
@@ -162,7 +182,7 @@ async def test_what_cannot_be_forked_says_what_there_is(
         assert "fork" in await refused(jobs, {"fork": nonsense})
     assert "agent" in await refused(jobs, {"instructions": "Cover tea."})
     other = Root.open(tmp_path / "other", create=True)
-    async with serving(temporal, other, rehearse) as elsewhere:
+    async with serving(temporal, other, SHORT) as elsewhere:
         told = await refused(elsewhere, fork_of(first.id, 1))
     assert other.id in told
     assert jobs.queue in told

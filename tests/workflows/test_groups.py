@@ -23,7 +23,7 @@ def group(name: str, *items: str, **more: object) -> dict[str, object]:
     return {"id": name, "title": f"The {name}", "items": list(items), **more}
 
 
-async def test_what_a_manager_leaves_out_and_a_conflict_go_back_and_it_runs_after_each_wave(
+async def test_what_is_left_out_collides_or_is_shown_undone_goes_back_wave_by_wave(
     temporal: Client, root: Root
 ) -> None:
     first = {"groups": [group("green", "S1"), group("black", "S2")]}
@@ -39,6 +39,8 @@ async def test_what_a_manager_leaves_out_and_a_conflict_go_back_and_it_runs_afte
         return [answer(GROUPS, whole if "in no group: S3" in told else first)]
 
     def compare(told: str) -> Sequence[Call]:
+        if "sugar.md" in told and "sweet (completed)" not in told:
+            return [answer(GROUPS, {"groups": [group("sweet", "S1")]})]
         return [answer(GROUPS, COMPLETE if "cups (completed)" in told else {"groups": []})]
 
     def black(told: str) -> Sequence[Call]:
@@ -57,10 +59,13 @@ async def test_what_a_manager_leaves_out_and_a_conflict_go_back_and_it_runs_afte
             "the group green": green,
             "the group black": black,
             "the group cups": lambda told: [write("repo/cups.md", "cups\n")],
+            "the group sweet": lambda told: [write("repo/sugar.md", "sugar\n")],
         }
     )
     async with serving(temporal, root, team) as jobs:
-        handle = await jobs.start(project("groups", items=ITEMS), kind="Project")
+        success = [{"file_exists": "sugar.md"}]
+        start = project("groups", items=ITEMS, success=success, history_events=10)
+        handle = await jobs.start(start, kind="Project")
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
         units = {unit["id"]: unit for unit in result["units"]}
@@ -71,6 +76,8 @@ async def test_what_a_manager_leaves_out_and_a_conflict_go_back_and_it_runs_afte
         # Whoever was second collided, and mended it in a second job.
         assert sorted(units[name]["attempts"] for name in ("green", "black")) == [1, 2]
         assert (units["cups"]["attempts"], units["cups"]["wave"]) == (1, 2)
+        # What the success criteria showed undone was worked on again.
+        assert units["sweet"]["items"] == ["S1"]
         status = await handle.query("status")
         assert status["scope"] == {
             "original": 3,
@@ -81,13 +88,19 @@ async def test_what_a_manager_leaves_out_and_a_conflict_go_back_and_it_runs_afte
         }
         by_role = [job["job"].removeprefix(f"{handle.id}.") for job in status["jobs"]]
         assert by_role[0] == "scope-manager-1"
-        assert by_role[-1] == "scope-manager-3"
+        # After each wave, and once more when all was said to be complete and was not.
+        assert by_role[-1] == "scope-manager-5"
         manager = temporal.get_workflow_handle(f"{handle.id}.scope-manager-1")
         status = await manager.query("status")
         assert (status["refusals"], status["rewinds"]) == (1, 1)
         held = Repository(repository_path(root, handle.id))
         assert held.file(result["commit"], "menu.md") == b"green\nblack\n"
         assert held.file(result["commit"], "cups.md") == b"cups\n"
+        # Goes on as new with the scope once, or a large one would not fit into one payload.
+        begun = (await handle.fetch_history()).events[0].workflow_execution_started_event_attributes
+        handed = json.loads(begun.input.payloads[0].data)
+        assert [item["text"] for item in handed["scope"]] == ITEMS
+        assert "items" not in handed["start"]
 
 
 async def test_a_manager_that_leaves_items_out_to_the_last_waits_for_a_person(
@@ -108,47 +121,6 @@ async def test_a_manager_that_leaves_items_out_to_the_last_waits_for_a_person(
         assert (status["result"], status["units"]) == (None, [])
         assert [run["role"] for run in status["running"]] == ["manager"]
         await handle.terminate()
-
-
-async def test_what_the_success_criteria_show_undone_is_worked_on_again(
-    temporal: Client, root: Root
-) -> None:
-    def compare(told: str) -> Sequence[Call]:
-        if "sugar.md" in told and "sweet (completed)" not in told:
-            return [answer(GROUPS, {"groups": [group("sweet", "S1")]})]
-        return [answer(GROUPS, COMPLETE)]
-
-    team = Team(
-        {
-            "Divide the project's scope": lambda told: [
-                answer(GROUPS, {"groups": [group("green", "S1")]})
-            ],
-            "A wave of groups is through": compare,
-            "the group green": lambda told: [write("repo/menu.md", "green\n")],
-            "the group sweet": lambda told: [write("repo/sugar.md", "sugar\n")],
-        }
-    )
-    async with serving(temporal, root, team) as jobs:
-        start = project(
-            "groups",
-            items=ITEMS[:1],
-            success=[{"file_exists": "sugar.md"}],
-            history_events=10,
-        )
-        handle = await jobs.start(start, kind="Project")
-        result = await jobs.result(handle)
-        assert result["status"] == "completed", result
-        assert [(unit["id"], unit["items"]) for unit in result["units"]] == [
-            ("green", ["S1"]),
-            ("sweet", ["S1"]),
-        ]
-        status = await handle.query("status")
-        assert (status["scope"]["completed"], status["scope"]["open"]) == (1, 0)
-        # Goes on as new with the scope once, or a large one would not fit into one payload.
-        begun = (await handle.fetch_history()).events[0].workflow_execution_started_event_attributes
-        handed = json.loads(begun.input.payloads[0].data)
-        assert [item["text"] for item in handed["scope"]] == ITEMS[:1]
-        assert "items" not in handed["start"]
 
 
 async def test_an_item_that_a_worker_drops_is_not_done_and_the_manager_decides(

@@ -114,12 +114,12 @@ async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, roo
         asked.append(request)
         return Reply("PASS")
 
-    # Plan, hand over, and work: 4 replies and the summary of the first phase.
-    limits = {**JUDGED, "limits.job.model_calls": 5}
+    # Plan and hand over, and work: 3 replies and the summary of the first phase.
+    limits = {**JUDGED, "limits.job.model_calls": 4}
     async with serving(temporal, root, Short(judge=judge)) as jobs:
         handle = await jobs.start(job(set=limits))
         status = await jobs.until(handle, waiting_for="budget")
-        assert (status["usage"]["model_calls"], asked) == (5, [])
+        assert (status["usage"]["model_calls"], asked) == (4, [])
         await handle.signal("limit", {"model_calls": 100})
         result = await jobs.result(handle, 40)
     assert result["status"] == "completed"

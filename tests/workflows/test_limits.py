@@ -68,11 +68,11 @@ async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(
 async def test_what_the_endpoint_finds_too_long_is_compacted_only_where_there_is_room(
     temporal: Client, root: Root
 ) -> None:
-    model = Deviating({3: Failure(400, "no", code="context_length_exceeded")}, Short())
+    model = Deviating({2: Failure(400, "no", code="context_length_exceeded")}, Short())
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(charged(limits__job__model_calls=3))
+        handle = await jobs.start(charged(limits__job__model_calls=2))
         status = await jobs.until(handle, waiting_for="budget")
-        assert (len(model.requests), status["usage"]["model_calls"]) == (3, 2)
+        assert (len(model.requests), status["usage"]["model_calls"]) == (2, 1)
         await handle.signal("limit", {"model_calls": 500})
         assert (await jobs.result(handle))["status"] == "completed"
 
@@ -121,13 +121,13 @@ async def test_tool_calls_and_a_resume_that_changes_nothing(jobs: Jobs) -> None:
 async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(
     temporal: Client, root: Root
 ) -> None:
-    # Its first phase takes three calls, the second would take one more.
+    # Its first phase takes two calls, the second would take more.
     model = Short({"Hand": [hand_over({}, {}, {}, {}), DONE]})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(charged(limits__phase__model_calls=3))
+        handle = await jobs.start(charged(limits__phase__model_calls=2))
         status = await jobs.until(handle, waiting_for="budget")
         assert status["phase"]["number"] > 1
-        assert status["limits"]["phase"]["model_calls"] == {"limit": 3, "spent": 3}
+        assert status["limits"]["phase"]["model_calls"] == {"limit": 2, "spent": 2}
         assert any("phase 1: no room" in notice for notice in status["notices"])
         archived = jobs.snapshot(handle, status["checkpoint"]).text("archive/phase_001.md")
         assert "From the notes" in archived or "No notes were made" in archived
@@ -137,7 +137,7 @@ async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(
 
 async def test_seconds_count_without_the_time_people_take(temporal: Client, root: Root) -> None:
     # A wait of its own counts.
-    model = Deviating({4: call("wait", seconds=2), 5: call("wait", seconds=3600)}, Short())
+    model = Deviating({3: call("wait", seconds=2), 4: call("wait", seconds=3600)}, Short())
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(charged(limits__job__seconds=1))
         status = await jobs.until(handle, waiting_for="budget")

@@ -16,7 +16,7 @@ from activities.checkpoints.records import BLOB, Record
 from activities.rehearsal import Failure, Reply
 from activities.rehearsal.wire import Answer, Request
 from tests.workflows.serving import serving
-from tests.workflows.short import DONE, Short, hand_over, job, plan
+from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
 
 
 class Sometimes:
@@ -37,9 +37,9 @@ class Sometimes:
 
 async def test_what_only_a_person_can_mend_parks_the_job(temporal: Client, root: Root) -> None:
     failures = {
-        "n2": (Failure(401, "bad key"), "credentials"),
-        "n4": (Failure(404, "no such model"), "credentials"),
-        "n7": (Failure(400, "will not do"), "endpoint"),
+        "n1": (Failure(401, "bad key"), "credentials"),
+        "n3": (Failure(404, "no such model"), "credentials"),
+        "n6": (Failure(400, "will not do"), "endpoint"),
     }
     model = Sometimes(**{at: failure for at, (failure, _) in failures.items()})
     async with serving(temporal, root, model) as jobs:
@@ -60,7 +60,7 @@ async def test_what_passes_is_retried_without_a_word(
     temporal: Client, root: Root, undisturbed: str
 ) -> None:
     model = Sometimes(
-        n2=Failure(429, "slow down", headers={"retry-after": "0"}), n6=Failure(503, "overloaded")
+        n2=Failure(429, "slow down", headers={"retry-after": "0"}), n5=Failure(503, "overloaded")
     )
     async with serving(temporal, root, model) as jobs:
         result = await jobs.result(await jobs.start(job()))
@@ -81,10 +81,12 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
                 ("write_file", {"path": "archive/x.md", "content": "x"}),
             ],
         ),
-        n2=Reply(None, [plan("[ ] Boil"), DONE, ("delete_file", {"path": "instructions.md"})]),
+        n2=Reply(
+            None, [plan("[ ] Boil"), hand_over({}), ("delete_file", {"path": "instructions.md"})]
+        ),
         n3=Reply("Shall I go on?"),
         # There the job stands, within the same phase, and can be looked at.
-        n5=Failure(401, "the key was revoked"),
+        n4=Failure(401, "the key was revoked"),
     )
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job())
@@ -109,7 +111,7 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
 async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
-    model = Sometimes(n8=Failure(401, "bad key"))
+    model = Sometimes(n7=Failure(401, "bad key"))
     # There it stands within a phase, of which something can be lost.
     model.short = Short({"Mark": [plan("[x] Boil", "[x] Brew"), DONE]})
     async with serving(temporal, root, model) as jobs:
@@ -165,7 +167,8 @@ async def test_a_job_whose_file_is_damaged_goes_back_before_it(
             return [("read_file", {"path": "big.md"})]
         return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
 
-    written = [("write_file", {"path": "big.md", "content": text}), plan("[ ] Boil"), DONE]
+    big: Call = ("write_file", {"path": "big.md", "content": text})
+    written = [big, plan("[ ] Boil"), hand_over({}), DONE]
     async with serving(temporal, root, Short({"Plan": written, "Work": work})) as jobs:
         handle = await jobs.start(job(), job_id="damaged")
         result = await jobs.result(handle, 60)
@@ -194,8 +197,13 @@ async def test_a_start_of_a_phase_that_is_lost_is_refused_or_waited_for(
         done.append(view)
         return [hand_over({})] if len(done) == 1 else [DONE]
 
-    async with serving(temporal, root, Short({"Hand": hand})) as jobs:
-        judged = {"judge": {"attempts": 2, "phases": ["strategic"]}}
+    async with serving(
+        temporal, root, Short({"Plan": lambda view: [plan("[ ] Boil"), DONE], "Hand": hand})
+    ) as jobs:
+        judged = {
+            "judge": {"attempts": 2, "phases": ["strategic"]},
+            "todos.bootstrap": ["Plan", "Hand over"],
+        }
         handle = await jobs.start(job(set=judged), job_id="started")
         status = await jobs.until(handle, waiting_for="storage")
         assert lost[0] in status["waiting"]["message"]

@@ -160,7 +160,7 @@ async def test_a_todo_is_done_when_what_it_names_is_there(temporal: Client, root
 
 
 async def test_a_job_that_has_planned_nothing_does_not_end(temporal: Client, root: Root) -> None:
-    planned = [close(), plan("[ ] Boil", "[ ] Brew"), DONE]
+    planned = [close(), plan("[ ] Boil", "[ ] Brew"), hand_over({}), DONE]
     model = Short({"Plan": planned})
     async with serving(temporal, root, model) as jobs:
         result = await jobs.result(await jobs.start(job()))

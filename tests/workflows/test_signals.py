@@ -211,7 +211,7 @@ class Hanging:
 async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
     temporal: Client, root: Root, by: str
 ) -> None:
-    model = Hanging(at=5)
+    model = Hanging(at=4)
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(START)
         async with asyncio.timeout(20):
@@ -239,7 +239,7 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
 async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
-    model = Hanging(at=3)
+    model = Hanging(at=2)
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(START)
         async with asyncio.timeout(20):
