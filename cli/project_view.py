@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from protocol.state import one_line
+
+SAID = 200
+"""Characters of what a job said at its end."""
 MOST_REASONS = 1000
 """Characters."""
 MARKS = {"completed": "☑", "in_progress": "▶", "blocked": "☒", "pending": "☐"}
@@ -23,7 +27,12 @@ def units(status: dict[str, Any]) -> list[tuple[str, str]]:
 
 def jobs(status: dict[str, Any]) -> list[str]:
     """A project's jobs, those that are over before those at work, a line each."""
-    over = [f"  {each['job']}: {each['status']}" for each in status.get("jobs") or []]
+    over = [
+        # What it said: a project that is completed tells no more than how many stages are.
+        f"  {each['job']}: {each['status']}"
+        + (f" · {one_line(each['summary'], SAID)}" if each.get("summary") else "")
+        for each in status.get("jobs") or []
+    ]
     work = [
         f"  {each['job']}: {'waiting: ' + each['waiting'] if each.get('waiting') else 'at work'}"
         f" · {each['phase'] or 'starting'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from protocol.project import Ended, ProjectRecord, ProjectStart, Running, Stage
 from protocol.project_requests import Work
+from protocol.state import one_line
 from workflows.moves import (
     Assign,
     End,
@@ -22,7 +23,7 @@ def stages(start: ProjectStart) -> list[Stage]:
     return [
         Stage(
             id=id_,
-            title=stage.task.strip().partition("\n")[0][:80] or stage.agent,
+            title=one_line(stage.task.strip().partition("\n")[0], 80) or stage.agent,
             number=number,
         )
         for number, (id_, stage) in enumerate(zip(start.stage_ids, start.stages, strict=True))

@@ -47,6 +47,26 @@ def _put_requirement(writer: Writer, entry: Deferred) -> list[str]:
     return []
 
 
+def holds(writer: Writer, id: str) -> bool:
+    """Whether the requirement is in the graph, or a write of it waits for the graph.
+
+    Where the graph does not answer it is taken to be: what is decided waits for no graph.
+
+    Raises:
+        StoreRefuses: the graph does not take the question.
+    """
+    if any(each.kind == NODE and each.about == id for each in writer.state.deferred):
+        return True
+    schema = writer.config.graph_schema
+    try:
+        with open_graph(writer.root, schema) as graph:
+            return bool(graph.read(get_node(schema, REQUIREMENT, id))[0].rows)
+    except GraphAway:
+        return True
+    except GraphRefused as error:
+        raise StoreRefuses(f"The graph refused it: {error}") from None
+
+
 @makes(RELATION, "graph")
 def _put_relation(writer: Writer, entry: Deferred) -> list[str]:
     schema, given = writer.config.graph_schema, entry.data

@@ -208,6 +208,9 @@ def decide(
             "take_requirement() and decide on what it answers."
         )
     if duplicate_of is not None:
+        if "/" not in duplicate_of:
+            full = f"{row.job}/{duplicate_of}"
+            raise StoreRefuses(f"duplicate_of: name it with the job that made it, such as {full}.")
         _check_other(rows[duplicate_of], duplicate_of)
     _change(
         connection,
@@ -263,6 +266,12 @@ def find(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any] | 
     job, _, id = ref.rpartition("/")
     wanted = select(REQUIREMENTS).where(R.job == job, R.id == id)
     return connection.execute(wanted.with_for_update() if lock else wanted).first()
+
+
+def named(connection: Connection, ref: str) -> Requirement | None:
+    """The requirement of that `ref`, unless it is withdrawn."""
+    row = find(connection, ref)
+    return None if row is None or row.withdrawn else _requirement(connection, row)
 
 
 def of_job(connection: Connection, job: str) -> list[Requirement]:

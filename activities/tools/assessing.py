@@ -28,8 +28,9 @@ def assess_relevance(
     found = relevance(text)
     threshold = context.config.settings.relevance_threshold
     verdict = "relevant" if found.score >= threshold else "not relevant"
-    return f"Relevance {found.score:.2f}, {verdict} (threshold {threshold:g}): " + "; ".join(
-        found.signs
+    return (
+        f"Relevance {found.score:.2f} by its wording, {verdict} (threshold {threshold:g}): "
+        + "; ".join(found.signs)
     )
 
 

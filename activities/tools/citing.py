@@ -56,7 +56,8 @@ def cite_document(
         where = (
             f"It stands on page {', '.join(map(str, others[:10]))}."
             if others
-            else f"It stands on no page: {_wanted(quote)}."
+            else f"It stands on no page: {_wanted(quote)}. A sentence that goes on on the next page "
+            "takes two citations, one for each page."
         )
         raise ToolError(f"That quote is not on page {page} of {path}. {where}")
     # As it is named elsewhere: "documents/./a.pdf" would pass for another document.
@@ -68,7 +69,9 @@ def cite_web(
     context: ToolContext,
     url: Annotated[str, Field(max_length=2000, pattern=r"^https?://\S+$")],
     quote: Quote,
-    accessed: Annotated[date, Field(description="When the page was read, such as 2026-03-01.")],
+    accessed: Annotated[
+        date, Field(description="The day that fetch_page told, such as 2026-03-01.")
+    ],
 ) -> str:
     """Record a citation of a web page; refused unless the quote stands in it as it was fetched.
 

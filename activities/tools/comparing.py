@@ -56,7 +56,7 @@ def find_similar_requirements(
         alike = likeness(text, said, context.heartbeat, by)
     except EmbeddingsFailed as error:
         remark += f"\nCompared by words alone: {error}"
-        alike = likeness(text, said, context.heartbeat)
+        by, alike = None, likeness(text, said, context.heartbeat)
     found = sorted(
         ((value, *entry) for value, entry in zip(alike, candidates, strict=True) if value >= least),
         key=lambda entry: (-entry[0], entry[1]),
@@ -66,9 +66,13 @@ def find_similar_requirements(
         f"{ref} · {status} · {' '.join(said.split())[:TEXT]}"
         for value, ref, status, said in found[:LISTED]
     ]
+    if by is None and len(found) < len(candidates):
+        # Unsaid, "0 of 9" would pass for: nothing else says this.
+        remark += "\nOne that says it in other words may not be among them: threshold=0 shows more."
     if len(found) > LISTED:
         lines.append(f"[TRUNCATED {len(found) - LISTED} more; raise the threshold]")
-    head = f"{len(found)} of {len(candidates)} requirements are alike (threshold {least:.2f})"
+    how = "by their words" if by is None else "by what they mean"
+    head = f"{len(found)} of {len(candidates)} requirements are alike {how} (threshold {least:.2f})"
     return "\n".join([head + (":" if lines else "."), *lines]) + remark
 
 

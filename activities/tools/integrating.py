@@ -13,8 +13,10 @@ from pydantic import Field
 
 from activities.errors import ToolError
 from activities.graph.writing import NODE, RELATION, REQUIREMENT, full_id
-from activities.stores.away import StoreRefuses
+from activities.stores import requirements as rows
+from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, write
+from activities.stores.engine import Store
 from activities.tools.context import ToolContext
 from activities.tools.graph import Key, Kind, Properties, known
 from activities.tools.registry import tool
@@ -40,7 +42,10 @@ def create_requirement_node(
     text: Annotated[str, Field(min_length=1, max_length=4000)],
     properties: Annotated[
         Properties | None,
-        Field(description="Others of the schema, such as type, source, confidence, status."),
+        Field(
+            description="Others of the schema, such as status. Text, type, source, citations, "
+            "reasoning and confidence of one that the store has are filled in from there."
+        ),
     ] = None,
 ) -> str:
     """Put a requirement into the graph, or change it there.
@@ -48,9 +53,13 @@ def create_requirement_node(
     Calling it again with the same id changes the node and makes no second one.
     """
     named = full_id(context.job, id)
-    values = _given(properties) | {"id": named, "text": text}
+    stored = _stored(context, named)
+    values = _given(properties) | {"id": named, "text": text} | stored
     _check(REQUIREMENT, known(context, REQUIREMENT).problems(values))
-    return _write(context, NODE, named, f"Requirement {named}", values=values)
+    done = _write(context, NODE, named, f"Requirement {named}", values=values)
+    if values["text"].split() == text.split():
+        return done
+    return f"{done}\nIts text is that of the store: {values['text']}"
 
 
 @tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
@@ -107,6 +116,22 @@ def create_fulfillment_relationship(
         values=values,
         made=made,
     )
+
+
+def _stored(context: ToolContext, ref: str) -> dict[str, Any]:
+    """What the store has of the requirement, as properties of its node; nothing if it has none.
+
+    What was judged is what the store says. And the ids of citations count in each job anew, so
+    those that a validator made for itself would name others.
+    """
+    try:
+        found = Store(context.root).read(lambda connection: rows.named(connection, ref))
+    except StoreAway:
+        return {}
+    if found is None:
+        return {}
+    said = found.model_dump(include={"text", "type", "source", "reasoning", "confidence"})
+    return said | {"citations": [citation.id for citation in found.citations]}
 
 
 def _write(context: ToolContext, kind: str, about: str, what: str, **data: Any) -> str:

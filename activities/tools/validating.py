@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.errors import ToolError, Unreached
+from activities.graph.writing import holds
 from activities.job.opening import began
 from activities.requirements.model import Requirement, Verdict
 from activities.stores import requirements as rows
@@ -14,8 +15,10 @@ from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, flush, write
 from activities.stores.workspace import DECIDED
 from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.tools.registry import select, tool
 from protocol.state import Deferred
+
+INTEGRATE = "create_requirement_node"
 
 
 @tool("validation", effect="outside", phases=("tactical",), local=False, seconds=60)
@@ -65,11 +68,22 @@ def decide_requirement(
         raise ToolError(f"duplicate_of: {id} cannot be a duplicate of itself.")
     data = {"ref": id, "status": status, "reasons": reasons, "duplicate_of": duplicate_of}
     entry = Deferred(kind=DECIDED, key=context.key, at=context.at, about=id, data=data)
+    writer = Writer.of(context)
     try:
-        remarks = write(Writer.of(context), entry)
+        # Afterwards nobody would see that it is missing: it is no draft any more.
+        if status == "accepted" and _integrates(context) and not holds(writer, id):
+            raise ToolError(
+                f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."
+            )
+        remarks = write(writer, entry)
     except StoreRefuses as refusal:
         raise ToolError(str(refusal)) from None
     return "\n".join([f"{id} is {status}.", *remarks])
+
+
+def _integrates(context: ToolContext) -> bool:
+    """Whether what the agent accepts is for it to put into the graph."""
+    return any(each.name == INTEGRATE for each in select(context.config.toolset))
 
 
 def _told(taken: Requirement) -> str:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from urllib.parse import urldefrag
+from urllib.parse import urldefrag, urljoin
 
 import httpx2
 
@@ -33,6 +33,14 @@ from activities.web.fetching import Fetched
 
 FOLDER = "documents/sources"
 SIDE = ".source.json"
+LINKS_WITHIN = 1_000_000
+"""Bytes of a page that are looked through for links."""
+_LINK = re.compile(
+    rb"""<a\s[^<>]{0,500}?\bhref\s*=\s*(?:"([^"<>]{1,2000})"|'([^'<>]{1,2000})'|([^\s"'<>]{1,2000}))"""
+    rb"""[^<>]{0,500}>(.{0,500}?)</a\s*>""",
+    re.IGNORECASE | re.DOTALL,
+)
+_TAG = re.compile(r"<[^<>]*>")
 _TITLE = re.compile(rb"<title[^>]{0,200}>([^<]{1,2000})", re.IGNORECASE)
 _ENDINGS = {
     "text/html": "html",
@@ -52,6 +60,8 @@ class Source:
 
     name: str
     title: str
+    links: dict[str, str]
+    """Where it leads, each address with its words: the text of a page does not say."""
     pages: list[Page]
     fetched: Fetched
 
@@ -96,7 +106,9 @@ def as_source(fetched: Fetched, heartbeat: Callable[[], None] | None = None) -> 
     except DocumentError as error:
         told = str(error).partition(": ")[2] or str(error)
         raise Refused(f"{fetched.url}: {told}. Or take another source.") from None
-    return Source(name, _title(data) if name.endswith(".html") else "", pages, fetched)
+    if not name.endswith(".html"):
+        return Source(name, "", {}, pages, fetched)
+    return Source(name, _title(data), _links(data, fetched.final), pages, fetched)
 
 
 def sources_from(files: Files, url: str) -> list[str]:
@@ -157,3 +169,19 @@ def _title(data: bytes) -> str:
         return ""
     text = html.unescape(found[1].decode("utf-8", errors="replace"))
     return " ".join(text.split())[:200]
+
+
+def _links(data: bytes, base: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for link in _LINK.finditer(data[:LINKS_WITHIN]):
+        address, words = (
+            html.unescape(part.decode("utf-8", errors="replace"))
+            for part in (link[1] or link[2] or link[3], link[4])
+        )
+        try:
+            whole = urldefrag(urljoin(base, address.strip())).url
+        except ValueError:
+            continue
+        if whole.startswith(("http://", "https://")) and whole != urldefrag(base).url:
+            found.setdefault(whole, " ".join(_TAG.sub(" ", words).split())[:100])
+    return found

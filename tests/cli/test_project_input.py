@@ -88,7 +88,9 @@ def test_a_project_shows_its_units_and_its_jobs():
             {"id": "brew", "title": "Brews", "status": "in_progress", "reasons": ["It is hot."]},
             {"id": "serve", "title": "Serves", "status": "blocked", "reasons": ["It is cold."]},
         ],
-        "jobs": [{"job": "tea.setup-initializer-1", "status": "accepted"}],
+        "jobs": [
+            {"job": "tea.setup-initializer-1", "status": "accepted", "summary": "Set up.\nGreen."}
+        ],
         "running": [{"job": "tea.brew-coder-1", "waiting": None, "phase": "phase 2"}],
         "usage": {"model_calls": 7, "tool_calls": 5, "prompt_tokens": 1000},
     }
@@ -98,7 +100,7 @@ def test_a_project_shows_its_units_and_its_jobs():
         "1 of 2 features; coder on brew",
         "  ▶ brew: Brews (sent back: It is hot.)",
         "  ☒ serve: Serves (blocked: It is cold.)",
-        "  tea.setup-initializer-1: accepted",
+        "  tea.setup-initializer-1: accepted · Set up. Green.",
         "  tea.brew-coder-1: at work · phase 2",
         "7 model calls · 5 tool calls · 1,000 tokens",
         "git clone /r/tea.git",

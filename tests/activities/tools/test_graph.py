@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from temporalio.exceptions import ApplicationError
 
 from activities.graph import Query, open_graph
 from activities.graph.model import Limits
+from activities.stores.engine import Store
 from tests.activities.graph.serving import Server
 from tests.activities.standing import Standing
+from tests.activities.stores.filling import fill, requirement
 
 TOOLS = ["files", "todos", "job", "graph", "validation"]
 TEXT = "Every invoice must be kept for ten years."
@@ -200,6 +203,27 @@ def test_an_own_requirement_is_named_as_in_the_store(job: Standing) -> None:
         relation="DEPENDS_ON",
     )
     assert told == "maker/REQ-001 DEPENDS_ON Requirement job/REQ-001 is in the graph."
+
+
+def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(job: Standing) -> None:
+    fill(Store(job.root), [requirement(1, TEXT)])
+    job.call("take_requirement")
+    accept = {"id": "maker/REQ-001", "status": "accepted", "reasons": "It binds."}
+    told = job.call("decide_requirement", **accept)
+    assert told == (
+        "Error: maker/REQ-001 is not in the graph yet. Put it there with create_requirement_node, "
+        "then accept it."
+    )
+    # The ids of a validator's own citations name others in the job that made the requirement.
+    given = {"citations": ["CIT-0007"], "status": "accepted"}
+    made = job.call(
+        "create_requirement_node", id="maker/REQ-001", text="Keep invoices.", properties=given
+    )
+    assert made.endswith(f"\nIts text is that of the store: {TEXT}")
+    shown = job.call("get_entity_relationships", kind="Requirement", key="maker/REQ-001")
+    held = json.loads(shown.splitlines()[0])
+    assert (held["text"], held["citations"], held["status"]) == (TEXT, ["CIT-0001"], "accepted")
+    assert job.call("decide_requirement", **accept) == "maker/REQ-001 is accepted."
 
 
 def test_what_a_graph_out_of_reach_missed_is_made_up_for(

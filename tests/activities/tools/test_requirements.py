@@ -190,7 +190,7 @@ def test_similar_ones_are_found_here_and_in_the_store(
     fill(Store(job.root), [requirement(7, "Every invoice must be kept for at least ten years.")])
     fill(Store(job.root), [requirement(8, OTHER, job="b")], job="b")
     lines = job.call("find_similar_requirements", text=QUOTE).splitlines()
-    assert lines[0] == "2 of 3 requirements are alike (threshold 0.40):"
+    assert lines[0] == "2 of 3 requirements are alike by their words (threshold 0.40):"
     assert lines[1].startswith("1.00 · duplicate · REQ-001 · draft · Every invoice")
     assert "· duplicate · maker/REQ-007 · draft ·" in lines[2]
     assert "3 of 3" in job.call("find_similar_requirements", text=QUOTE, threshold=0)
@@ -220,6 +220,9 @@ def test_a_validator_takes_and_decides(judge: Standing) -> None:
     assert "of itself" in judge.call("decide_requirement", **twin, duplicate_of="maker/REQ-002")
     assert "no requirement maker/REQ-9" in judge.call(
         "decide_requirement", **twin, duplicate_of="maker/REQ-9"
+    )
+    assert "such as maker/REQ-001." in judge.call(
+        "decide_requirement", **twin, duplicate_of="REQ-001"
     )
     judge.call("decide_requirement", **twin, duplicate_of="maker/REQ-001")
     assert statuses(Store(judge.root)) == {
@@ -262,7 +265,9 @@ async def test_what_an_ended_validator_held_is_free(judge: Standing) -> None:
 
 
 def test_relevance_and_mentions(job: Standing) -> None:
-    assert job.call("assess_relevance", text=QUOTE).startswith("Relevance 0.90, relevant (")
+    assert job.call("assess_relevance", text=QUOTE).startswith(
+        "Relevance 0.90 by its wording, relevant ("
+    )
     assert ", not relevant (" in job.call("assess_relevance", text="The sky was blue that day.")
     job.write("documents/b.md", "x")
     job.write("documents/b.md.txt", "[page 1]\nIt is sent by the ERP system.\n")
@@ -316,7 +321,9 @@ def test_what_is_compared_leaves_out_what_this_job_judges(tmp_path: Path) -> Non
         endpoint.fails_after = 0
         told = judge.call("find_similar_requirements", text=first.text).splitlines()
         assert told[0].startswith("0 of 1 ")
-        assert told[-1].startswith("Compared by words alone: the embeddings endpoint failed")
+        assert told[1].startswith("Compared by words alone: the embeddings endpoint failed")
+        # One that says the same is there: 0 is no verdict.
+        assert told[2].startswith("One that says it in other words may not be among them")
 
 
 def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place(
