@@ -34,13 +34,14 @@ def text_of(result: CallToolResult) -> str:
 
 def _said(structured: Any, parts: list[str]) -> bool:
     """Whether the parts hold the same, as the protocol wants for clients of old: in one of them or
-    an item in each. Python's servers put what is no object under `result`."""
+    an item in each. Servers put what is no object under a key: Python's under `result`, the
+    reference one for files under `content`."""
     if not parts:
         return False
     read = [_read(part) for part in parts]
     held = [structured]
-    if isinstance(structured, dict) and [*structured] == ["result"]:
-        held.append(structured["result"])
+    if isinstance(structured, dict) and len(structured) == 1:
+        held += structured.values()
     return any(value in found or value == found for value in held for found in (parts, read))
 
 

@@ -56,8 +56,8 @@ def cite_document(
         where = (
             f"It stands on page {', '.join(map(str, others[:10]))}."
             if others
-            else f"It stands on no page: {_wanted(quote)}. A sentence that goes on on the next page "
-            "takes two citations, one for each page."
+            else f"It stands on no page: {_wanted(quote)}. A sentence that goes on on the next "
+            "page takes two citations, one for each page."
         )
         raise ToolError(f"That quote is not on page {page} of {path}. {where}")
     # As it is named elsewhere: "documents/./a.pdf" would pass for another document.

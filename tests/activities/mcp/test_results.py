@@ -22,6 +22,7 @@ from activities.mcp.results import text_of
         (["5"], {"result": "5"}, "5"),
         (['{"a": 1}', "tea"], {"result": [{"a": 1}, "tea"]}, '{"a": 1}\n\ntea'),
         ([], {"result": []}, '{"result": []}'),
+        (["green\n"], {"content": "green\n"}, "green\n"),
     ],
 )
 def test_structured_content_is_shown_once(
