@@ -9,6 +9,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
+ACCEPTED = {"Accept-Encoding": "gzip, deflate"}
+"""To be asked with: of itself the client also asks for what happens to be installed beside it."""
 PIECE = 1_000_000
 """Bytes that are unpacked at a time, whatever they come from."""
 _GZIP = 31

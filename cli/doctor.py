@@ -39,17 +39,24 @@ BEFORE_ROOT = "not looked at before there is a workspaces root"
 
 async def examine() -> AsyncIterator[Check]:
     """All checks, in an order in which each explains those after it."""
-    yield await asyncio.to_thread(_binary)
-    yield await asyncio.to_thread(_root)
-    yield await asyncio.to_thread(_store)
-    yield await asyncio.to_thread(_configuration)
-    yield await asyncio.to_thread(_graph)
-    yield await asyncio.to_thread(_tokens)
-    yield await asyncio.to_thread(_sandbox)
-    yield _git()
+    looks = {
+        "temporal binary": _binary,
+        "workspaces": _root,
+        "store": _store,
+        "configuration": _configuration,
+        "graph": _graph,
+        "token vocabulary": _tokens,
+        "sandbox": _sandbox,
+        "git": _git,
+        "log": _log,
+        "traces and metrics": _collector,
+    }
+    for name, look in looks.items():
+        try:
+            yield await asyncio.to_thread(look)
+        except Unusable as error:
+            yield Check(name, False, str(error))
     yield await _model()
-    yield _log()
-    yield await asyncio.to_thread(_collector)
     try:
         client = await connect()
     except Unusable as error:
@@ -70,8 +77,6 @@ def _binary() -> Check:
             [binary, "--version"], capture_output=True, text=True, timeout=5, check=True
         )
         return Check("temporal binary", True, f"{binary} ({told.stdout.strip()})")
-    except Unusable as error:
-        return Check("temporal binary", False, str(error))
     except (OSError, subprocess.SubprocessError) as error:
         return Check("temporal binary", False, f"does not run: {error}", "run `make setup` again")
 
@@ -90,10 +95,7 @@ def _root() -> Check:
     except OSError as error:
         why = f"{folder} cannot be looked at ({error.strerror})"
         return Check("workspaces", False, why, "set LONGHAUL_WORKSPACES to a folder that can")
-    try:
-        root = open_root(folder)
-    except Unusable as error:
-        return Check("workspaces", False, str(error))
+    root = open_root(folder)
     return Check("workspaces", True, f"{root.path} (id {root.id})")
 
 
@@ -107,7 +109,7 @@ def _store() -> Check:
     try:
         store = Store(open_root(folder))
         store.run(lambda connection: None, seconds=LIMIT.total_seconds())
-    except (Unusable, StoreAway) as error:
+    except StoreAway as error:
         return Check("store", False, str(error))
     return Check("store", True, store.shown)
 
@@ -146,7 +148,7 @@ def _graph() -> Check:
             kinds = [table.name for table in graph.schema()]
             where = "Neo4j" if graph_url() else str(folder)
             return Check("graph", True, f"{where} ({', '.join(kinds) or 'empty'})")
-    except (GraphAway, GraphRefused, Unusable, Problem) as error:
+    except (GraphAway, GraphRefused, Problem) as error:
         return Check("graph", False, str(error))
 
 
@@ -194,8 +196,6 @@ def _collector() -> Check:
             if url.scheme not in ("http", "https") or not url.hostname:
                 raise ValueError("expected an address such as http://127.0.0.1:4318")
             socket.create_connection((url.hostname, port), LIMIT.total_seconds()).close()
-    except Unusable as error:
-        return Check(name, False, str(error))
     except (OSError, ValueError) as error:
         return Check(
             name, False, f"{without_credentials(address)} is not reached ({error}): they are lost",

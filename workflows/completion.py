@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from temporalio import workflow
 
+from protocol.course import Course
 from protocol.endings import Point
 from protocol.record import Review
 from protocol.requests import Call
@@ -35,8 +36,10 @@ class Completion(ToolCalls):
             await self._refuse_completion(call, route, "completion", refusal.reason)
             for_review = job.waiting is not None and job.waiting.reason == "review"
             if for_review and gates.lacks_only_a_store(job.state, facts, job.rewinds):
-                # A person has nothing to review, and something to mend.
+                # A person has nothing to review, and something to mend. What the store says then
+                # may be refused anew, and is the first of it.
                 job.waiting = parking.kept_open(facts.unstored[0])
+                job.course, job.refused_completions = Course(), 0
         elif await self._kept_from(call, route, self._points):
             job.refused_completions += job.waiting is None
         elif job.limits.review:

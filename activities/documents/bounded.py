@@ -57,4 +57,4 @@ def extract_bounded(
         raise DocumentError(too_big)
     if "error" in answer:
         raise DocumentError(answer["error"])
-    return [Page(number, text) for number, text in answer["pages"]]
+    return [Page(number, text, links) for number, text, links in answer["pages"]]

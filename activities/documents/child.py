@@ -40,10 +40,10 @@ def _answer(name: str, data: bytes) -> dict[str, object]:
     from activities.documents.text import extract  # noqa: PLC0415
 
     try:
-        pages = [(page.number, page.text) for page in extract(name, data)]
+        pages = [(page.number, page.text, page.links) for page in extract(name, data)]
     except DocumentError as error:
         return {"error": str(error)}
-    if (found := sum(len(text) for _, text in pages)) > MOST_CHARACTERS:
+    if (found := sum(len(text) for _, text, _ in pages)) > MOST_CHARACTERS:
         return {
             "error": f"{name}: it has {found:,} characters of text, and at most "
             f"{MOST_CHARACTERS:,} are read; split the file"

@@ -1,7 +1,7 @@
 """What every part of document handling shares: a page of text, and why there is none."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _NOT_READ = "(This page could not be read: "
 
@@ -12,6 +12,8 @@ class Page:
 
     number: int
     text: str
+    links: list[tuple[str, str]] = field(default_factory=list, compare=False)
+    """Of a web page: where it leads, each address with its words, which the text does not say."""
 
     @property
     def unread(self) -> bool:

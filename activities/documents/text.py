@@ -58,13 +58,14 @@ def extract(name: str, data: bytes) -> list[Page]:
     kind = sniff(name, data)
     try:
         texts = _READERS[kind](name, data)
+        links = _links(name, data) if kind == "html" and data.strip() else []
     except (DocumentError, MemoryError):
         raise
     except Exception as error:  # a parser fed with foreign bytes may raise whatever it likes
         raise DocumentError(
             f"{name}: the file is broken ({_one_line(error)}); get an intact copy"
         ) from error
-    pages = [Page(number, _clean(text)) for number, text in enumerate(texts, start=1)]
+    pages = [Page(number, _clean(text), links) for number, text in enumerate(texts, start=1)]
     if not any(page.text.strip() for page in pages):
         raise DocumentError(
             f"{name}: no text in it (empty, or filled by scripts in a browser); "
@@ -159,6 +160,12 @@ def _html(name: str, data: bytes) -> list[str]:
     from activities.documents import web  # noqa: PLC0415
 
     return web.pages(name, data)
+
+
+def _links(name: str, data: bytes) -> list[tuple[str, str]]:
+    from activities.documents import web  # noqa: PLC0415
+
+    return web.links(name, data)
 
 
 def _text(name: str, data: bytes) -> list[str]:

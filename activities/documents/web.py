@@ -1,6 +1,8 @@
 """The text of an HTML document: what a reader sees, without scripts, styles and navigation."""
 
 import re
+from contextlib import suppress
+from urllib.parse import urljoin
 
 from lxml import etree, html
 
@@ -15,6 +17,10 @@ _BLOCKS = {
     *("table", "tbody", "tfoot", "thead", "tr", "ul"),
 }
 _CELLS = {"td", "th"}
+MOST_LINKS = 1000
+MOST_ADDRESS = 500
+"""Characters; longer ones carry data and not a place."""
+MOST_WORDS = 100
 _DECLARED = re.compile(
     rb"""<(?:\?xml|meta)\b[^>]{0,300}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""",
     re.IGNORECASE | re.ASCII,
@@ -25,14 +31,8 @@ def pages(name: str, data: bytes) -> list[str]:
     """One page: blocks divided by empty lines, the cells of a table row by ` | `."""
     if not data.strip():
         return [""]
-    # Without `huge_tree` what lies deeper than 256 elements is left out, and tags that are never
-    # closed lie in one another.
-    parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
-    root = html.document_fromstring(_in_utf8(data), parser=parser)
-    if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
-        raise DocumentError(f"{name}: its elements lie too deep in one another; save it as text")
     parts: list[str] = []
-    walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+    walk = etree.iterwalk(_parsed(name, data), events=("start", "end", "comment", "pi"))
     for event, node in walk:
         tag = node.tag if isinstance(node.tag, str) else ""
         if event == "start" and tag in _DROPPED:
@@ -45,6 +45,33 @@ def pages(name: str, data: bytes) -> list[str]:
             parts.append("\n\n" if tag in _BLOCKS else "")
             parts.append(_text(node.tail, node.getparent()))
     return [_tidy("".join(parts))]
+
+
+def links(name: str, data: bytes) -> list[tuple[str, str]]:
+    """The first addresses that a page leads to, relative to its own, each with its words."""
+    root = _parsed(name, data)
+    base = next((node.get("href") for node in root.iter("base") if node.get("href")), "")
+    found: dict[str, str] = {}
+    for node in root.iter("a"):
+        address = (node.get("href") or "").strip()
+        if not address or address.startswith("#") or len(address) > MOST_ADDRESS:
+            continue
+        with suppress(ValueError):
+            address = urljoin(base, address)
+        found.setdefault(address, " ".join(node.text_content().split())[:MOST_WORDS])
+        if len(found) == MOST_LINKS:
+            break
+    return list(found.items())
+
+
+def _parsed(name: str, data: bytes) -> html.HtmlElement:
+    # Without `huge_tree` what lies deeper than 256 elements is left out, and tags that are never
+    # closed lie in one another.
+    parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
+    root = html.document_fromstring(_in_utf8(data), parser=parser)
+    if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
+        raise DocumentError(f"{name}: its elements lie too deep in one another; save it as text")
+    return root
 
 
 def _in_utf8(data: bytes) -> bytes:

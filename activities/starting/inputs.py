@@ -18,7 +18,7 @@ from activities.checkpoints import Files, PathRefused, Root, parse
 from activities.documents import DocumentError, extract_bounded, render, unread_told
 from activities.documents import parse as pages_of
 from activities.job.kept import Kept
-from activities.unpacking import Unpacking
+from activities.unpacking import ACCEPTED, Unpacking
 from config.schema import Problem
 
 STAGED = "staged:"
@@ -135,7 +135,7 @@ def _fetch(address: str, limit: int) -> tuple[str, bytes]:
     deadline = time.monotonic() + FETCH_SECONDS
     try:
         with httpx2.stream(
-            "GET", address, timeout=FETCH_SECONDS, follow_redirects=True
+            "GET", address, headers=ACCEPTED, timeout=FETCH_SECONDS, follow_redirects=True
         ) as response:
             response.raise_for_status()
             body = Unpacking(response.headers.get_list("content-encoding", split_commas=True))

@@ -127,9 +127,11 @@ class Store:
         with _opening:
             # What is open still takes writes when the file was removed or another one was put in
             # its place, and nobody else would ever see them.
-            if self.address in _engines and _engines[self.address][1] != self._file():
+            opened = _engines.get(self.address)
+            if opened and opened[1] != self._file():
                 self._forget()
-            if self.address not in _engines:
+                opened = None
+            if opened is None:
                 engine = _make(_parsed(self.address))
                 try:
                     migrate(engine, self._root.path / ".longhaul" / "store.lock")
@@ -139,8 +141,8 @@ class Store:
                 except BaseException:
                     engine.dispose()
                     raise
-                _engines[self.address] = engine, self._file()
-            return _engines[self.address][0]
+                opened = _engines[self.address] = engine, self._file()
+            return opened[0]
 
     def _file(self) -> object:
         """Which file is at the address now; None where there is none, as for a server."""

@@ -120,6 +120,7 @@ def supersede(connection: Connection, call: Call, before: Sequence[str]) -> None
     if _first_in_line(connection, call):
         for job, id in drafts(connection, before):
             _change(connection, job, id, {"withdrawn": True, "at": call.at} | _FREE)
+            _reopen(connection, R.duplicate_of == f"{job}/{id}")
 
 
 def known(connection: Connection) -> list[Known]:

@@ -33,7 +33,7 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     path = document_of(context, path)
     threshold = context.config.settings.confidence_threshold
     pages = document_pages(context, path)
-    every = identify(pages)
+    every = identify(page for page in pages if not page.unread)
     found = [c for c in every if c.confidence >= threshold]
     target = f"candidates/{place_of(path)}.json"
     content = {"document": path, "candidates": [c.model_dump() for c in found]}

@@ -70,8 +70,10 @@ def decide_requirement(
     entry = Deferred(kind=DECIDED, key=context.key, at=context.at, about=id, data=data)
     writer = Writer.of(context)
     try:
-        # Afterwards nobody would see that it is missing: it is no draft any more.
-        if status == "accepted" and _integrates(context) and not holds(writer, id):
+        # Afterwards nobody would see that it is missing: it is no draft any more. What is named
+        # without its job is none of the store's, as that says itself.
+        named = status == "accepted" and "/" in id
+        if named and _integrates(context) and not holds(writer, id):
             raise ToolError(
                 f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."
             )

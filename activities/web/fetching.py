@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import httpx2
 
-from activities.unpacking import Damaged, Unpacking
+from activities.unpacking import ACCEPTED, Damaged, Unpacking
 from activities.web.addresses import Refused, Resolve, checked, parsed, resolve
 from config.web import Web
 
@@ -177,7 +177,7 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
             headers={
                 "Host": url.netloc.decode(),
                 "User-Agent": "longhaul",
-                "Accept-Encoding": "gzip, deflate",
+                **ACCEPTED,
                 "Accept": "text/html, text/plain, text/markdown, application/pdf, */*;q=0.5",
             },
             extensions={"sni_hostname": host},

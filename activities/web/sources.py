@@ -33,14 +33,6 @@ from activities.web.fetching import Fetched
 
 FOLDER = "documents/sources"
 SIDE = ".source.json"
-LINKS_WITHIN = 1_000_000
-"""Bytes of a page that are looked through for links."""
-_LINK = re.compile(
-    rb"""<a\s[^<>]{0,500}?\bhref\s*=\s*(?:"([^"<>]{1,2000})"|'([^'<>]{1,2000})'|([^\s"'<>]{1,2000}))"""
-    rb"""[^<>]{0,500}>(.{0,500}?)</a\s*>""",
-    re.IGNORECASE | re.DOTALL,
-)
-_TAG = re.compile(r"<[^<>]*>")
 _TITLE = re.compile(rb"<title[^>]{0,200}>([^<]{1,2000})", re.IGNORECASE)
 _ENDINGS = {
     "text/html": "html",
@@ -106,9 +98,8 @@ def as_source(fetched: Fetched, heartbeat: Callable[[], None] | None = None) -> 
     except DocumentError as error:
         told = str(error).partition(": ")[2] or str(error)
         raise Refused(f"{fetched.url}: {told}. Or take another source.") from None
-    if not name.endswith(".html"):
-        return Source(name, "", {}, pages, fetched)
-    return Source(name, _title(data), _links(data, fetched.final), pages, fetched)
+    title = _title(data) if name.endswith(".html") else ""
+    return Source(name, title, _links(pages, fetched.final), pages, fetched)
 
 
 def sources_from(files: Files, url: str) -> list[str]:
@@ -171,17 +162,13 @@ def _title(data: bytes) -> str:
     return " ".join(text.split())[:200]
 
 
-def _links(data: bytes, base: str) -> dict[str, str]:
+def _links(pages: list[Page], base: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for link in _LINK.finditer(data[:LINKS_WITHIN]):
-        address, words = (
-            html.unescape(part.decode("utf-8", errors="replace"))
-            for part in (link[1] or link[2] or link[3], link[4])
-        )
+    for address, words in (link for page in pages for link in page.links):
         try:
-            whole = urldefrag(urljoin(base, address.strip())).url
+            whole = urldefrag(urljoin(base, address)).url
         except ValueError:
             continue
         if whole.startswith(("http://", "https://")) and whole != urldefrag(base).url:
-            found.setdefault(whole, " ".join(_TAG.sub(" ", words).split())[:100])
+            found.setdefault(whole, words)
     return found

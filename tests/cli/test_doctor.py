@@ -240,6 +240,7 @@ def test_jobs_whose_version_has_no_worker_are_found(polling, told):
     ("variable", "value", "name", "told"),
     [
         ("LONGHAUL_LOG_FORMAT", "xml", "log", "LONGHAUL_LOG_FORMAT: found 'xml'"),
+        ("LONGHAUL_WORKSPACES", "~nobody-here/x", "workspaces", "no such user or home"),
         (
             "OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@127.0.0.1:1",
             "traces and metrics", "127.0.0.1:1 is not reached (",
@@ -247,7 +248,7 @@ def test_jobs_whose_version_has_no_worker_are_found(polling, told):
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector", "traces and metrics", "expected an address"),
     ],
 )  # fmt: skip
-def test_what_a_worker_logs_and_exports_is_looked_at(
+def test_what_the_environment_gives_a_worker_is_looked_at(
     offline, monkeypatch, variable, value, name, told
 ):
     monkeypatch.setenv(variable, value)

@@ -43,7 +43,9 @@ async def test_a_job_goes_on_without_its_store_and_ends_once_it_has_everything(
 ) -> None:
     monkeypatch.setenv("LONGHAUL_STORE_URL", "postgresql://127.0.0.1:1/db")
 
-    model = Short({"Work": [*ADDING, DONE], "Close": [close("output/tea.md")]})
+    wrong: list[Call] = []
+    finish = lambda view: [wrong.pop() if wrong else close("output/tea.md")]  # noqa: E731
+    model = Short({"Work": [*ADDING, DONE], "Close": finish})
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(START)
         # Refused too often for this alone, it waits for the store and not for a review.
@@ -51,6 +53,8 @@ async def test_a_job_goes_on_without_its_store_and_ends_once_it_has_everything(
         assert "does not answer" in waiting["message"]
         assert "resume" in waiting["remedy"]
         monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
+        # A mistake of its own is the first then.
+        wrong.append(close("output/none.md"))
         await handle.signal("resume", {})
         result = await jobs.result(handle)
         assert result["status"] == "completed"

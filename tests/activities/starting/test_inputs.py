@@ -25,7 +25,9 @@ class Pages(BaseHTTPRequestHandler):
     """Text at any path; /missing and /huge are what they say."""
 
     def do_GET(self) -> None:
-        self.send_response(404 if self.path == "/missing" else 200)
+        # Asked for what can be unpacked, whatever the client could.
+        asked = self.headers["Accept-Encoding"] == "gzip, deflate"
+        self.send_response(404 if self.path == "/missing" else 200 if asked else 406)
         self.end_headers()
         if self.path != "/huge":
             self.wfile.write(b"Green tea.\n")

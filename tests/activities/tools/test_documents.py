@@ -171,9 +171,12 @@ def test_a_line_of_a_document_is_found_once_and_that_of_a_scan_in_the_text_besid
 
 def test_every_answer_names_the_pages_that_could_not_be_read(job: Standing) -> None:
     job.write("documents/b.pdf", "%PDF-")
-    text = f"[page 1]\n{QUOTE}\n[page 2]\n{not_read('bad')}\n"
+    why = not_read("A page must have contents")
+    text = f"[page 1]\n{QUOTE}\n[page 2]\n{why}\n"
     job.write("documents/b.pdf.txt", text)
     for tool in ("extract_document_text", "chunk_document", "identify_requirement_candidates"):
         assert " Could not be read: page 2." in job.call(tool, path="documents/b.pdf")
-    told = job.call("cite_document", path="documents/b.pdf", page=2, quote=not_read("bad"))
+    told = job.call("cite_document", path="documents/b.pdf", page=2, quote=why)
     assert "page 2 could not be read" in told
+    # What stands there instead asks nobody for anything.
+    assert "contents" not in job.text("candidates/b.pdf.json")

@@ -214,6 +214,9 @@ def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(job: Standing) -> 
         "Error: maker/REQ-001 is not in the graph yet. Put it there with create_requirement_node, "
         "then accept it."
     )
+    # What names none of the store's is not to be put there.
+    alone = job.call("decide_requirement", **accept | {"id": "REQ-001"})
+    assert "There is no requirement REQ-001" in alone
     # The ids of a validator's own citations name others in the job that made the requirement.
     given = {"citations": ["CIT-0007"], "status": "accepted"}
     made = job.call(

@@ -333,6 +333,10 @@ def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place
     fill(store, [requirement(1), requirement(2)], job=first)
     assert take(store, "judge") == f"{first}/REQ-001"
     decide(store, "judge", f"{first}/REQ-001")
+    fill(store, [requirement(1)], job="zoo")
+    assert take(store, "other") == f"{first}/REQ-002"
+    assert take(store, "judge") == "zoo/REQ-001"
+    decide(store, "judge", "zoo/REQ-001", "duplicate", other=f"{first}/REQ-002")
 
     def begin(*before: str) -> list[str]:
         told: list[str] = environment().run(turning.instead_of, job.root, job.open(), before)
@@ -346,4 +350,5 @@ def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place
         assert first in lost
     assert begin(first) == begin(first) == []
     assert statuses(store, first) == {"REQ-001": "accepted"}
-    assert take(store, "judge", at=1) is None
+    # What was called a duplicate of one that is gone is looked at anew.
+    assert take(store, "judge", at=1) == "zoo/REQ-001"
