@@ -13,11 +13,10 @@ from activities.rehearsal.reading import MAX_PAGES, documents_of, list_paths, re
 from activities.rehearsal.replay import Call, Steps, insist
 
 LIST = "candidates/candidates.md"
-INDEX = "candidates/candidates.json"
 REGISTER = "notes/register.md"
 RESULT = "output/requirements.json"
 PLACES = [
-    f"- `{LIST}`, `{INDEX}`: what may be a requirement, by document",
+    f"- `{LIST}`: what may be a requirement, by document",
     f"- `{REGISTER}`: what became of each candidate; `requirements/`: the requirements",
 ]
 AGAIN = " (again: what the register has stays)"
@@ -46,7 +45,6 @@ def plan(documents: list[str]) -> Plan:
         ]
         if number == len(groups):
             steps += [
-                f"Write `{INDEX}` from `{LIST}`",
                 f"Check `{LIST}` for gaps and doubles",
                 "Note in `notes/identification.md` how the candidates were found",
             ]
@@ -147,8 +145,8 @@ def report() -> Steps:
 
 
 def read_list() -> Generator[list[Call], list[str], list[Listed]]:
-    """The candidates of the list; of a document listed twice only its last section counts."""
-    sections: dict[str, list[Listed]] = {}
+    """The candidates of the list, which has a section for each document."""
+    listed: list[Listed] = []
     document = ""
     offset = 1
     for _ in range(MAX_PAGES):
@@ -156,10 +154,8 @@ def read_list() -> Generator[list[Call], list[str], list[Listed]]:
         for number, line in page.lines:
             if line.startswith("## "):
                 document = line[3:].strip()
-                sections[document] = []
-            for item in parse_lines([line]):
-                sections.setdefault(document, []).append((number, document, item))
+            listed += [(number, document, item) for item in parse_lines([line])]
         if not page.more:
             break
         offset = page.after
-    return [entry for section in sections.values() for entry in section]
+    return listed

@@ -7,15 +7,13 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from activities.rehearsal.candidates import ADDED, Candidate, parse_json, parse_lines
+from activities.rehearsal.candidates import ADDED, Candidate, parse_lines
 from activities.rehearsal.extraction import (
     AGAIN,
-    INDEX,
     LIST,
     NOT_RELEVANT,
     REGISTER,
     RESULT,
-    read_list,
     report,
 )
 from activities.rehearsal.plans import counted
@@ -31,7 +29,6 @@ DOUBTFUL = 0.6
 PAIR = 2
 LINES = 60
 """Lines of one read; a page of long candidates still fits into one tool result."""
-JSON_LINES = 400
 
 
 def procedure(text: str) -> Steps | None:
@@ -44,8 +41,6 @@ def procedure(text: str) -> Steps | None:
         return extract(named[0])
     if text.startswith("Identify candidates in") and named:
         return identify(named[0])
-    if text.startswith(f"Write `{INDEX}`"):
-        return index()
     if text.startswith(f"Write `{RESULT}`"):
         return collect()
     if text.startswith("Write the report `output/summary.md`"):
@@ -69,37 +64,8 @@ def extract(document: str) -> Steps:
 
 
 def identify(document: str) -> Steps:
-    """List the candidates of a document in `candidates/candidates.md`."""
     result = yield from insist("identify_requirement_candidates", path=document)
-    shown = parse_lines(result.splitlines())
-    yield from insist("append_file", path=LIST, content=f"\n## {document}\n\n")
-    if failed(result):
-        return f"No candidates of {document}: {result[:200]}"
-    file = re.search(r"candidates/.+?\.json", result)
-    count = re.search(r"(\d+) (?:\w+ )?candidates?\b", result)
-    complete = not any(candidate.text.endswith("…") for candidate in shown)
-    if (
-        not file
-        or result.startswith("No candidates")
-        or (count and int(count.group(1)) == len(shown) and complete)
-    ):
-        yield from _append(shown)
-        return f"{counted(len(shown), 'candidate')} in {document}."
-    listed = yield from _copy(file.group(0))
-    if not listed:
-        yield from _append(shown)
-    return f"{counted(listed or len(shown), 'candidate')} in {document}."
-
-
-def index() -> Steps:
-    """`candidates/candidates.json`, page by page from the list."""
-    yield from insist("write_file", path=INDEX, content="[")
-    listed = yield from read_list()
-    entries = [vars(item) | {"document": document} for _, document, item in listed]
-    for at in range(0, len(entries), LINES):
-        yield from insist("append_file", path=INDEX, content=_rows(entries[at : at + LINES], at))
-    yield from insist("append_file", path=INDEX, content="\n]\n")
-    return f"{counted(len(entries), 'candidate')} in {INDEX}."
+    return result.partition("\n")[0]
 
 
 def formulate(document: str, first: int, last: int, *, again: bool = False) -> Steps:
@@ -160,30 +126,10 @@ def open_questions() -> Steps:
     return f"Left out: {counted(len(left), 'candidate')}."
 
 
-def _copy(file: str) -> Generator[list[Call], list[str], int]:
-    """Copy the candidates of a JSON file into the list, each page before the next is read."""
-    offset, total = 1, 0
-    for _ in range(MAX_PAGES):
-        page = yield from read_page(file, offset, JSON_LINES)
-        found, following = parse_json(page)
-        yield from _append(found)
-        total += len(found)
-        if not page.more or following <= offset:
-            break
-        offset = following
-    return total
-
-
 def _rows(entries: list[dict[str, Any]], before: int) -> str:
     """Entries of a JSON list that has `before` of them already."""
     rows = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
     return (",\n" if before else "\n") + rows
-
-
-def _append(candidates: list[Candidate]) -> Generator[list[Call], list[str], None]:
-    if candidates:
-        content = "".join(f"{candidate.line}\n" for candidate in candidates)
-        yield from insist("append_file", path=LIST, content=content)
 
 
 def _add_pair(

@@ -71,7 +71,7 @@ def decide_requirement(
     writer = Writer.of(context)
     try:
         # Afterwards nobody would see that it is missing: it is no draft any more.
-        if status == "accepted" and _integrates(context) and not holds(writer, id):
+        if status == "accepted" and integrates(context) and not holds(writer, id):
             raise ToolError(
                 f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."
             )
@@ -81,7 +81,7 @@ def decide_requirement(
     return "\n".join([f"{id} is {status}.", *remarks])
 
 
-def _integrates(context: ToolContext) -> bool:
+def integrates(context: ToolContext) -> bool:
     """Whether what the agent accepts is for it to put into the graph."""
     return any(each.name == INTEGRATE for each in select(context.config.toolset))
 

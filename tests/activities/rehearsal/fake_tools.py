@@ -93,18 +93,14 @@ class FakeTools:
                     confidence = 0.55 if "perhaps" in line else 0.9
                     entry = {"id": f"C-{len(found) + 1:03d}", "page": number, "text": line}
                     found.append(entry | {"modality": "obligation", "confidence": confidence})
-        target = f"candidates/{path.rpartition('/')[2]}.json"
-        self.files[target] = json.dumps({"document": path, "candidates": found}, indent=1)
-        if not found:
-            return f"No candidates in {path}. Wrote {target}."
-        lines = [
-            f"{item['id']} · p.{item['page']} · obligation · {item['confidence']:.2f} · "
-            f"{item['text'][:40]}{'…' if len(item['text']) > 40 else ''}"
-            for item in found[:30]
+        lines = ["", f"## {path}", ""]
+        lines += [
+            f"- {item['id']} · p.{item['page']} · obligation · {item['confidence']:.2f} · "
+            f"{item['text']}"
+            for item in found
         ]
-        if len(found) > 30:
-            lines.append(f"[TRUNCATED {len(found) - 30} more in {target}]")
-        return "\n".join([f"{len(found)} candidates in {path}, all in {target}:", *lines])
+        self.append_file("candidates/candidates.md", "\n".join(lines) + "\n")
+        return f"{len(found)} candidates in {path}, all in candidates/candidates.md."
 
     def cite_document(self, path: str, page: int, quote: str) -> str:
         if quote not in self.pages_of(path)[page - 1]:

@@ -65,7 +65,6 @@ def test_creator_formulates_every_candidate(count: int, fewest: int, most: int) 
     listed = json.loads(job.files["output/requirements.json"])
     irrelevant = count // 17
     assert len(listed) == job.requirements == count - irrelevant
-    assert len(json.loads(job.files["candidates/candidates.json"])) == count
     assert all(entry["file"] in job.files for entry in listed)
     assert len({entry["text"] for entry in listed}) == len(listed)
 
@@ -99,7 +98,6 @@ def test_results_cut_in_the_middle_lose_nothing() -> None:
     documents = {"documents/policy.pdf": document(60)}
     job = FakeRunner(rehearse, "creator", "", documents, result_characters=3000).run()
     assert job.result
-    assert len(json.loads(job.files["candidates/candidates.json"])) == 60
     assert job.requirements == 57
 
 
