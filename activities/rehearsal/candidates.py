@@ -14,7 +14,6 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("constraint", ("must not", "shall not", "may not", "at most", "no more than", "darf nicht")),
     ("process", ("approve", "notify", "report", "within", "review", "days", "freigabe")),
 )
-ADDED = re.compile(r"(REQ-\d+)\b.*?(requirements/[\w-]+)", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator
-from typing import Any
 
-from activities.rehearsal.candidates import ADDED, Candidate, parse_lines
+from activities.rehearsal.candidates import Candidate, parse_lines
+from activities.rehearsal.collecting import check, collect
 from activities.rehearsal.extraction import (
     AGAIN,
+    COLLECT,
+    LEFT,
     LIST,
     NOT_RELEVANT,
-    REGISTER,
     RESULT,
     report,
 )
 from activities.rehearsal.plans import counted
-from activities.rehearsal.reading import MAX_PAGES, read_all, read_page
+from activities.rehearsal.reading import read_all, read_page
 from activities.rehearsal.replay import Call, Steps, insist, once
 from activities.rehearsal.seen import failed
 
@@ -42,7 +42,9 @@ def procedure(text: str) -> Steps | None:
     if text.startswith("Identify candidates in") and named:
         return identify(named[0])
     if text.startswith(f"Write `{RESULT}`"):
-        return collect()
+        return collect(COLLECT)
+    if text.startswith(f"Check `{RESULT}`"):
+        return check(COLLECT)
     if text.startswith("Write the report `output/summary.md`"):
         return report()
     if text.startswith("Note in `notes/open_questions.md`"):
@@ -77,8 +79,7 @@ def formulate(document: str, first: int, last: int, *, again: bool = False) -> S
     if not candidates:
         return f"Lines {first}-{last} of {LIST} hold no candidates."
     if again:
-        register = yield from read_all(REGISTER, LINES)
-        candidates = [item for item in candidates if not _registered(register, document, item)]
+        candidates = yield from _undecided(document, candidates)
         if not candidates:
             return "All of these were decided before the phase was done again."
     where = str(candidates[0].page)
@@ -86,65 +87,36 @@ def formulate(document: str, first: int, last: int, *, again: bool = False) -> S
     doubtful = [item for item in candidates if item.confidence < DOUBTFUL][:3]
     verdicts = yield [("assess_relevance", {"text": item.text}) for item in doubtful]
     dropped = {item.id for item, said in zip(doubtful, verdicts, strict=True) if _irrelevant(said)}
-    entries = [f"left out · {name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
+    left = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
     accepted = [item for item in candidates if item.id not in dropped]
     for at in range(0, len(accepted), PAIR):
-        entries += yield from _add_pair(document, accepted[at : at + PAIR])
-    yield from insist("append_file", path=REGISTER, content="\n".join(entries) + "\n")
-    added = sum(entry.startswith("REQ") for entry in entries)
+        left += yield from _add_pair(document, accepted[at : at + PAIR])
+    if left:
+        yield from insist("append_file", path=LEFT, content="\n".join(left) + "\n")
+    added = len(candidates) - len(left)
     return f"{counted(added, 'requirement')} from {counted(len(candidates), 'candidate')}."
 
 
-def collect() -> Steps:
-    """`output/requirements.json`, page by page from the register."""
-    yield from insist("write_file", path=RESULT, content="[")
-    offset, total = 1, 0
-    for _ in range(MAX_PAGES):
-        page = yield from read_page(REGISTER, offset, LINES)
-        rows = [line.split(" · ", 6) for _, line in page.lines if line.startswith("REQ-")]
-        keys = ("id", "candidate", "type", "citation", "file", "document", "text")
-        entries = [dict(zip(keys, row, strict=True)) for row in rows if len(row) == len(keys)]
-        if entries:
-            yield from insist("append_file", path=RESULT, content=_rows(entries, total))
-        total += len(entries)
-        if not page.more:
-            break
-        offset = page.after
-    yield from insist("append_file", path=RESULT, content="\n]\n")
-    return (
-        f"{counted(total, 'requirement')} in {RESULT}."
-        if total
-        else "There are no requirements to list."
-    )
-
-
 def open_questions() -> Steps:
-    register = yield from read_all(REGISTER, LINES)
-    left = [f"- {line}" for line in register if line.startswith("left out")]
+    left = [f"- {line}" for line in (yield from read_all(LEFT, LINES))]
     lines = ["# Open questions", "", *(left or ["Every candidate found was formulated."]), ""]
     yield from insist("write_file", path="notes/open_questions.md", content="\n".join(lines))
     return f"Left out: {counted(len(left), 'candidate')}."
 
 
-def _rows(entries: list[dict[str, Any]], before: int) -> str:
-    """Entries of a JSON list that has `before` of them already."""
-    rows = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
-    return (",\n" if before else "\n") + rows
-
-
 def _add_pair(
     document: str, candidates: list[Candidate]
 ) -> Generator[list[Call], list[str], list[str]]:
-    """Cite, then add; returns what goes into the register."""
+    """Cite, then add; returns a line on each that is left out."""
     citations = yield from _cite(document, candidates)
     cited = [item for item in candidates if item.id in citations]
-    entries = [
-        f"left out · {item.id} · {document} · the quote was not found on page {item.page}"
+    left = [
+        f"{item.id} · {document} · the quote was not found on page {item.page}"
         for item in candidates
         if item.id not in citations
     ]
     if not cited:
-        return entries
+        return left
     calls = [_addition(document, item, citations[item.id]) for item in cited]
     results = yield calls
     again = [n for n, result in enumerate(results) if failed(result)]
@@ -153,13 +125,9 @@ def _add_pair(
         for n, result in zip(again, repeated, strict=True):
             results[n] = result
     for item, result in zip(cited, results, strict=True):
-        if found := ADDED.search(result):
-            name, folder = found.groups()
-            row = [name, item.id, item.type, citations[item.id], f"{folder}/final.json"]
-            entries.append(" · ".join([*row, document, item.text]))
-        else:
-            entries.append(f"left out · {item.id} · {document} · {result[:200].splitlines()[0]}")
-    return entries
+        if failed(result):
+            left.append(f"{item.id} · {document} · {result[:200].splitlines()[0]}")
+    return left
 
 
 def _cite(
@@ -199,8 +167,16 @@ def _addition(document: str, item: Candidate, citation: str) -> Call:
     )
 
 
-def _registered(register: list[str], document: str, item: Candidate) -> bool:
-    return any(f" · {item.id} · " in line and f" · {document} · " in line for line in register)
+def _undecided(
+    document: str, candidates: list[Candidate]
+) -> Generator[list[Call], list[str], list[Candidate]]:
+    """Those that are neither a requirement nor left out."""
+    left = yield from read_all(LEFT, LINES)
+    rest = [item for item in candidates if not any(
+        line.startswith(f"{item.id} · {document} · ") for line in left
+    )]  # fmt: skip
+    found = yield [("search_files", {"query": item.text, "path": "requirements"}) for item in rest]
+    return [item for item, hits in zip(rest, found, strict=True) if "requirements/req_" not in hits]
 
 
 def _irrelevant(verdict: str) -> bool:

@@ -135,7 +135,7 @@ def mark_progress(view: View) -> Steps:
                 reason = "The candidates are counted; the batches take the place of this step."
                 yield from once("drop_item", id=item, reason=reason)
     if validates(view):
-        grown = validation.grown((yield from read_all(validation.REGISTER)), plan)
+        grown = yield from validation.grow(plan)
     result = "Error"
     if not grown:
         result = yield from once("edit_file", path="plan.md", old=before, new=finished.boxes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+from collections import Counter
 from typing import Any
 
 
@@ -18,6 +19,7 @@ class FakeTools:
     documents: dict[str, list[str]]
     kind: str
     citations = 0
+    cited: dict[str, str]
     requirements = 0
 
     # Files
@@ -106,6 +108,7 @@ class FakeTools:
         if quote not in self.pages_of(path)[page - 1]:
             raise Refused(f"That quote is not on page {page} of {path}.")
         self.citations += 1
+        self.cited[f"CIT-{self.citations:04d}"] = path
         return f"citation CIT-{self.citations:04d}: {path}, page {page}"
 
     def add_requirement(
@@ -120,5 +123,17 @@ class FakeTools:
         assert type in ("functional", "data", "process", "legal", "quality", "constraint")
         self.requirements += 1
         folder = f"requirements/req_{self.requirements:03d}"
-        self.files[f"{folder}/final.json"] = json.dumps({"text": text, "citations": citations})
+        document = self.cited[citations[0]]
+        made = {"text": text, "type": type, "source": document, "candidate": candidate}
+        self.files[f"{folder}/final.json"] = json.dumps(made)
         return f"REQ-{self.requirements:03d} written to {folder}/"
+
+    def collect_requirements(self) -> str:
+        made = [json.loads(self.files[name]) for name in self.files if name.endswith("/final.json")]
+        self.files["output/requirements.json"] = json.dumps(made, indent=1)
+        types = Counter(entry["type"] for entry in made)
+        count = self.files.get("candidates/candidates.md", "").count("- C-")
+        lines = [f"Wrote {len(made)} requirements to output/requirements.json."]
+        if made:
+            lines.append(f"By type: {', '.join(f'{name} {n}' for name, n in types.items())}.")
+        return "\n".join([*lines, f"No requirement refers to some of {count} candidates:"])

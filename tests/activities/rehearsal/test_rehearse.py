@@ -65,7 +65,10 @@ def test_creator_formulates_every_candidate(count: int, fewest: int, most: int) 
     listed = json.loads(job.files["output/requirements.json"])
     irrelevant = count // 17
     assert len(listed) == job.requirements == count - irrelevant
-    assert all(entry["file"] in job.files for entry in listed)
+    assert job.result["summary"].startswith(
+        f"Of {count} candidates found in 1 document, {len(listed)} " if count else "No requirement"
+    )
+    assert job.files["notes/open_questions.md"].count(" · not relevant") == irrelevant
     assert len({entry["text"] for entry in listed}) == len(listed)
 
 
@@ -88,7 +91,7 @@ def test_creator_works_through_several_documents() -> None:
     job = FakeRunner(rehearse, "creator", "", documents).run()
     assert job.result
     listed = json.loads(job.files["output/requirements.json"])
-    assert Counter(entry["document"] for entry in listed) == {
+    assert Counter(entry["source"] for entry in listed) == {
         "documents/a.pdf": 12,
         "documents/b c.docx": 7,
     }
