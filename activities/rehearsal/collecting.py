@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from activities.rehearsal.replay import Steps, insist
+from activities.rehearsal.replay import Steps, closing, insist
 
 REVIEW = "notes/review.md"
 
@@ -16,5 +16,5 @@ def collect(tool: str) -> Steps:
 def check(tool: str) -> Steps:
     """What the tool says of the result, kept for people."""
     told = yield from insist(tool)
-    yield from insist("append_file", path=REVIEW, content=f"{told}\n\n")
-    return f"What is cited and what is missing is in {REVIEW}."
+    note = f"What is cited and what is missing is in {REVIEW}."
+    return (yield from closing(note, "append_file", path=REVIEW, content=f"{told}\n\n"))

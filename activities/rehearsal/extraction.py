@@ -9,7 +9,7 @@ from itertools import groupby
 from activities.rehearsal.candidates import Candidate, parse_lines
 from activities.rehearsal.plans import Plan, PlanPhase, counted
 from activities.rehearsal.reading import MAX_PAGES, documents_of, list_paths, read_all, read_page
-from activities.rehearsal.replay import Call, Steps, insist
+from activities.rehearsal.replay import Call, Steps, closing, insist, together
 
 LIST = "candidates/candidates.md"
 LEFT = "notes/left_out.md"
@@ -121,9 +121,11 @@ def batches(listed: list[Listed]) -> list[str]:
 
 def report() -> Steps:
     """`output/summary.md` of an extraction."""
-    told = yield from insist(COLLECT)
-    left = [f"- {line[:300]}" for line in (yield from read_all(LEFT, limit=60))]
-    documents = list(documents_of((yield from list_paths("documents"))))
+    told, dropped, paths = yield from together(
+        insist(COLLECT), read_all(LEFT, limit=60), list_paths("documents")
+    )
+    left = [f"- {line[:300]}" for line in dropped]
+    documents = list(documents_of(paths))
     types = _TYPE.findall(told.partition("\nBy type: ")[2].partition("\n")[0])
     total = sum(_number(count) for _, count in types)
     candidates = _number(found[1]) if (found := _CANDIDATES.search(told)) else 0
@@ -141,8 +143,9 @@ def report() -> Steps:
     lines += [*(f"- `{path}`" for path in documents), "", "## Requirements by type", ""]
     lines += [*(counts or ["- none"]), "", "## Left out", "", *(decided or ["Nothing."])]
     lines += ["", "## Left open", "", *(open_ or ["Nothing."]), ""]
-    yield from insist("write_file", path="output/summary.md", content="\n".join(lines))
-    return done
+    return (
+        yield from closing(done, "write_file", path="output/summary.md", content="\n".join(lines))
+    )
 
 
 def _number(text: str) -> int:

@@ -18,7 +18,7 @@ from activities.rehearsal.extraction import (
 )
 from activities.rehearsal.plans import counted
 from activities.rehearsal.reading import read_all, read_page
-from activities.rehearsal.replay import Call, Steps, insist, once
+from activities.rehearsal.replay import Call, Steps, closing, insist
 from activities.rehearsal.seen import failed
 
 _BATCH = re.compile(r"^Formulate \S+ to \S+ of `([^`]+)` \(lines (\d+)-(\d+) of")
@@ -26,7 +26,6 @@ _NAMED = re.compile(r"`([^`]+)`")
 _CITATION = re.compile(r"CIT-\d+")
 _SCORE = re.compile(r"\b(?:0?\.\d+|[01]\.\d+)\b")
 DOUBTFUL = 0.6
-PAIR = 2
 LINES = 60
 """Lines of one read; a page of long candidates still fits into one tool result."""
 
@@ -53,16 +52,18 @@ def procedure(text: str) -> Steps | None:
 
 
 def extract(document: str) -> Steps:
-    result = yield from once("extract_document_text", path=document)
-    mentions = yield from once("extract_entity_mentions", path=document)
+    result, mentions = yield [
+        ("extract_document_text", {"path": document}),
+        ("extract_entity_mentions", {"path": document}),
+    ]
     lines = [f"# {document}", "", *_quoted(result, 6)]
     if not failed(mentions):
         lines += ["", "Terms:", "", *_quoted(mentions, 12)]
     path = f"notes/{re.sub(r'[^a-z0-9]+', '_', document.lower())}.md"
-    yield from insist("write_file", path=path, content="\n".join(lines) + "\n")
+    note = f"Read {document}; its terms are in {path}."
     if failed(result):
-        return f"{document} could not be read: {result[:200]}"
-    return f"Read {document}; its terms are in {path}."
+        note = f"{document} could not be read: {result[:200]}"
+    return (yield from closing(note, "write_file", path=path, content="\n".join(lines) + "\n"))
 
 
 def identify(document: str) -> Steps:
@@ -71,7 +72,7 @@ def identify(document: str) -> Steps:
 
 
 def formulate(document: str, first: int, last: int, *, again: bool = False) -> Steps:
-    """Cite and write down a few candidates, two at a time."""
+    """Cite and write down a few candidates."""
     page = yield from read_page(LIST, first, last - first + 1)
     if not page.lines:
         page = yield from read_page(LIST, first, last - first + 1)
@@ -83,30 +84,30 @@ def formulate(document: str, first: int, last: int, *, again: bool = False) -> S
         if not candidates:
             return "All of these were decided before the phase was done again."
     where = str(candidates[0].page)
-    yield from once("extract_document_text", path=document, pages=where)
     doubtful = [item for item in candidates if item.confidence < DOUBTFUL][:3]
-    verdicts = yield [("assess_relevance", {"text": item.text}) for item in doubtful]
+    _, *verdicts = yield [
+        ("extract_document_text", {"path": document, "pages": where}),
+        *(("assess_relevance", {"text": item.text}) for item in doubtful),
+    ]
     dropped = {item.id for item, said in zip(doubtful, verdicts, strict=True) if _irrelevant(said)}
     left = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
     accepted = [item for item in candidates if item.id not in dropped]
-    for at in range(0, len(accepted), PAIR):
-        left += yield from _add_pair(document, accepted[at : at + PAIR])
-    if left:
-        yield from insist("append_file", path=LEFT, content="\n".join(left) + "\n")
+    left += yield from _add(document, accepted)
     added = len(candidates) - len(left)
-    return f"{counted(added, 'requirement')} from {counted(len(candidates), 'candidate')}."
+    note = f"{counted(added, 'requirement')} from {counted(len(candidates), 'candidate')}."
+    if not left:
+        return note
+    return (yield from closing(note, "append_file", path=LEFT, content="\n".join(left) + "\n"))
 
 
 def open_questions() -> Steps:
     left = [f"- {line}" for line in (yield from read_all(LEFT, LINES))]
     lines = ["# Open questions", "", *(left or ["Every candidate found was formulated."]), ""]
-    yield from insist("write_file", path="notes/open_questions.md", content="\n".join(lines))
-    return f"Left out: {counted(len(left), 'candidate')}."
+    note, path = f"Left out: {counted(len(left), 'candidate')}.", "notes/open_questions.md"
+    return (yield from closing(note, "write_file", path=path, content="\n".join(lines)))
 
 
-def _add_pair(
-    document: str, candidates: list[Candidate]
-) -> Generator[list[Call], list[str], list[str]]:
+def _add(document: str, candidates: list[Candidate]) -> Generator[list[Call], list[str], list[str]]:
     """Cite, then add; returns a line on each that is left out."""
     citations = yield from _cite(document, candidates)
     cited = [item for item in candidates if item.id in citations]

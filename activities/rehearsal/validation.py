@@ -12,7 +12,7 @@ from typing import Any
 from activities.rehearsal.collecting import check, collect
 from activities.rehearsal.plans import Plan, PlanPhase, counted, slug_of
 from activities.rehearsal.reading import list_paths, read_all
-from activities.rehearsal.replay import CLEARED, Call, Steps, insist, once
+from activities.rehearsal.replay import CLEARED, Call, Steps, closing, insist, once
 from activities.rehearsal.seen import failed
 
 RESULT = "output/decisions.json"
@@ -64,6 +64,8 @@ class Decision:
     status: str
     reasons: str
     duplicate_of: str = ""
+    before: tuple[Call, ...] = ()
+    """Calls that make it so."""
 
 
 def parse(result: str) -> Taken | None:
@@ -143,7 +145,10 @@ def validate() -> Steps:
         arguments = {"id": taken.ref, "status": decision.status, "reasons": decision.reasons}
         if decision.duplicate_of:
             arguments["duplicate_of"] = decision.duplicate_of
-        told = yield from insist("decide_requirement", **arguments)
+        calls: list[Call] = [*decision.before, ("decide_requirement", arguments)]
+        *_, told = yield calls
+        if failed(told):
+            *_, told = yield calls
         if failed(told):
             return f"{taken.ref} could not be decided: {_short(told)}"
         count += 1
@@ -180,7 +185,6 @@ def _integrate(taken: Taken, why: str) -> Generator[list[Call], list[str], Decis
         "type": taken.type, "source": taken.source, "confidence": taken.confidence,
         "status": "accepted",
     }  # fmt: skip
-    yield from insist("create_requirement_node", id=taken.ref, text=taken.text, properties=node)
     evidence = (
         f"{key} was in the graph; nothing there shows that it fulfils this."
         if there
@@ -190,8 +194,11 @@ def _integrate(taken: Taken, why: str) -> Generator[list[Call], list[str], Decis
         "requirement": taken.ref, "target_kind": "BusinessObject", "target": key,
         "target_name": taken.thing, "properties": {"degree": "none", "evidence": evidence},
     }  # fmt: skip
-    yield from insist("create_fulfillment_relationship", **relation)
-    return Decision("accepted", why)
+    made: Call = (
+        "create_requirement_node", {"id": taken.ref, "text": taken.text, "properties": node},
+    )  # fmt: skip
+    before = (made, ("create_fulfillment_relationship", relation))
+    return Decision("accepted", why, before=before)
 
 
 def rejected() -> Steps:
@@ -201,8 +208,8 @@ def rejected() -> Steps:
         if each["decision"] == "rejected"
     ]
     content = "\n".join(["# Rejected", "", *(left or ["Nothing."]), ""])
-    yield from insist("write_file", path="notes/rejected.md", content=content)
-    return f"Rejected: {counted(len(left), 'requirement')}."
+    note = f"Rejected: {counted(len(left), 'requirement')}."
+    return (yield from closing(note, "write_file", path="notes/rejected.md", content=content))
 
 
 def report() -> Steps:
@@ -222,8 +229,9 @@ def report() -> Steps:
     open_ = [f"- {line}" for line in told.splitlines() if line.startswith(_UNDECIDED)]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Related to", ""]
     lines += [*(things or ["- nothing"]), "", "## Left open", "", *(open_ or ["Nothing."]), ""]
-    yield from insist("write_file", path="output/summary.md", content="\n".join(lines))
-    return done
+    return (
+        yield from closing(done, "write_file", path="output/summary.md", content="\n".join(lines))
+    )
 
 
 def _decided() -> Generator[list[Call], list[str], list[dict[str, Any]]]:

@@ -54,7 +54,7 @@ def test_generalist_reads_documents() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "fewest", "most"), [(0, 50, 120), (5, 80, 150), (60, 150, 260), (80, 200, 330)]
+    ("count", "fewest", "most"), [(0, 40, 80), (5, 50, 90), (60, 120, 180), (80, 150, 220)]
 )
 def test_creator_formulates_every_candidate(count: int, fewest: int, most: int) -> None:
     documents = {"documents/policy.pdf": document(count)}
