@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Generator
 from itertools import groupby
 
 from activities.rehearsal.candidates import Candidate, parse_lines
 from activities.rehearsal.plans import Plan, PlanPhase, counted
 from activities.rehearsal.reading import MAX_PAGES, documents_of, list_paths, read_all, read_page
-from activities.rehearsal.replay import Call, Steps, insist
+from activities.rehearsal.replay import Call, Steps, closing, insist, together
 
 LIST = "candidates/candidates.md"
-INDEX = "candidates/candidates.json"
-REGISTER = "notes/register.md"
+LEFT = "notes/left_out.md"
+"""A line for each candidate that became no requirement: id, document, why."""
 RESULT = "output/requirements.json"
+COLLECT = "collect_requirements"
+"""The tool that writes it."""
 PLACES = [
-    f"- `{LIST}`, `{INDEX}`: what may be a requirement, by document",
-    f"- `{REGISTER}`: what became of each candidate; `requirements/`: the requirements",
+    f"- `{LIST}`: what may be a requirement, by document",
+    f"- `requirements/`: the requirements; `{LEFT}`: candidates that became none, and why",
 ]
-AGAIN = " (again: what the register has stays)"
+AGAIN = " (again: what was decided stays)"
 """Ends the todos of a phase that is done again."""
 NOT_RELEVANT = "not relevant"
 LATER = "The batches of candidates follow when they have been counted"
 BATCH = 4
+_TYPE = re.compile(r"([a-z]+) (\d[\d,]*\b)")
+_CANDIDATES = re.compile(r"\bof (\d[\d,]*) candidate")
 Listed = tuple[int, str, Candidate]
 """A line of the list: its number, the document, the candidate."""
 BATCHES_PER_PHASE = 8
@@ -46,7 +49,6 @@ def plan(documents: list[str]) -> Plan:
         ]
         if number == len(groups):
             steps += [
-                f"Write `{INDEX}` from `{LIST}`",
                 f"Check `{LIST}` for gaps and doubles",
                 "Note in `notes/identification.md` how the candidates were found",
             ]
@@ -60,8 +62,8 @@ def plan(documents: list[str]) -> Plan:
             "Output",
             "The requirements are in one file, with a summary.",
             [
-                f"Write `{RESULT}` from `{REGISTER}`",
-                f"Check `{RESULT}` against `{REGISTER}`",
+                f"Write `{RESULT}` with `{COLLECT}`",
+                f"Check `{RESULT}` for what is broken or missing",
                 "Note in `notes/open_questions.md` which candidates were left out and why",
                 "Note in `notes/method.md` how the requirements were found",
                 "Write the report `output/summary.md`",
@@ -119,36 +121,40 @@ def batches(listed: list[Listed]) -> list[str]:
 
 def report() -> Steps:
     """`output/summary.md` of an extraction."""
-    candidates = yield from read_list()
-    register = yield from read_all(REGISTER, limit=60)
-    paths = yield from list_paths("documents")
-    documents = list(documents_of(paths))
-    types = Counter(
-        found.group(1) for line in register if (found := re.match(r"REQ-\S+ · \S+ · (\w+)", line))
+    told, dropped, paths = yield from together(
+        insist(COLLECT), read_all(LEFT, limit=60), list_paths("documents")
     )
-    total = sum(types.values())
+    left = [f"- {line[:300]}" for line in dropped]
+    documents = list(documents_of(paths))
+    types = _TYPE.findall(told.partition("\nBy type: ")[2].partition("\n")[0])
+    total = sum(_number(count) for _, count in types)
+    candidates = _number(found[1]) if (found := _CANDIDATES.search(told)) else 0
     sources = counted(len(documents), "document")
-    left = [f"- {line[:300]}" for line in register if line.startswith("left out")]
     decided = [line for line in left if line.endswith(NOT_RELEVANT)]
     open_ = [line for line in left if line not in decided]
     done = (
-        f"Of {counted(len(candidates), 'candidate')} found in {sources}, {total} became "
+        f"Of {counted(candidates, 'candidate')} found in {sources}, {total} became "
         f"{'a requirement' if total == 1 else 'requirements'} with a citation."
         if candidates
         else f"No requirement candidates were found in {sources}, so there are no requirements."
     )
-    counts = [f"- {name}: {count}" for name, count in sorted(types.items())]
+    counts = [f"- {name}: {count}" for name, count in types]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Sources", ""]
     lines += [*(f"- `{path}`" for path in documents), "", "## Requirements by type", ""]
     lines += [*(counts or ["- none"]), "", "## Left out", "", *(decided or ["Nothing."])]
     lines += ["", "## Left open", "", *(open_ or ["Nothing."]), ""]
-    yield from insist("write_file", path="output/summary.md", content="\n".join(lines))
-    return done
+    return (
+        yield from closing(done, "write_file", path="output/summary.md", content="\n".join(lines))
+    )
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
 
 
 def read_list() -> Generator[list[Call], list[str], list[Listed]]:
-    """The candidates of the list; of a document listed twice only its last section counts."""
-    sections: dict[str, list[Listed]] = {}
+    """The candidates of the list, which has a section for each document."""
+    listed: list[Listed] = []
     document = ""
     offset = 1
     for _ in range(MAX_PAGES):
@@ -156,10 +162,8 @@ def read_list() -> Generator[list[Call], list[str], list[Listed]]:
         for number, line in page.lines:
             if line.startswith("## "):
                 document = line[3:].strip()
-                sections[document] = []
-            for item in parse_lines([line]):
-                sections.setdefault(document, []).append((number, document, item))
+            listed += [(number, document, item) for item in parse_lines([line])]
         if not page.more:
             break
         offset = page.after
-    return [entry for section in sections.values() for entry in section]
+    return listed

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator
-from typing import Any
 
-from activities.rehearsal.candidates import ADDED, Candidate, parse_json, parse_lines
+from activities.rehearsal.candidates import Candidate, parse_lines
+from activities.rehearsal.collecting import check, collect
 from activities.rehearsal.extraction import (
     AGAIN,
-    INDEX,
+    COLLECT,
+    LEFT,
     LIST,
     NOT_RELEVANT,
-    REGISTER,
     RESULT,
-    read_list,
     report,
 )
 from activities.rehearsal.plans import counted
-from activities.rehearsal.reading import MAX_PAGES, read_all, read_page
-from activities.rehearsal.replay import Call, Steps, insist, once
+from activities.rehearsal.reading import read_all, read_page
+from activities.rehearsal.replay import Call, Steps, closing, insist
 from activities.rehearsal.seen import failed
 
 _BATCH = re.compile(r"^Formulate \S+ to \S+ of `([^`]+)` \(lines (\d+)-(\d+) of")
@@ -28,10 +26,8 @@ _NAMED = re.compile(r"`([^`]+)`")
 _CITATION = re.compile(r"CIT-\d+")
 _SCORE = re.compile(r"\b(?:0?\.\d+|[01]\.\d+)\b")
 DOUBTFUL = 0.6
-PAIR = 2
 LINES = 60
 """Lines of one read; a page of long candidates still fits into one tool result."""
-JSON_LINES = 400
 
 
 def procedure(text: str) -> Steps | None:
@@ -44,10 +40,10 @@ def procedure(text: str) -> Steps | None:
         return extract(named[0])
     if text.startswith("Identify candidates in") and named:
         return identify(named[0])
-    if text.startswith(f"Write `{INDEX}`"):
-        return index()
     if text.startswith(f"Write `{RESULT}`"):
-        return collect()
+        return collect(COLLECT)
+    if text.startswith(f"Check `{RESULT}`"):
+        return check(COLLECT)
     if text.startswith("Write the report `output/summary.md`"):
         return report()
     if text.startswith("Note in `notes/open_questions.md`"):
@@ -56,54 +52,27 @@ def procedure(text: str) -> Steps | None:
 
 
 def extract(document: str) -> Steps:
-    result = yield from once("extract_document_text", path=document)
-    mentions = yield from once("extract_entity_mentions", path=document)
+    result, mentions = yield [
+        ("extract_document_text", {"path": document}),
+        ("extract_entity_mentions", {"path": document}),
+    ]
     lines = [f"# {document}", "", *_quoted(result, 6)]
     if not failed(mentions):
         lines += ["", "Terms:", "", *_quoted(mentions, 12)]
     path = f"notes/{re.sub(r'[^a-z0-9]+', '_', document.lower())}.md"
-    yield from insist("write_file", path=path, content="\n".join(lines) + "\n")
+    note = f"Read {document}; its terms are in {path}."
     if failed(result):
-        return f"{document} could not be read: {result[:200]}"
-    return f"Read {document}; its terms are in {path}."
+        note = f"{document} could not be read: {result[:200]}"
+    return (yield from closing(note, "write_file", path=path, content="\n".join(lines) + "\n"))
 
 
 def identify(document: str) -> Steps:
-    """List the candidates of a document in `candidates/candidates.md`."""
     result = yield from insist("identify_requirement_candidates", path=document)
-    shown = parse_lines(result.splitlines())
-    yield from insist("append_file", path=LIST, content=f"\n## {document}\n\n")
-    if failed(result):
-        return f"No candidates of {document}: {result[:200]}"
-    file = re.search(r"candidates/.+?\.json", result)
-    count = re.search(r"(\d+) (?:\w+ )?candidates?\b", result)
-    complete = not any(candidate.text.endswith("…") for candidate in shown)
-    if (
-        not file
-        or result.startswith("No candidates")
-        or (count and int(count.group(1)) == len(shown) and complete)
-    ):
-        yield from _append(shown)
-        return f"{counted(len(shown), 'candidate')} in {document}."
-    listed = yield from _copy(file.group(0))
-    if not listed:
-        yield from _append(shown)
-    return f"{counted(listed or len(shown), 'candidate')} in {document}."
-
-
-def index() -> Steps:
-    """`candidates/candidates.json`, page by page from the list."""
-    yield from insist("write_file", path=INDEX, content="[")
-    listed = yield from read_list()
-    entries = [vars(item) | {"document": document} for _, document, item in listed]
-    for at in range(0, len(entries), LINES):
-        yield from insist("append_file", path=INDEX, content=_rows(entries[at : at + LINES], at))
-    yield from insist("append_file", path=INDEX, content="\n]\n")
-    return f"{counted(len(entries), 'candidate')} in {INDEX}."
+    return result.partition("\n")[0]
 
 
 def formulate(document: str, first: int, last: int, *, again: bool = False) -> Steps:
-    """Cite and write down a few candidates, two at a time."""
+    """Cite and write down a few candidates."""
     page = yield from read_page(LIST, first, last - first + 1)
     if not page.lines:
         page = yield from read_page(LIST, first, last - first + 1)
@@ -111,94 +80,44 @@ def formulate(document: str, first: int, last: int, *, again: bool = False) -> S
     if not candidates:
         return f"Lines {first}-{last} of {LIST} hold no candidates."
     if again:
-        register = yield from read_all(REGISTER, LINES)
-        candidates = [item for item in candidates if not _registered(register, document, item)]
+        candidates = yield from _undecided(document, candidates)
         if not candidates:
             return "All of these were decided before the phase was done again."
     where = str(candidates[0].page)
-    yield from once("extract_document_text", path=document, pages=where)
     doubtful = [item for item in candidates if item.confidence < DOUBTFUL][:3]
-    verdicts = yield [("assess_relevance", {"text": item.text}) for item in doubtful]
+    _, *verdicts = yield [
+        ("extract_document_text", {"path": document, "pages": where}),
+        *(("assess_relevance", {"text": item.text}) for item in doubtful),
+    ]
     dropped = {item.id for item, said in zip(doubtful, verdicts, strict=True) if _irrelevant(said)}
-    entries = [f"left out · {name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
+    left = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
     accepted = [item for item in candidates if item.id not in dropped]
-    for at in range(0, len(accepted), PAIR):
-        entries += yield from _add_pair(document, accepted[at : at + PAIR])
-    yield from insist("append_file", path=REGISTER, content="\n".join(entries) + "\n")
-    added = sum(entry.startswith("REQ") for entry in entries)
-    return f"{counted(added, 'requirement')} from {counted(len(candidates), 'candidate')}."
-
-
-def collect() -> Steps:
-    """`output/requirements.json`, page by page from the register."""
-    yield from insist("write_file", path=RESULT, content="[")
-    offset, total = 1, 0
-    for _ in range(MAX_PAGES):
-        page = yield from read_page(REGISTER, offset, LINES)
-        rows = [line.split(" · ", 6) for _, line in page.lines if line.startswith("REQ-")]
-        keys = ("id", "candidate", "type", "citation", "file", "document", "text")
-        entries = [dict(zip(keys, row, strict=True)) for row in rows if len(row) == len(keys)]
-        if entries:
-            yield from insist("append_file", path=RESULT, content=_rows(entries, total))
-        total += len(entries)
-        if not page.more:
-            break
-        offset = page.after
-    yield from insist("append_file", path=RESULT, content="\n]\n")
-    return (
-        f"{counted(total, 'requirement')} in {RESULT}."
-        if total
-        else "There are no requirements to list."
-    )
+    left += yield from _add(document, accepted)
+    added = len(candidates) - len(left)
+    note = f"{counted(added, 'requirement')} from {counted(len(candidates), 'candidate')}."
+    if not left:
+        return note
+    return (yield from closing(note, "append_file", path=LEFT, content="\n".join(left) + "\n"))
 
 
 def open_questions() -> Steps:
-    register = yield from read_all(REGISTER, LINES)
-    left = [f"- {line}" for line in register if line.startswith("left out")]
+    left = [f"- {line}" for line in (yield from read_all(LEFT, LINES))]
     lines = ["# Open questions", "", *(left or ["Every candidate found was formulated."]), ""]
-    yield from insist("write_file", path="notes/open_questions.md", content="\n".join(lines))
-    return f"Left out: {counted(len(left), 'candidate')}."
+    note, path = f"Left out: {counted(len(left), 'candidate')}.", "notes/open_questions.md"
+    return (yield from closing(note, "write_file", path=path, content="\n".join(lines)))
 
 
-def _copy(file: str) -> Generator[list[Call], list[str], int]:
-    """Copy the candidates of a JSON file into the list, each page before the next is read."""
-    offset, total = 1, 0
-    for _ in range(MAX_PAGES):
-        page = yield from read_page(file, offset, JSON_LINES)
-        found, following = parse_json(page)
-        yield from _append(found)
-        total += len(found)
-        if not page.more or following <= offset:
-            break
-        offset = following
-    return total
-
-
-def _rows(entries: list[dict[str, Any]], before: int) -> str:
-    """Entries of a JSON list that has `before` of them already."""
-    rows = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
-    return (",\n" if before else "\n") + rows
-
-
-def _append(candidates: list[Candidate]) -> Generator[list[Call], list[str], None]:
-    if candidates:
-        content = "".join(f"{candidate.line}\n" for candidate in candidates)
-        yield from insist("append_file", path=LIST, content=content)
-
-
-def _add_pair(
-    document: str, candidates: list[Candidate]
-) -> Generator[list[Call], list[str], list[str]]:
-    """Cite, then add; returns what goes into the register."""
+def _add(document: str, candidates: list[Candidate]) -> Generator[list[Call], list[str], list[str]]:
+    """Cite, then add; returns a line on each that is left out."""
     citations = yield from _cite(document, candidates)
     cited = [item for item in candidates if item.id in citations]
-    entries = [
-        f"left out · {item.id} · {document} · the quote was not found on page {item.page}"
+    left = [
+        f"{item.id} · {document} · the quote was not found on page {item.page}"
         for item in candidates
         if item.id not in citations
     ]
     if not cited:
-        return entries
+        return left
     calls = [_addition(document, item, citations[item.id]) for item in cited]
     results = yield calls
     again = [n for n, result in enumerate(results) if failed(result)]
@@ -207,13 +126,9 @@ def _add_pair(
         for n, result in zip(again, repeated, strict=True):
             results[n] = result
     for item, result in zip(cited, results, strict=True):
-        if found := ADDED.search(result):
-            name, folder = found.groups()
-            row = [name, item.id, item.type, citations[item.id], f"{folder}/final.json"]
-            entries.append(" · ".join([*row, document, item.text]))
-        else:
-            entries.append(f"left out · {item.id} · {document} · {result[:200].splitlines()[0]}")
-    return entries
+        if failed(result):
+            left.append(f"{item.id} · {document} · {result[:200].splitlines()[0]}")
+    return left
 
 
 def _cite(
@@ -253,8 +168,16 @@ def _addition(document: str, item: Candidate, citation: str) -> Call:
     )
 
 
-def _registered(register: list[str], document: str, item: Candidate) -> bool:
-    return any(f" · {item.id} · " in line and f" · {document} · " in line for line in register)
+def _undecided(
+    document: str, candidates: list[Candidate]
+) -> Generator[list[Call], list[str], list[Candidate]]:
+    """Those that are neither a requirement nor left out."""
+    left = yield from read_all(LEFT, LINES)
+    rest = [item for item in candidates if not any(
+        line.startswith(f"{item.id} · {document} · ") for line in left
+    )]  # fmt: skip
+    found = yield [("search_files", {"query": item.text, "path": "requirements"}) for item in rest]
+    return [item for item, hits in zip(rest, found, strict=True) if "requirements/req_" not in hits]
 
 
 def _irrelevant(verdict: str) -> bool:

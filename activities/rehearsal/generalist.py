@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from activities.rehearsal.plans import Plan, PlanPhase, counted, slug_of
 from activities.rehearsal.reading import list_paths, read_all
-from activities.rehearsal.replay import Steps, insist, once
+from activities.rehearsal.replay import Steps, closing, insist, once, together
 from activities.rehearsal.seen import View, failed
 
 MAX_STEPS = 9
@@ -97,8 +97,8 @@ def work(view: View, todo_id: int, text: str) -> Steps:
 
 def report() -> Steps:
     """`output/summary.md` of a job without a domain of its own."""
-    outputs = [path for path in (yield from list_paths("output")) if "summary" not in path]
-    notes = yield from list_paths("notes")
+    paths, notes = yield from together(list_paths("output"), list_paths("notes"))
+    outputs = [path for path in paths if "summary" not in path]
     lines = [
         "# Summary",
         "",
@@ -116,8 +116,10 @@ def report() -> Steps:
         "Nothing.",
         "",
     ]
-    yield from insist("write_file", path="output/summary.md", content="\n".join(lines))
-    return f"Wrote output/summary.md over {counted(len(outputs), 'result')}."
+    note = f"Wrote output/summary.md over {counted(len(outputs), 'result')}."
+    return (
+        yield from closing(note, "write_file", path="output/summary.md", content="\n".join(lines))
+    )
 
 
 def write(path: str, text: str) -> Steps:
@@ -135,12 +137,9 @@ def write(path: str, text: str) -> Steps:
             sources = ("documents/", "instructions.md", "notes/step_", "notes/source_")
             hits = [hit for hit in result.splitlines() if hit.startswith(sources)]
             facts = [f"- {hit[:300]}" for hit in hits[:8]]
+    note = f"Wrote {path} from {counted(len(facts), 'passage')} found."
     content = _content(path, text, facts)
-    result = yield from insist("write_file", path=path, content=content)
-    if failed(result):
-        path = f"notes/{slug_of(path)}.md"
-        yield from insist("write_file", path=path, content=_content(path, text, facts))
-    return f"Wrote {path} from {counted(len(facts), 'passage')} found."
+    return (yield from closing(note, "write_file", path=path, content=content))
 
 
 def _content(path: str, text: str, facts: list[str]) -> str:
@@ -176,8 +175,9 @@ def _check(path: str) -> Steps:
     if not lines and path.startswith(("output/", "notes/")):
         content = _content(path, f"Make up for what was missing: {path}", [])
         yield from insist("write_file", path=path, content=content)
-    yield from insist("append_file", path="notes/review.md", content=f"- `{path}` {verdict}\n")
-    return f"{path} {verdict}."
+    line = f"- `{path}` {verdict}\n"
+    note = f"{path} {verdict}."
+    return (yield from closing(note, "append_file", path="notes/review.md", content=line))
 
 
 def _keyword(text: str) -> str:

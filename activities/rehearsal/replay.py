@@ -19,7 +19,7 @@ Call = tuple[str, dict[str, Any]]
 Steps = Generator[list[Call], list[str], str]
 """A procedure for one todo; what it returns is the note on completing it."""
 
-MAX_CALLS = 3
+MAX_CALLS = 4
 MAX_REPLIES = 100
 """After so many replies for one todo it is completed as it is: never stuck."""
 MAX_AGAIN = 3
@@ -52,7 +52,11 @@ def complete(view: View, note: str) -> Reply:
     """Complete the todo, or say so in words when that is not offered."""
     if "todo_complete" not in view.tools:
         return Reply(content=note)
-    return Reply(calls=[("todo_complete", {"notes": note[:1000]})])
+    return Reply(calls=[_completion(note)])
+
+
+def _completion(note: str) -> Call:
+    return ("todo_complete", {"notes": note[:1000]})
 
 
 def _announcement(view: View) -> str | None:
@@ -92,6 +96,35 @@ def once(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
     """Make one call; returns its result."""
     results = yield [(tool, arguments)]
     return results[0]
+
+
+def closing(note: str, tool: str, **arguments: Any) -> Steps:
+    """Make the last call of a todo, and complete it in the same reply: of a write nothing has to be
+    seen. If the completion is refused, the procedure runs once more."""
+    yield [(tool, arguments), _completion(note)]
+    return note
+
+
+def together(
+    *procedures: Generator[list[Call], list[str], Any],
+) -> Generator[list[Call], list[str], list[Any]]:
+    """Run procedures side by side, the calls of all in one reply; returns what each returns."""
+    values: list[Any] = [None] * len(procedures)
+    results: list[list[str] | None] = [None] * len(procedures)
+    going = list(range(len(procedures)))
+    while True:
+        batches: dict[int, list[Call]] = {}
+        for n in going:
+            try:
+                batches[n] = procedures[n].send(results[n])  # type: ignore[arg-type]
+            except StopIteration as end:
+                values[n] = end.value
+        if not batches:
+            return values
+        answers = iter((yield [call for batch in batches.values() for call in batch]))
+        for n, batch in batches.items():
+            results[n] = [next(answers) for _ in batch]
+        going = list(batches)
 
 
 def insist(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:

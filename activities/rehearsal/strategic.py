@@ -11,8 +11,8 @@ from typing import Any
 
 from activities.rehearsal import extraction, generalist, plans, team, validation
 from activities.rehearsal.plans import counted
-from activities.rehearsal.reading import documents_of, list_paths, parse_listing, read_all
-from activities.rehearsal.replay import Steps, insist, once
+from activities.rehearsal.reading import documents_of, list_paths, read_all
+from activities.rehearsal.replay import Steps, closing, insist, once, together
 from activities.rehearsal.seen import View, failed
 
 _OPEN_ITEM = re.compile(r"(?:open:|;) ([SPA]\d+) ")
@@ -61,14 +61,13 @@ def _report(view: View) -> Steps:
 
 
 def survey(view: View) -> Steps:
-    yield from once("list_files")
-    instructions = yield from read_all("instructions.md")
-    documents = documents_of((yield from list_paths("documents")))
-    heads = []
-    for path, text in list(documents.items())[:3]:
-        result = yield from once("read_file", path=text, offset=1, limit=5)
-        if not failed(result):
-            heads.append(path)
+    _, instructions, paths = yield from together(
+        once("list_files"), read_all("instructions.md"), list_paths("documents")
+    )
+    documents = documents_of(paths)
+    texts = list(documents.values())[:3]
+    heads = yield [("read_file", {"path": text, "offset": 1, "limit": 5}) for text in texts]
+    seen = sum(not failed(head) for head in heads)
     title = next((line.lstrip("# ") for line in instructions if line.strip()), "the instructions")
     shown = [f"- `{path}`" for path in list(documents)[:MAX_LIST]] or ["- none"]
     lines = [
@@ -92,15 +91,15 @@ def survey(view: View) -> Steps:
         "",
         "- Phase 1: surveyed the workspace and planned the work",
     ]
-    yield from insist("write_file", path="workspace.md", content="\n".join(lines) + "\n")
+    note = f"Surveyed the workspace: {counted(len(documents), 'document')}, {seen} looked into."
     return (
-        f"Surveyed the workspace: {counted(len(documents), 'document')}, {len(heads)} looked into."
+        yield from closing(note, "write_file", path="workspace.md", content="\n".join(lines) + "\n")
     )
 
 
 def write_plan(view: View) -> Steps:
-    instructions = yield from read_all("instructions.md")
-    documents = documents_of((yield from list_paths("documents")))
+    instructions, paths = yield from together(read_all("instructions.md"), list_paths("documents"))
+    documents = documents_of(paths)
     text = "\n".join(instructions) or view.opening
     if extracts(view):
         plan = extraction.plan(list(documents))
@@ -108,8 +107,8 @@ def write_plan(view: View) -> Steps:
         plan = validation.plan()
     else:
         plan = team.plan(text) or generalist.plan(text, documents, view.open_items)
-    yield from insist("write_file", path="plan.md", content=plan.text)
-    return f"Wrote plan.md with {counted(len(plan.phases), 'phase')}."
+    note = f"Wrote plan.md with {counted(len(plan.phases), 'phase')}."
+    return (yield from closing(note, "write_file", path="plan.md", content=plan.text))
 
 
 def check_plan() -> Steps:
@@ -135,7 +134,7 @@ def mark_progress(view: View) -> Steps:
                 reason = "The candidates are counted; the batches take the place of this step."
                 yield from once("drop_item", id=item, reason=reason)
     if validates(view):
-        grown = validation.grown((yield from read_all(validation.REGISTER)), plan)
+        grown = yield from validation.grow(plan)
     result = "Error"
     if not grown:
         result = yield from once("edit_file", path="plan.md", old=before, new=finished.boxes)
@@ -146,13 +145,13 @@ def mark_progress(view: View) -> Steps:
 
 
 def revise_plan(view: View) -> Steps:
-    plan = plans.parse((yield from read_all("plan.md")))
-    told = "\n".join((yield from read_all("instructions.md")))
+    lines, asked = yield from together(read_all("plan.md"), read_all("instructions.md"))
+    plan, told = plans.parse(lines), "\n".join(asked)
     if "## Amended" in told and plan.open is None and (more := team.plan(told)):
         plan.phases += more.phases
     plan.head += f"\n\nRevised in phase {view.number}, because: {view.issue or 'see notes/'}"
-    yield from insist("write_file", path="plan.md", content=plan.text)
-    return "Noted the issue in plan.md; the open phase is done again from its start."
+    note = "Noted the issue in plan.md; the open phase is done again from its start."
+    return (yield from closing(note, "write_file", path="plan.md", content=plan.text))
 
 
 def hand_over(view: View) -> Steps:
@@ -187,8 +186,8 @@ def update_workspace(view: View) -> Steps:
     if view.issue:
         kept.append(f"- Phase {done} was taken back: {view.issue[:200]}")
     text = f"{head.strip()[:SHORT_WORKSPACE]}\n\n## Progress\n\n" + "\n".join(kept) + "\n"
-    yield from insist("write_file", path="workspace.md", content=text)
-    return "workspace.md says what is done and where it is."
+    note = "workspace.md says what is done and where it is."
+    return (yield from closing(note, "write_file", path="workspace.md", content=text))
 
 
 def take_notes(view: View, text: str) -> Steps:
@@ -204,23 +203,19 @@ def take_notes(view: View, text: str) -> Steps:
         lines += ["Two approaches were weighed: to go on from where the work stopped, and to do"]
         lines += ["the open phase again from its start. The second is chosen: it is safe.", ""]
     lines += ["## What the archive says", "", *(facts[:MAX_SHOWN] or ["- nothing"]), ""]
-    yield from insist("write_file", path=path, content="\n".join(lines))
-    return f"Wrote {path}."
+    return (yield from closing(f"Wrote {path}.", "write_file", path=path, content="\n".join(lines)))
 
 
 def verify() -> Steps:
     paths = yield from list_paths("output")
-    seen = 0
-    for path in paths[:5]:
-        result = yield from once("read_file", path=path, offset=1, limit=60)
-        seen += not failed(result)
+    heads = yield [("read_file", {"path": path, "offset": 1, "limit": 60}) for path in paths[:4]]
+    seen = sum(not failed(head) for head in heads)
     return f"Read {seen} of {counted(len(paths), 'file')} in output/; each has content."
 
 
 def finish() -> Steps:
-    listing = yield from once("list_files", path="output", pattern="output/*")
-    deliverables = [p for p in parse_listing(listing) if p != "output/completion.json"][:MAX_LIST]
-    report = yield from read_all("output/summary.md")
+    paths, report = yield from together(list_paths("output"), read_all("output/summary.md"))
+    deliverables = [path for path in paths if path != "output/completion.json"][:MAX_LIST]
     summary = _section(report, "What was done") or ["The plan was carried out."]
     unresolved = [line[2:] for line in _section(report, "Left open") if line.startswith("- ")]
     notes = " ".join(_section(report, "Remarks"))

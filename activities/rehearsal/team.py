@@ -10,7 +10,7 @@ from typing import Any
 from activities.rehearsal import generalist, software
 from activities.rehearsal.plans import Plan, PlanPhase, slug_of
 from activities.rehearsal.reading import read_all
-from activities.rehearsal.replay import Call, Steps, insist, once
+from activities.rehearsal.replay import Call, Steps, closing, once
 from protocol.handoffs import REPORTS
 
 MOST_FEATURES = 8
@@ -68,8 +68,7 @@ def procedure(text: str) -> Steps | None:
 
 
 def _write(path: str, content: str) -> Steps:
-    yield from insist("write_file", path=path, content=content)
-    return f"Wrote {path}."
+    return (yield from closing(f"Wrote {path}.", "write_file", path=path, content=content))
 
 
 def _run(folder: str, module: str) -> Steps:
@@ -86,8 +85,8 @@ def _answer(path: str) -> Steps:
         answer = yield from _verdict(asked)
     else:
         answer = _ANSWERS[path](told)
-    yield from insist("write_file", path=path, content=json.dumps(answer, indent=2) + "\n")
-    return f"Wrote {path}."
+    content = json.dumps(answer, indent=2) + "\n"
+    return (yield from closing(f"Wrote {path}.", "write_file", path=path, content=content))
 
 
 def _features(told: str) -> dict[str, Any]:

@@ -7,26 +7,24 @@ import re
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Any
 
+from activities.rehearsal.collecting import check, collect
 from activities.rehearsal.plans import Plan, PlanPhase, counted, slug_of
 from activities.rehearsal.reading import list_paths, read_all
-from activities.rehearsal.replay import CLEARED, Call, Steps, insist, once
+from activities.rehearsal.replay import CLEARED, Call, Steps, closing, insist, once
 from activities.rehearsal.seen import failed
 
-REGISTER = "notes/decisions.md"
 RESULT = "output/decisions.json"
-PLACES = [
-    f"- `{REGISTER}`: what was decided, a line each; its last says when none was left",
-    f"- `{RESULT}`: the same, for programs",
-]
-NONE_LEFT = "none left"
+COLLECT = "collect_decisions"
+"""The tool that writes it."""
+PLACES = [f"- `{RESULT}`: what was decided, once it is collected; until then the store has it"]
 ROUNDS = 8
 """Todos of one phase."""
 A_ROUND = 3
 """Requirements of one todo."""
-MOST_UNDECIDED = 5
-"""Refused decisions after which it does not go on."""
-KEYS = ("id", "decision", "related to", "reasons")
+_UNDECIDED = "Taken and not decided: "
+_NONE_LEFT = "Drafts left to take: 0."
 _TAKEN = re.compile(r"^(\S+/REQ-\d+) \((\w+), confidence ([\d.]+), from (.*)\)$", re.MULTILINE)
 _TEXT = re.compile(r"^Text: (.*?)^Reasoning: ", re.MULTILINE | re.DOTALL)
 _CITED = re.compile(
@@ -66,7 +64,8 @@ class Decision:
     status: str
     reasons: str
     duplicate_of: str = ""
-    related: str = "-"
+    before: tuple[Call, ...] = ()
+    """Calls that make it so."""
 
 
 def parse(result: str) -> Taken | None:
@@ -88,8 +87,8 @@ def plan() -> Plan:
         "the next is taken.\nThe second is chosen: nothing is held longer than it must be."
     )
     output = [
-        f"Write `{RESULT}` from `{REGISTER}`",
-        f"Check `{RESULT}` against `{REGISTER}`",
+        f"Write `{RESULT}` with `{COLLECT}`",
+        f"Check `{RESULT}` for what is missing",
         "Note in `notes/rejected.md` what was rejected and why",
         "Note in `notes/method.md` by which rules was decided",
         "Write the report `output/summary.md`",
@@ -97,12 +96,14 @@ def plan() -> Plan:
     return Plan(head, [_rounds(1), PlanPhase("Output", "The decisions are told.", output)])
 
 
-def grown(register: list[str], plan: Plan) -> bool:
+def grow(plan: Plan) -> Generator[list[Call], list[str], bool]:
     """Add a phase of rounds when the finished one left drafts in the store."""
     done = [phase for phase in plan.phases if phase.done]
-    finished = done and done[-1].name.startswith("Validate")
-    stuck = sum(" · undecided · " in line for line in register) >= MOST_UNDECIDED
-    if not finished or stuck or any(line.startswith(NONE_LEFT) for line in register):
+    if not done or not done[-1].name.startswith("Validate"):
+        return False
+    told = yield from insist(COLLECT)
+    # One that it could not decide on it would be given again and again.
+    if failed(told) or _UNDECIDED in told or _NONE_LEFT in told:
         return False
     plan.phases.insert(len(done), _rounds(len(done) + 1))
     return True
@@ -119,7 +120,9 @@ def procedure(text: str) -> Steps | None:
     if text.startswith("Validate the next requirements"):
         return validate()
     if text.startswith(f"Write `{RESULT}`"):
-        return collect()
+        return collect(COLLECT)
+    if text.startswith(f"Check `{RESULT}`"):
+        return check(COLLECT)
     if text.startswith("Note in `notes/rejected.md`"):
         return rejected()
     if text.startswith("Write the report `output/summary.md`"):
@@ -129,9 +132,6 @@ def procedure(text: str) -> Steps | None:
 
 def validate() -> Steps:
     """Take and decide a few."""
-    register = yield from read_all(REGISTER)
-    if any(line.startswith(NONE_LEFT) for line in register):
-        return "No draft was left."
     documents = yield from list_paths("documents")
     count = 0
     for _ in range(A_ROUND):
@@ -140,21 +140,17 @@ def validate() -> Steps:
             continue  # of a requirement that was decided since
         taken = parse(result)
         if taken is None:
-            line = f"{NONE_LEFT} · {' '.join(result.split())[:200]}\n"
-            yield from insist("append_file", path=REGISTER, content=line)
             break
         decision = yield from _judge(taken, documents)
         arguments = {"id": taken.ref, "status": decision.status, "reasons": decision.reasons}
         if decision.duplicate_of:
             arguments["duplicate_of"] = decision.duplicate_of
-        row = [taken.ref, decision.status, decision.related, decision.reasons]
-        told = yield from insist("decide_requirement", **arguments)
+        calls: list[Call] = [*decision.before, ("decide_requirement", arguments)]
+        *_, told = yield calls
         if failed(told):
-            row[1], row[3] = "undecided", " ".join(told.split())[:300]
-        line = f"{' · '.join(row)}\n"
-        yield from insist("append_file", path=REGISTER, content=line)
+            *_, told = yield calls
         if failed(told):
-            break
+            return f"{taken.ref} could not be decided: {_short(told)}"
         count += 1
     return f"Decided on {counted(count, 'requirement')}."
 
@@ -176,7 +172,7 @@ def _judge(taken: Taken, documents: list[str]) -> Generator[list[Call], list[str
         likeness, other, status = found.groups()
         if status == "accepted" or other < taken.ref:
             reasons = f"{other} says the same, likeness {likeness}."
-            return Decision("duplicate", reasons, other, other)
+            return Decision("duplicate", reasons, other)
     return (yield from _integrate(taken, _short(relevance)))
 
 
@@ -189,7 +185,6 @@ def _integrate(taken: Taken, why: str) -> Generator[list[Call], list[str], Decis
         "type": taken.type, "source": taken.source, "confidence": taken.confidence,
         "status": "accepted",
     }  # fmt: skip
-    yield from insist("create_requirement_node", id=taken.ref, text=taken.text, properties=node)
     evidence = (
         f"{key} was in the graph; nothing there shows that it fulfils this."
         if there
@@ -199,51 +194,53 @@ def _integrate(taken: Taken, why: str) -> Generator[list[Call], list[str], Decis
         "requirement": taken.ref, "target_kind": "BusinessObject", "target": key,
         "target_name": taken.thing, "properties": {"degree": "none", "evidence": evidence},
     }  # fmt: skip
-    told = yield from insist("create_fulfillment_relationship", **relation)
-    related = "-" if failed(told) else f"BusinessObject {key}"
-    return Decision("accepted", why, related=related)
-
-
-def collect() -> Steps:
-    """`output/decisions.json`, from the register."""
-    entries = [dict(zip(KEYS, row, strict=True)) for row in (yield from _decided())]
-    content = json.dumps(entries, ensure_ascii=False, indent=1) + "\n"
-    yield from insist("write_file", path=RESULT, content=content)
-    return f"{counted(len(entries), 'decision')} in {RESULT}."
+    made: Call = (
+        "create_requirement_node", {"id": taken.ref, "text": taken.text, "properties": node},
+    )  # fmt: skip
+    before = (made, ("create_fulfillment_relationship", relation))
+    return Decision("accepted", why, before=before)
 
 
 def rejected() -> Steps:
-    rows = yield from _decided()
-    left = [f"- {row[0]}: {row[3]}" for row in rows if row[1] == "rejected"]
+    left = [
+        f"- {each['id']}: {each['reasons']}"
+        for each in (yield from _decided())
+        if each["decision"] == "rejected"
+    ]
     content = "\n".join(["# Rejected", "", *(left or ["Nothing."]), ""])
-    yield from insist("write_file", path="notes/rejected.md", content=content)
-    return f"Rejected: {counted(len(left), 'requirement')}."
+    note = f"Rejected: {counted(len(left), 'requirement')}."
+    return (yield from closing(note, "write_file", path="notes/rejected.md", content=content))
 
 
 def report() -> Steps:
     """`output/summary.md` of a validation."""
-    rows = yield from _decided()
-    counts = Counter(row[1] for row in rows)
+    told = yield from insist(COLLECT)
+    made = yield from _decided()
+    counts = Counter(each["decision"] for each in made)
     done = (
-        f"Of {counted(len(rows), 'requirement')} taken, {counts['accepted']} were accepted and put "
+        f"Of {counted(len(made), 'requirement')} taken, {counts['accepted']} were accepted and put "
         f"into the graph, {counts['rejected']} rejected and {counts['duplicate']} found to be "
         "duplicates."
-        if rows
+        if made
         else "The store had no draft requirement for this job."
     )
-    related = Counter(row[2] for row in rows if row[1] == "accepted")
+    related = Counter(end["to"] for each in made for end in each.get("related", []) if "to" in end)
     things = [f"- {name}: {number}" for name, number in sorted(related.items())]
-    open_ = [f"- {row[0]}: {row[3]}" for row in rows if row[1] == "undecided"]
+    open_ = [f"- {line}" for line in told.splitlines() if line.startswith(_UNDECIDED)]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Related to", ""]
     lines += [*(things or ["- nothing"]), "", "## Left open", "", *(open_ or ["Nothing."]), ""]
-    yield from insist("write_file", path="output/summary.md", content="\n".join(lines))
-    return done
+    return (
+        yield from closing(done, "write_file", path="output/summary.md", content="\n".join(lines))
+    )
 
 
-def _decided() -> Generator[list[Call], list[str], list[list[str]]]:
-    register = yield from read_all(REGISTER)
-    rows = [line.split(" · ", len(KEYS) - 1) for line in register]
-    return [row for row in rows if len(row) == len(KEYS)]
+def _decided() -> Generator[list[Call], list[str], list[dict[str, Any]]]:
+    text = "\n".join((yield from read_all(RESULT)))
+    try:
+        found: list[dict[str, Any]] = json.loads(text or "[]")
+    except ValueError:
+        return []  # more than it reads
+    return found
 
 
 def _short(text: str) -> str:

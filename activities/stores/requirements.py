@@ -43,6 +43,17 @@ class Known:
     """The job that is to decide on it, while it is a draft."""
 
 
+@dataclass(frozen=True)
+class Decided:
+    """What was decided on a requirement."""
+
+    ref: str
+    text: str
+    status: str
+    reasons: str
+    duplicate_of: str | None
+
+
 def held_blobs(connection: Connection, job: str) -> dict[str, str]:
     """The content that the store has of a job's requirements, by id; not what is withdrawn."""
     wanted = select(R.id, R.blob).where(R.job == job, R.withdrawn.is_(False))
@@ -228,6 +239,25 @@ def decide(
     )
     if status == "rejected":
         _reopen(connection, R.duplicate_of == ref)
+
+
+def decided(
+    connection: Connection, jobs: Sequence[str], now: int
+) -> tuple[list[Decided], list[str], int]:
+    """What these jobs decided, in that order, but for what was withdrawn since; what they hold and
+    have not decided; and how many drafts `take` would give them now."""
+    there = select(REQUIREMENTS).where(R.withdrawn.is_(False))
+    done = there.where(R.decided_by.in_(jobs), R.status != "draft")
+    made = [
+        Decided(f"{row.job}/{row.id}", row.text, row.status, row.reasons, row.duplicate_of)
+        for row in connection.execute(done.order_by(R.decided_at, R.job, R.id))
+    ]
+    left = there.where(R.status == "draft").order_by(R.at, R.job, R.id)
+    held = connection.execute(left.where(R.taken_by.in_(jobs)))
+    lapsed = and_(R.taken_by.not_in(jobs), R.taken_until < now)
+    others = left.where(R.job.not_in(jobs), or_(R.taken_by.is_(None), lapsed))
+    free = connection.execute(others.with_only_columns(R.id)).all()
+    return made, [f"{row.job}/{row.id}" for row in held], len(free)
 
 
 def _check_other(other: Row[Any] | None, named: str) -> None:

@@ -3,6 +3,7 @@
 from activities.tools import (  # noqa: F401 - each enters its tools
     assessing,
     citing,
+    collecting,
     comparing,
     discovery,
     documents,

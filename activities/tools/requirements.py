@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents import Candidate, identify, unread_told
+from activities.documents import identify, unread_told
 from activities.errors import ToolError
 from activities.plain import as_json
+from activities.requirements import folder, listing
 from activities.requirements.model import Citation, Kind, Requirement
 from activities.stores.deferring import Writer
 from activities.stores.workspace import bring_up
 from activities.tools.context import ToolContext
-from activities.tools.documents import DocumentPath, document_of, document_pages, place_of
+from activities.tools.documents import DocumentPath, document_of, document_pages
 from activities.tools.registry import tool
-from protocol.state import one_line
 
 LISTED = 120
 LISTED_TEXT = 110
@@ -26,19 +25,20 @@ LISTED_TEXT = 110
 def identify_requirement_candidates(context: ToolContext, path: DocumentPath) -> str:
     """Find sentences that may be requirements, by obligation language in English and German.
 
-    Writes them to candidates/<document>.json and answers with the list. Indicators of GoBD and
-    GDPR are named. Recall comes before precision: decide on each, and read the document for what
-    no wording shows, such as tables.
+    Answers with the list, and keeps those of all documents identified so far in
+    candidates/candidates.json and, to be read, in candidates/candidates.md; asked about a document
+    again, it replaces what it had there. Indicators of GoBD and GDPR are named. Recall comes before
+    precision: decide on each, and read the document for what no wording shows, such as tables.
     """
     path = document_of(context, path)
     threshold = context.config.settings.confidence_threshold
     pages = document_pages(context, path)
     every = identify(page for page in pages if not page.unread)
     found = [c for c in every if c.confidence >= threshold]
-    target = f"candidates/{place_of(path)}.json"
-    content = {"document": path, "candidates": [c.model_dump() for c in found]}
-    text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-    context.files = context.files.write(target, text.encode())
+    try:
+        context.files = listing.put(context.files, path, found)
+    except folder.Unusable as problem:
+        raise ToolError(f"{problem}. Mend it, or move it away and identify again.") from None
     # Unsaid, the numbers that are missing would pass for sentences that ask for nothing.
     weak = len(every) - len(found)
     left_out = (
@@ -46,11 +46,11 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     )
     left_out += unread_told(pages)
     if not found:
-        return f"No candidates in {path}. Wrote {target}.{left_out}"
-    lines = [_line(candidate) for candidate in found[:LISTED]]
+        return f"No candidates in {path}.{left_out}"
+    lines = [listing.told(candidate, LISTED_TEXT) for candidate in found[:LISTED]]
     if len(found) > LISTED:
-        lines.append(f"[TRUNCATED {len(found) - LISTED} more in {target}]")
-    head = f"{len(found)} candidates in {path}, all in {target}.{left_out}"
+        lines.append(f"[TRUNCATED {len(found) - LISTED} more in {listing.MARKDOWN}]")
+    head = f"{len(found)} candidates in {path}, all in {listing.MARKDOWN}.{left_out}"
     return "\n".join([head, *lines])
 
 
@@ -75,7 +75,7 @@ def add_requirement(
     cited = [_citation(context, name) for name in citations]
     present = context.files.children("requirements") if _exists(context, "requirements") else []
     number = 1 + max((_number(entry.path) for entry in present), default=0)
-    folder = f"requirements/req_{number:03d}"
+    place = f"requirements/req_{number:03d}"
     made = Requirement(
         id=f"REQ-{number:03d}",
         text=text,
@@ -93,16 +93,9 @@ def add_requirement(
         "citations.json": as_json([citation.model_dump(exclude_none=True) for citation in cited]),
         "final.json": made.final_json,
     }.items():
-        context.files = context.files.write(f"{folder}/{name}", content.encode())
+        context.files = context.files.write(f"{place}/{name}", content.encode())
     remarks = bring_up(Writer.of(context))
-    return "\n".join([f"{made.id} written to {folder}/", *remarks])
-
-
-def _line(candidate: Candidate) -> str:
-    return (
-        f"{candidate.id} · p.{candidate.page} · {candidate.modality} · "
-        f"{candidate.confidence:.2f} · {one_line(candidate.text, LISTED_TEXT)}"
-    )
+    return "\n".join([f"{made.id} written to {place}/", *remarks])
 
 
 def _citation(context: ToolContext, name: str) -> Citation:

@@ -73,7 +73,7 @@ def decide_requirement(
         # Afterwards nobody would see that it is missing: it is no draft any more. What is named
         # without its job is none of the store's, as that says itself.
         named = status == "accepted" and "/" in id
-        if named and _integrates(context) and not holds(writer, id):
+        if named and integrates(context) and not holds(writer, id):
             raise ToolError(
                 f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."
             )
@@ -83,7 +83,7 @@ def decide_requirement(
     return "\n".join([f"{id} is {status}.", *remarks])
 
 
-def _integrates(context: ToolContext) -> bool:
+def integrates(context: ToolContext) -> bool:
     """Whether what the agent accepts is for it to put into the graph."""
     return any(each.name == INTEGRATE for each in select(context.config.toolset))
 

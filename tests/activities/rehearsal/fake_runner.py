@@ -29,6 +29,7 @@ DOMAIN = [
     "extract_entity_mentions",
     "cite_document",
     "add_requirement",
+    "collect_requirements",
 ]
 DEFAULTS = Path(__file__).parents[3] / "config" / "defaults.yaml"
 TODOS = yaml.safe_load(DEFAULTS.read_text(encoding="utf-8"))["todos"]
@@ -63,6 +64,7 @@ class FakeRunner(FakeTools):
         self.calls_by_tool: dict[str, int] = {}
         self.result: dict[str, Any] | None = None
         self.citations = 0
+        self.cited = {}
         self.requirements = 0
         self.last_page = "(none yet)"
         self.summaries: list[str] = []
@@ -100,7 +102,9 @@ class FakeRunner(FakeTools):
         ]
 
     def offered(self) -> list[str]:
-        return STRATEGIC if self.kind == "strategic" else self.tools
+        if self.kind == "tactical":
+            return self.tools
+        return [*STRATEGIC, *(name for name in self.tools if name.startswith("collect_"))]
 
     def render(self) -> str:
         current = next(todo for todo in self.todos if not todo[2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+from collections import Counter
 from typing import Any
 
 
@@ -18,6 +19,7 @@ class FakeTools:
     documents: dict[str, list[str]]
     kind: str
     citations = 0
+    cited: dict[str, str]
     requirements = 0
 
     # Files
@@ -93,23 +95,20 @@ class FakeTools:
                     confidence = 0.55 if "perhaps" in line else 0.9
                     entry = {"id": f"C-{len(found) + 1:03d}", "page": number, "text": line}
                     found.append(entry | {"modality": "obligation", "confidence": confidence})
-        target = f"candidates/{path.rpartition('/')[2]}.json"
-        self.files[target] = json.dumps({"document": path, "candidates": found}, indent=1)
-        if not found:
-            return f"No candidates in {path}. Wrote {target}."
-        lines = [
-            f"{item['id']} · p.{item['page']} · obligation · {item['confidence']:.2f} · "
-            f"{item['text'][:40]}{'…' if len(item['text']) > 40 else ''}"
-            for item in found[:30]
+        lines = ["", f"## {path}", ""]
+        lines += [
+            f"- {item['id']} · p.{item['page']} · obligation · {item['confidence']:.2f} · "
+            f"{item['text']}"
+            for item in found
         ]
-        if len(found) > 30:
-            lines.append(f"[TRUNCATED {len(found) - 30} more in {target}]")
-        return "\n".join([f"{len(found)} candidates in {path}, all in {target}:", *lines])
+        self.append_file("candidates/candidates.md", "\n".join(lines) + "\n")
+        return f"{len(found)} candidates in {path}, all in candidates/candidates.md."
 
     def cite_document(self, path: str, page: int, quote: str) -> str:
         if quote not in self.pages_of(path)[page - 1]:
             raise Refused(f"That quote is not on page {page} of {path}.")
         self.citations += 1
+        self.cited[f"CIT-{self.citations:04d}"] = path
         return f"citation CIT-{self.citations:04d}: {path}, page {page}"
 
     def add_requirement(
@@ -124,5 +123,17 @@ class FakeTools:
         assert type in ("functional", "data", "process", "legal", "quality", "constraint")
         self.requirements += 1
         folder = f"requirements/req_{self.requirements:03d}"
-        self.files[f"{folder}/final.json"] = json.dumps({"text": text, "citations": citations})
+        document = self.cited[citations[0]]
+        made = {"text": text, "type": type, "source": document, "candidate": candidate}
+        self.files[f"{folder}/final.json"] = json.dumps(made)
         return f"REQ-{self.requirements:03d} written to {folder}/"
+
+    def collect_requirements(self) -> str:
+        made = [json.loads(self.files[name]) for name in self.files if name.endswith("/final.json")]
+        self.files["output/requirements.json"] = json.dumps(made, indent=1)
+        types = Counter(entry["type"] for entry in made)
+        count = self.files.get("candidates/candidates.md", "").count("- C-")
+        lines = [f"Wrote {len(made)} requirements to output/requirements.json."]
+        if made:
+            lines.append(f"By type: {', '.join(f'{name} {n}' for name, n in types.items())}.")
+        return "\n".join([*lines, f"No requirement refers to some of {count} candidates:"])

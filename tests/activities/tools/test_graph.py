@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
@@ -205,7 +206,9 @@ def test_an_own_requirement_is_named_as_in_the_store(job: Standing) -> None:
     assert told == "maker/REQ-001 DEPENDS_ON Requirement job/REQ-001 is in the graph."
 
 
-def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(job: Standing) -> None:
+def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(Store(job.root), [requirement(1, TEXT)])
     job.call("take_requirement")
     accept = {"id": "maker/REQ-001", "status": "accepted", "reasons": "It binds."}
@@ -227,6 +230,31 @@ def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(job: Standing) -> 
     held = json.loads(shown.splitlines()[0])
     assert (held["text"], held["citations"], held["status"]) == (TEXT, ["CIT-0001"], "accepted")
     assert job.call("decide_requirement", **accept) == "maker/REQ-001 is accepted."
+
+    def collected() -> dict[str, Any]:
+        [said] = json.loads(job.text("output/decisions.json"))
+        assert isinstance(said, dict)
+        return said
+
+    assert job.call("collect_decisions").splitlines()[2:] == [
+        "In the graph and related to nothing: maker/REQ-001.",
+        "Drafts left to take: 0.",
+    ]
+    assert (collected()["in_graph"], collected()["related"]) == (True, [])
+    relate = {"requirement": "maker/REQ-001", "target_kind": "BusinessObject", "target": "invoice"}
+    job.call("create_fulfillment_relationship", **relate, properties=FULL, target_name="Invoice")
+    job.call("create_requirement_node", id="b/REQ-001", text="Keep none.")
+    against = {"target_kind": "Requirement", "target": "maker/REQ-001", "relation": "CONTRADICTS"}
+    job.call("create_fulfillment_relationship", requirement="b/REQ-001", **against)
+    assert "related to nothing" not in job.call("collect_decisions")
+    assert collected()["related"] == [
+        {"relation": "FULFILLED_BY", "to": "BusinessObject invoice", "job": "job", **FULL},
+        {"relation": "CONTRADICTS", "from": "Requirement b/REQ-001", "job": "job"},
+    ]
+    # A graph that is away holds nothing up, and is not taken for an empty one.
+    monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
+    assert "What is in the graph is not told" in job.call("collect_decisions")
+    assert "related" not in collected()
 
 
 def test_what_a_graph_out_of_reach_missed_is_made_up_for(

@@ -50,20 +50,69 @@ def given(text: str = QUOTE) -> dict[str, Any]:
     }
 
 
-def test_candidates_of_two_documents_of_one_name_keep_apart(job: Standing) -> None:
+LISTED = "candidates/candidates.json"
+
+
+def test_candidates_of_all_documents_are_in_one_list(job: Standing) -> None:
     # Text beside an input is what the system made of it.
     for folder in ("documents/laws", "output"):
         job.write(f"{folder}/a.md", OTHER)
         job.write(f"{folder}/a.md.txt", f"[page 1]\n{OTHER}\n")
-    for path, target in {
-        "documents/a.md": "candidates/a.md.json",
-        "documents/laws/a.md": "candidates/laws/a.md.json",
-        "output/a.md": "candidates/output/a.md.json",
-    }.items():
-        told = job.call("identify_requirement_candidates", path=path)
-        assert target in told.splitlines()[0]
-        assert json.loads(job.text(target))["document"] == path
-    assert json.loads(job.text("candidates/a.md.json"))["document"] == "documents/a.md"
+    paths = ["documents/a.md", "documents/laws/a.md", "output/a.md"]
+    # What is identified again takes the place of what was there.
+    for path in (*paths, "documents/laws/a.md"):
+        assert "candidates/candidates.md" in job.call("identify_requirement_candidates", path=path)
+    held = json.loads(job.text(LISTED))
+    assert [each["document"] for each in held] == paths
+    assert [len(each["candidates"]) for each in held] == [2, 1, 1]
+    page = job.text("candidates/candidates.md")
+    assert page.startswith(
+        f"# Candidates\n\n## documents/a.md\n\n- C-001 · p.1 · obligation · 0.94 · {QUOTE}\n"
+    )
+    # What an agent added to those of another document stays.
+    held[2]["candidates"][0]["remark"] = "See annex."
+    job.write(LISTED, json.dumps(held))
+    job.call("identify_requirement_candidates", path="documents/a.md")
+    assert json.loads(job.text(LISTED)) == held
+    job.write(LISTED, json.dumps(held).replace('"page": 1', '"page": "one"', 1))
+    told = job.call("identify_requirement_candidates", path="documents/a.md")
+    assert told.startswith(f"Error: {LISTED}: 0.candidates.0.page: ")
+    assert "Candidates were not compared" in job.call("collect_requirements")
+
+
+def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -> None:
+    result = "output/requirements.json"
+    assert job.call("collect_requirements").startswith(f"Wrote 0 requirements to {result}.")
+    assert json.loads(job.text(result)) == []
+    job.write("documents/b.md", OTHER)
+    job.write("documents/b.md.txt", f"[page 1]\nPage one.\n[page 2]\n{OTHER}\n")
+    for path in ("documents/a.md", "documents/b.md"):
+        job.call("identify_requirement_candidates", path=path)
+    job.call("cite_document", path="documents/b.md", page=2, quote=OTHER)
+    # Each document has a candidate C-001.
+    job.call("add_requirement", **given(), candidate="C-001")
+    second = given(OTHER) | {"type": "functional", "citations": ["CIT-0002", "CIT-0001"]}
+    job.call("add_requirement", **second)
+    finals = [json.loads(job.text(f"requirements/req_00{n}/final.json")) for n in (1, 2)]
+    assert job.call("collect_requirements").splitlines() == [
+        f"Wrote 2 requirements to {result}.",
+        "By type: functional 1, legal 1.",
+        "Pages cited:",
+        "- documents/a.md: 1",
+        "- documents/b.md: 2",
+        "No requirement refers to 2 of 3 candidates:",
+        f"- documents/a.md: C-002 · p.1 · obligation · 0.90 · {OTHER}",
+        f"- documents/b.md: C-001 · p.2 · obligation · 0.90 · {OTHER}",
+    ]
+    assert json.loads(job.text(result)) == finals
+    job.write("requirements/req_001/final.json", json.dumps(finals[0] | {"confidence": 7}))
+    job.write("requirements/req_002/final.json", json.dumps(finals[1] | {"candidate": "C-001"}))
+    told = job.call("collect_requirements").splitlines()
+    assert told[1] == "Left out, to be mended:"
+    assert told[2].startswith("requirements/req_001/final.json: confidence: ")
+    # It cites both.
+    assert "No requirement refers to 1 of 3 candidates:" in told
+    assert [each["id"] for each in json.loads(job.text(result))] == ["REQ-002"]
 
 
 def test_candidates_that_are_left_out_are_counted(job: Standing) -> None:
@@ -228,6 +277,19 @@ def test_a_validator_takes_and_decides(judge: Standing) -> None:
     assert statuses(Store(judge.root)) == {
         "REQ-001": "accepted", "REQ-002": "duplicate", "REQ-003": "draft",
     }  # fmt: skip
+    judge.call("take_requirement")
+    assert judge.call("collect_decisions").splitlines() == [
+        "Wrote 2 decisions to output/decisions.json.",
+        "By verdict: accepted 1, duplicate 1.",
+        "Taken and not decided: maker/REQ-003.",
+        "Drafts left to take: 0.",
+    ]
+    said = json.loads(judge.text("output/decisions.json"))
+    assert [(each["id"], each["decision"], each["reasons"]) for each in said] == [
+        ("maker/REQ-001", "accepted", "Fulfilled."),
+        ("maker/REQ-002", "duplicate", "Same."),
+    ]
+    assert said[1]["duplicate_of"] == "maker/REQ-001"
 
 
 def test_until_when_one_is_taken_is_by_the_servers_clock(judge: Standing) -> None:

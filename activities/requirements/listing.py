@@ -1,0 +1,79 @@
+"""The candidates of all documents, in one file for programs and one for people."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from activities.checkpoints import Files
+from activities.documents import Candidate
+from activities.plain import as_json
+from activities.requirements.folder import Unusable
+from protocol.state import one_line
+
+JSON = "candidates/candidates.json"
+MARKDOWN = "candidates/candidates.md"
+
+
+class Listed(Candidate):
+    """A candidate as an agent may have annotated it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Identified(BaseModel):
+    """The candidates of one document."""
+
+    model_config = ConfigDict(extra="allow")
+
+    document: str
+    candidates: list[Listed]
+
+
+_FILE = TypeAdapter(list[Identified])
+
+
+def read(files: Files) -> list[Identified]:
+    """The documents identified so far, the first one first.
+
+    Raises:
+        Unusable: the file is not as `put` writes it; says where and why.
+    """
+    if files.entry(JSON) is None:
+        return []
+    try:
+        return _FILE.validate_json(files.read(JSON))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise Unusable(f"{JSON}: {where}: {first['msg']}") from None
+
+
+def put(files: Files, document: str, found: list[Candidate]) -> Files:
+    """Both files with these as the document's candidates, in the place of those it had.
+
+    Raises:
+        Unusable: as `read`.
+    """
+    said = [each.model_dump() for each in found]
+    made = Identified.model_validate({"document": document, "candidates": said})
+    every = {each.document: each for each in read(files)} | {document: made}
+    content = [each.model_dump() for each in every.values()]
+    files = files.write(JSON, as_json(content).encode())
+    return files.write(MARKDOWN, _page(list(every.values())).encode())
+
+
+def told(candidate: Candidate, most: int | None = None) -> str:
+    """A line on the candidate, with its text or the first characters of it."""
+    return (
+        f"{candidate.id} · p.{candidate.page} · {candidate.modality} · "
+        f"{candidate.confidence:.2f} · "
+        f"{one_line(candidate.text, most) if most else ' '.join(candidate.text.split())}"
+    )
+
+
+def _page(every: list[Identified]) -> str:
+    lines = ["# Candidates"]
+    for each in every:
+        lines += ["", f"## {each.document}", ""]
+        lines += [f"- {told(candidate)}" for candidate in each.candidates] or ["None."]
+    return "\n".join(lines) + "\n"
