@@ -28,8 +28,8 @@ def procedure(view: View, text: str) -> Steps:
     if "todo_write" in wanted:
         return hand_over(view)
     if "job_complete" in wanted:
-        return finish()
-    if "output/summary.md" in wanted:
+        return finish(view)
+    if "output/summary.md" in wanted or validation.REPORT in wanted:
         return _report(view)
     if "workspace.md" in wanted:
         return survey(view) if view.bootstrap else update_workspace(view)
@@ -217,10 +217,10 @@ def verify() -> Steps:
     return f"Read {seen} of {counted(len(paths), 'file')} in output/; each has content."
 
 
-def finish() -> Steps:
+def finish(view: View) -> Steps:
     listing = yield from once("list_files", path="output", pattern="output/*")
     deliverables = [p for p in parse_listing(listing) if p != "output/completion.json"][:MAX_LIST]
-    report = yield from read_all("output/summary.md")
+    report = yield from read_all(validation.REPORT if validates(view) else "output/summary.md")
     summary = _section(report, "What was done") or ["The plan was carried out."]
     unresolved = [line[2:] for line in _section(report, "Left open") if line.startswith("- ")]
     notes = " ".join(_section(report, "Remarks"))

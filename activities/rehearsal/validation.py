@@ -15,6 +15,8 @@ from activities.rehearsal.seen import failed
 
 REGISTER = "notes/decisions.md"
 RESULT = "output/decisions.json"
+REPORT = "output/decisions.md"
+"""Not summary.md: in a pipeline that is the creator's, in the same folder."""
 PLACES = [
     f"- `{REGISTER}`: what was decided, a line each; its last says when none was left",
     f"- `{RESULT}`: the same, for programs",
@@ -92,7 +94,7 @@ def plan() -> Plan:
         f"Check `{RESULT}` against `{REGISTER}`",
         "Note in `notes/rejected.md` what was rejected and why",
         "Note in `notes/method.md` by which rules was decided",
-        "Write the report `output/summary.md`",
+        f"Write the report `{REPORT}`",
     ]
     return Plan(head, [_rounds(1), PlanPhase("Output", "The decisions are told.", output)])
 
@@ -122,7 +124,7 @@ def procedure(text: str) -> Steps | None:
         return collect()
     if text.startswith("Note in `notes/rejected.md`"):
         return rejected()
-    if text.startswith("Write the report `output/summary.md`"):
+    if text.startswith(f"Write the report `{REPORT}`"):
         return report()
     return None
 
@@ -221,7 +223,7 @@ def rejected() -> Steps:
 
 
 def report() -> Steps:
-    """`output/summary.md` of a validation."""
+    """`output/decisions.md`."""
     rows = yield from _decided()
     counts = Counter(row[1] for row in rows)
     done = (
@@ -236,7 +238,7 @@ def report() -> Steps:
     open_ = [f"- {row[0]}: {row[3]}" for row in rows if row[1] == "undecided"]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Related to", ""]
     lines += [*(things or ["- nothing"]), "", "## Left open", "", *(open_ or ["Nothing."]), ""]
-    yield from insist("write_file", path="output/summary.md", content="\n".join(lines))
+    yield from insist("write_file", path=REPORT, content="\n".join(lines))
     return done
 
 
