@@ -174,7 +174,7 @@ class Settings(Section):
         0.4, ge=0, le=1, description="Below this assess_relevance says: not relevant."
     )
     similar_threshold: float = Field(
-        0.4, ge=0, le=1, description="Likeness from which find_similar_requirements names another."
+        0.3, ge=0, le=1, description="Likeness from which find_similar_requirements names another."
     )
     duplicate_threshold: float = Field(
         0.85, ge=0, le=1, description="Likeness from which it calls the other a duplicate."

@@ -39,6 +39,10 @@ class GateFacts(Data):
     plan_unread: list[str] = Field(default_factory=list)
     """Headings that seem to be of phases and are not, with open boxes below them."""
     plan_open: int = 0
+    plan_boxes: list[str] = Field(default_factory=list)
+    """Open boxes of the plan; the first few."""
+    only_unticked: bool = False
+    """Whether each open box is that of a completed item: its work is done, and nobody ticked it."""
     plan_steps: int = 0
     unmet: str | None = None
     """Why the current todo is not done by its own `done_when`; None when it is."""

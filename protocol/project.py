@@ -43,6 +43,8 @@ MOST_SECONDS = 10**12
 """No timer takes 10 ** 20."""
 MOST_TOLD = 300
 """Jobs of a project that people are told of, the newest."""
+MOST_UNRESOLVED = 10
+"""Of what one of them left open."""
 
 
 class StageStart(Data):
@@ -202,6 +204,8 @@ class Ended(Data):
     checkpoint: str = ""
     phases: int = 0
     usage: Usage = Field(default_factory=Usage)
+    unresolved: list[str] = Field(default_factory=list)
+    """What it left open, by its own word; the first of it."""
 
 
 class Told(Data):
@@ -255,6 +259,8 @@ class ProjectRecord(Data):
     """Jobs begun, by unit and role."""
     results: list[str] = Field(default_factory=list)
     """The newest summaries of accepted work, for those who follow."""
+    left_open: dict[str, list[str]] = Field(default_factory=dict)
+    """What accepted work leaves unresolved, by unit and role: of the newest job each."""
     running: dict[str, Running] = Field(default_factory=dict)
     """By job id."""
     ended: list[Ended] = Field(default_factory=list)

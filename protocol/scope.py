@@ -50,6 +50,14 @@ def follow_boxes(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> None:
                 item.status = "completed"
 
 
+def only_unticked(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> bool:
+    """Whether there are open boxes, and each is that of an item which is completed."""
+    done = Counter(i.text for i in items if i.source == "plan" and i.status == "completed")
+    done -= Counter(one_line(text, STEP_CHARACTERS) for ticked, text in boxes if ticked)
+    left = Counter(one_line(text, STEP_CHARACTERS) for ticked, text in boxes if not ticked)
+    return bool(left) and left <= done
+
+
 def standing(items: Sequence[ScopeItem]) -> dict[str, int]:
     """The ledger in figures; `completed` of the original items."""
     return {

@@ -21,6 +21,10 @@ DO_THE_WORK = (
     "Do the work, or tick the boxes of what is done in plan.md; complete an item by a todo that "
     "names it, or leave it out with drop_item(id, reason). Then call job_complete again."
 )
+TICK = (
+    "The work of each of its open boxes is done, as completed items: "
+    'edit_file("plan.md", old="[ ]", new="[x]", replace_all=true) ticks them all.'
+)
 GIVING_UP = (
     "If it cannot be done, call todo_rewind(issue) to try another approach: only after that may "
     "what is open be listed in `unresolved` with reasons."
@@ -157,6 +161,9 @@ def _unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | No
     open_items = state.open_items
     if not (facts.plan_open or open_items or facts.refused_writes):
         return None
+    ticks = facts.only_unticked and not (open_items or facts.refused_writes)
+    if ticks and (not rewinds or facts.unexplained_phases):
+        return Refusal(f"{_left(facts, [])} {TICK} Then call job_complete again.")
     if not rewinds:
         return Refusal(f"{_left(facts, open_items)} {DO_THE_WORK} {GIVING_UP}")
     if facts.unexplained_phases or facts.unexplained_items or facts.unexplained_writes:
@@ -198,6 +205,8 @@ def _unticked(facts: GateFacts, limits: JobLimits) -> Refusal | None:
     """No list was handed over: the plan goes on, or nobody ticked in it what is done."""
     if facts.plan_open == 0:
         return None
+    if facts.only_unticked:
+        return Refusal(f"{_left(facts, [])} {TICK} Then call todo_complete again.")
     return Refusal(
         f"todos.yaml does not exist, and {_left(facts, [])} If that work is done, tick its boxes "
         "and call todo_complete again; else hand over the next phase with todo_write "
@@ -209,7 +218,9 @@ def _left(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     """What is open, in a sentence or two."""
     told = []
     if facts.plan_open:
-        told.append(f"plan.md has {facts.plan_open} open phase{'s' if facts.plan_open > 1 else ''}")
+        phases = f"{facts.plan_open} open phase{'s' if facts.plan_open > 1 else ''}"
+        boxes = f" (such as {'; '.join(facts.plan_boxes)})" if facts.plan_boxes else ""
+        told.append(f"plan.md has {phases}{boxes}")
     if items:
         named = "; ".join(_named(items))
         told.append(f"{len(items)} scope item{'s are' if len(items) > 1 else ' is'} open: {named}")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from protocol.handoffs import Handoff, Inputs
 from protocol.payloads import Fork
-from protocol.project import Ended, ProjectRecord, Unit
+from protocol.project import MOST_TOLD, Ended, ProjectRecord, Running, Unit
 from protocol.project_requests import Work
 
 MOST_TASK = 20_000
@@ -105,6 +105,22 @@ def remember(unit: Unit, ended: Ended) -> None:
     """Keep the job that a later one can be forked from."""
     if ended.phases:
         unit.job, unit.phases = ended.job, ended.phases
+
+
+def keep_open(project: ProjectRecord, run: Running, ended: Ended, work: Work) -> None:
+    """Keep what an accepted job leaves unresolved, in place of what one in its role did before it.
+
+    Items that a group was given are left out: what becomes of them is in the project's scope.
+    """
+    given = {f"S{place + 1}" for place in work.left} if project.groups else set[str]()
+    named = [
+        f"{run.job}: {entry}"
+        for entry in ended.unresolved
+        if entry.partition(" ")[0].rstrip(":,.") not in given
+    ]
+    key = f"{run.unit}-{run.role}"
+    kept = {other: left for other, left in project.left_open.items() if other != key}
+    project.left_open = dict([*kept.items(), *([(key, named)] if named else [])][-MOST_TOLD:])
 
 
 def block(unit: Unit, reasons: Sequence[str]) -> None:

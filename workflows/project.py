@@ -30,7 +30,7 @@ from protocol.project_requests import ProjectPrepareRequest, Work
 from protocol.record import Waiting
 from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS
-from workflows.moves import Assign, End, Park, Wait, begin, problems, shortened
+from workflows.moves import Assign, End, Park, Wait, begin, keep_open, problems, shortened
 from workflows.parking import StepFailed
 from workflows.project_standing import ProjectStanding, tells_ended
 from workflows.project_steps import Child, outcome
@@ -248,6 +248,7 @@ class Project(ProjectStanding):
             self._inbox.notice(f"{run.job} {status}: {'; '.join(why)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
+            keep_open(project, run, ended, work)
         self._tell_of(run, status, ended.reason or (work.summary if work else ""))
         traces.of_handoff(project, run, ended, why, workflow.info().run_id)
 

@@ -148,6 +148,8 @@ def result(project: ProjectRecord, status: ProjectOutcome, reason: str) -> Proje
     ]
     if status == "failed" and not project.units:
         unresolved += project.findings
+    for left in project.left_open.values():
+        unresolved += left
     by = "1 job" if project.jobs == 1 else f"{project.jobs} jobs"
     return ProjectResult(
         status=status,

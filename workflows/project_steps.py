@@ -23,6 +23,7 @@ from temporalio.workflow import (
 from protocol.endings import JobResult
 from protocol.handoffs import ProjectLink
 from protocol.project import (
+    MOST_UNRESOLVED,
     OTHERS_TOKENS,
     SUMMARY_TOKENS,
     Ended,
@@ -41,6 +42,7 @@ from protocol.project_requests import (
     Work,
 )
 from protocol.requests import Moved
+from protocol.state import one_line
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import project_status
 from workflows.activity_calls import ActivityCalls
@@ -200,6 +202,9 @@ async def outcome(run: Running, child: Child) -> Ended:
     ended.status = "completed" if result.status == "completed" else "failed"
     ended.reason = result.summary[:1000] if result.status != "completed" else ""
     ended.checkpoint, ended.phases, ended.usage = result.checkpoint, result.phases, result.usage
+    ended.unresolved = [one_line(entry, 200) for entry in result.unresolved[:MOST_UNRESOLVED]]
+    if (more := len(result.unresolved) - MOST_UNRESOLVED) > 0:
+        ended.unresolved.append(f"and {more} more, in its output/completion.json")
     return ended
 
 

@@ -22,8 +22,10 @@ from activities.projects.handing import refusals
 from activities.stores.turning import before_completion
 from activities.tools import REGISTRY, select
 from protocol.endings import Facts, FactsRequest, GateFacts
+from protocol.scope import only_unticked
 
 MAX_NAMED = 30
+MOST_BOXES = 3
 MOST_WHY = 2000
 """Characters of one reason why a project cannot take a job's work over."""
 MIN_WORDS = 2
@@ -79,6 +81,8 @@ def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> G
         plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
         plan_unread=[line[:100] for line in unread_headings(written)][:10],
         plan_open=sum(phase.open for phase in plan),
+        plan_boxes=[text[:80] for done, text in boxes(plan) if not done][:MOST_BOXES],
+        only_unticked=only_unticked(snapshot.state.scope, boxes(plan)),
         plan_steps=len(boxes(plan)),
         unmet=unmet(snapshot.files, current.done_when if current else None, checks),
         unexplained_phases=[

@@ -76,6 +76,13 @@ def get_node(schema: GraphSchema, kind: str, key: str) -> Query:
     return Query(f"MATCH (n:`{kind}` {{`{schema.nodes[kind].key}`: $key}}) RETURN n", {"key": key})
 
 
+def drop_node(schema: GraphSchema, kind: str, key: str) -> Query:
+    """Takes the node out with its relations, if it is there."""
+    return Query(
+        f"MATCH (n:`{kind}` {{`{schema.nodes[kind].key}`: $key}}) DETACH DELETE n", {"key": key}
+    )
+
+
 def put_relation(
     schema: GraphSchema,
     relation: str,

@@ -1,4 +1,4 @@
-"""The two writes of jobs to the graph. They merge by key; one that finds the graph away is kept.
+"""The writes of jobs to the graph. They go by key; one that finds the graph away is kept.
 
 The graph is tried twice. A requirement's node has the name that the store of requirements gives it,
 such as `job-1/REQ-001`, so that jobs mean the same one by the same id.
@@ -10,7 +10,7 @@ import re
 
 from activities.graph.model import GraphAway, GraphRefused, Query, Rows
 from activities.graph.opening import open_graph
-from activities.graph.statements import get_node, put_node, put_relation
+from activities.graph.statements import drop_node, get_node, put_node, put_relation
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, makes
 from config.graph_schema import JOB
@@ -18,6 +18,7 @@ from protocol.state import Deferred
 
 NODE = "graph node"
 RELATION = "graph relation"
+REMOVAL = "graph removal"
 REQUIREMENT = "Requirement"
 TRIES = 2
 _OWN = re.compile(r"REQ-\d{3,9}")
@@ -55,8 +56,13 @@ def holds(writer: Writer, id: str) -> bool:
     Raises:
         StoreRefuses: the graph does not take the question.
     """
-    if any(each.kind == NODE and each.about == id for each in writer.state.deferred):
-        return True
+    waiting = [
+        each.kind
+        for each in writer.state.deferred
+        if each.kind in (NODE, REMOVAL) and each.about == id
+    ]
+    if waiting:
+        return waiting[-1] == NODE
     schema = writer.config.graph_schema
     try:
         with open_graph(writer.root, schema) as graph:
@@ -65,6 +71,12 @@ def holds(writer: Writer, id: str) -> bool:
         return True
     except GraphRefused as error:
         raise StoreRefuses(f"The graph refused it: {error}") from None
+
+
+@makes(REMOVAL, "graph")
+def _remove_requirement(writer: Writer, entry: Deferred) -> list[str]:
+    _write(writer, drop_node(writer.config.graph_schema, REQUIREMENT, entry.about))
+    return []
 
 
 @makes(RELATION, "graph")

@@ -12,7 +12,7 @@ from sqlalchemy import Row
 from activities.learning.figures import spelled
 from activities.requirements.likeness import likeness
 
-ALIKE = 0.5
+ALIKE = 0.45
 """Likeness by letters from which two situations are the same."""
 COUNTED = ("violation", "correction")
 Trend = Literal["growing", "steady", "falling"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, get_args
 
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import FORKED, PAGE
+from activities.phases.summary import SUMMARY, folded
 from activities.tokens import clip
 from activities.tools.offering import offer
 from activities.tools.registry import Tool
@@ -76,10 +77,10 @@ def first_messages(
         scope=clip(
             "\n".join(f"- {item.told}" for item in snapshot.state.scope),
             PART_TOKENS,
-            "workspace_summary.md lists what is open",
+            f"{SUMMARY} lists what is open",
         ),
         instructions=_part(snapshot, "instructions.md"),
-        summary=_part(snapshot, "workspace_summary.md"),
+        summary=_part(snapshot, SUMMARY, folded),
         plan=_part(snapshot, "plan.md"),
         archive_name=last_page(snapshot),
         archive=clip(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
@@ -110,8 +111,8 @@ def _all(config: AgentConfig, kind: PhaseKind) -> list[Tool]:
     return made.offered + made.deferred
 
 
-def _part(snapshot: Snapshot, path: str) -> str:
-    text = snapshot.text(path) or "(not written yet)"
+def _part(snapshot: Snapshot, path: str, made: Callable[[str], str] = str) -> str:
+    text = made(snapshot.text(path)) or "(not written yet)"
     return clip(text, PART_TOKENS, f'read_file("{path}") shows all')
 
 

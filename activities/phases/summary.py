@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from activities.checkpoints import Entry, Files
@@ -15,6 +16,10 @@ from protocol.state import JobState, one_line, sentence
 MAX_FILES = 500
 PURPOSE_CHARACTERS = 90
 HEAD_BYTES = 4000
+SUMMARY = "workspace_summary.md"
+MANY_ALIKE = 10
+_LISTED = re.compile(r"- (.+?) · [\d,]+ bytes · step \d")
+_DIGITS = re.compile(r"\d+")
 
 
 def workspace_summary(
@@ -71,6 +76,26 @@ def workspace_summary(
     return plain("\n".join(lines) + "\n")
 
 
+def folded(text: str) -> str:
+    """The same for a phase's first message: many files whose paths differ in numbers alone are one
+    line, lest they push out what was done and what is open. The file itself has each."""
+    groups: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if found := _LISTED.match(line):
+            groups.setdefault(_DIGITS.sub("*", found[1]), []).append(line)
+    lines: list[str] = []
+    for line in text.splitlines():
+        found = _LISTED.match(line)
+        alike = _DIGITS.sub("*", found[1]) if found else ""
+        members = groups.get(alike, [])
+        if len(members) < MANY_ALIKE:
+            lines.append(line)
+        elif line == members[0]:
+            last = members[-1].removeprefix("- ")
+            lines.append(f"- {alike} · {len(members)} files, each in {SUMMARY}; the last: {last}")
+    return "\n".join(lines)
+
+
 def with_summary(
     snapshot: Snapshot, state: JobState | None = None, *, given_up: bool = False
 ) -> Files:
@@ -83,11 +108,11 @@ def with_summary(
         snapshot.config.shell.volatile,
         given_up=given_up,
     )
-    return snapshot.files.write("workspace_summary.md", text.encode())
+    return snapshot.files.write(SUMMARY, text.encode())
 
 
 def _own(path: str) -> bool:
-    return path == "workspace_summary.md" or path.startswith("tools/")
+    return path == SUMMARY or path.startswith("tools/")
 
 
 def _line(files: Files, changes: Files, entry: Entry) -> str:

@@ -28,8 +28,8 @@ def procedure(view: View, text: str) -> Steps:
     if "todo_write" in wanted:
         return hand_over(view)
     if "job_complete" in wanted:
-        return finish()
-    if "output/summary.md" in wanted:
+        return finish(view)
+    if "output/summary.md" in wanted or validation.REPORT in wanted:
         return _report(view)
     if "workspace.md" in wanted:
         return survey(view) if view.bootstrap else update_workspace(view)
@@ -213,8 +213,9 @@ def verify() -> Steps:
     return f"Read {seen} of {counted(len(paths), 'file')} in output/; each has content."
 
 
-def finish() -> Steps:
-    paths, report = yield from together(list_paths("output"), read_all("output/summary.md"))
+def finish(view: View) -> Steps:
+    source = validation.REPORT if validates(view) else "output/summary.md"
+    paths, report = yield from together(list_paths("output"), read_all(source))
     deliverables = [path for path in paths if path != "output/completion.json"][:MAX_LIST]
     summary = _section(report, "What was done") or ["The plan was carried out."]
     unresolved = [line[2:] for line in _section(report, "Left open") if line.startswith("- ")]

@@ -18,6 +18,8 @@ from activities.rehearsal.seen import failed
 RESULT = "output/decisions.json"
 COLLECT = "collect_decisions"
 """The tool that writes it."""
+REPORT = "output/decisions.md"
+"""Not summary.md: in a pipeline that is the creator's, in the same folder."""
 PLACES = [f"- `{RESULT}`: what was decided, once it is collected; until then the store has it"]
 ROUNDS = 8
 """Todos of one phase."""
@@ -91,7 +93,7 @@ def plan() -> Plan:
         f"Check `{RESULT}` for what is missing",
         "Note in `notes/rejected.md` what was rejected and why",
         "Note in `notes/method.md` by which rules was decided",
-        "Write the report `output/summary.md`",
+        f"Write the report `{REPORT}`",
     ]
     return Plan(head, [_rounds(1), PlanPhase("Output", "The decisions are told.", output)])
 
@@ -125,7 +127,7 @@ def procedure(text: str) -> Steps | None:
         return check(COLLECT)
     if text.startswith("Note in `notes/rejected.md`"):
         return rejected()
-    if text.startswith("Write the report `output/summary.md`"):
+    if text.startswith(f"Write the report `{REPORT}`"):
         return report()
     return None
 
@@ -213,7 +215,7 @@ def rejected() -> Steps:
 
 
 def report() -> Steps:
-    """`output/summary.md` of a validation."""
+    """`output/decisions.md`."""
     told = yield from insist(COLLECT)
     made = yield from _decided()
     counts = Counter(each["decision"] for each in made)
@@ -229,9 +231,7 @@ def report() -> Steps:
     open_ = [f"- {line}" for line in told.splitlines() if line.startswith(_UNDECIDED)]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Related to", ""]
     lines += [*(things or ["- nothing"]), "", "## Left open", "", *(open_ or ["Nothing."]), ""]
-    return (
-        yield from closing(done, "write_file", path="output/summary.md", content="\n".join(lines))
-    )
+    return (yield from closing(done, "write_file", path=REPORT, content="\n".join(lines)))
 
 
 def _decided() -> Generator[list[Call], list[str], list[dict[str, Any]]]:

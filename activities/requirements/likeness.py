@@ -17,11 +17,18 @@ from activities.search.vectors import Vectors
 SIZE = 1 << 15
 """Places of the table that n-grams are counted in."""
 BEAT = 500
+UNSEEN = 10
+"""Texts without a word in common that are counted in: among three, half is not yet frequent."""
+RAREST = 20
+"""A word that fewer than one in so many texts have weighs no more: thousands of texts would else
+give names and figures all the weight, and the thresholds another meaning than a dozen."""
 _WORD = re.compile(r"\w+")
 # Of what is stored: compared anew at each call, and seldom changed.
 _known = Vectors()
 
 Vector = NDArray[np.float32]
+Counted = tuple[NDArray[np.int32], Vector]
+"""The places of the table that a text fills, and how often."""
 
 
 def likeness(
@@ -29,6 +36,8 @@ def likeness(
     others: Sequence[str],
     heartbeat: Callable[[], None] = lambda: None,
     by: Embedder | None = None,
+    *,
+    rarity: bool = False,
 ) -> list[float]:
     """How alike each of the others is to the text, from 0 to 1; 1 for the same words in order.
 
@@ -37,20 +46,23 @@ def likeness(
     inflection. Case, accents and punctuation do not count. With `by` the cosine of the embeddings
     that it makes, which sees paraphrases.
 
+    Args:
+        rarity: Whether what many of these texts have counts for less (inverse document frequency),
+            so that "The operator shall" makes nothing alike; whatever the language.
+
     Raises:
         EmbeddingsFailed: `by` does not answer.
     """
     if by is not None:
         return _by_meaning(text, others, heartbeat, by)
-    words, grams = _counts(text)
-    found = []
+    words, grams = ([each] for each in _counts(text))
     for number, other in enumerate(others):
         if number % BEAT == 0:
             heartbeat()
-        other_words, other_grams = _counts(other)
-        alike = (_cosine(words, other_words) + _cosine(grams, other_grams)) / 2
-        found.append(round(min(1.0, alike), 4))
-    return found
+        for counted, kind in zip(_counts(other), (words, grams), strict=True):
+            kind.append(counted)
+    both = zip(_cosines(words, rarity=rarity), _cosines(grams, rarity=rarity), strict=True)
+    return [round(min(1.0, sum(pair) / 2), 4) for pair in both]
 
 
 def _by_meaning(
@@ -63,24 +75,39 @@ def _by_meaning(
     return [round(min(1.0, max(0.0, float(row @ own))), 4) for row in rows]
 
 
-def _counts(text: str) -> tuple[Vector, Vector]:
+def _counts(text: str) -> tuple[Counted, Counted]:
     folded = unicodedata.normalize("NFKD", text.casefold())
     words = _WORD.findall("".join(c for c in folded if not unicodedata.combining(c)))
     joined = f"  {' '.join(words)} " if words else ""
     codes = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
-    width, prime = np.uint64(1 << 21), np.uint64(2_654_435_761)
-    hashed = ((codes[:-2] * width + codes[1:-1]) * width + codes[2:]) * prime
-    hashed >>= np.uint64(20)
+    width, spread = np.uint64(1 << 21), np.uint64(0x9E37_79B9_7F4A_7C15)
+    hashed = ((codes[:-2] * width + codes[1:-1]) * width + codes[2:]) * spread
+    # Of a product the highest bits depend on all three; the lower ones not on the first.
+    hashed >>= np.uint64(49)
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     numbers = np.array([zlib.crc32(term.encode()) for term in words + pairs], dtype=np.uint64)
     return _table(numbers), _table(hashed)
 
 
-def _table(numbers: NDArray[np.uint64]) -> Vector:
-    places = (numbers % SIZE).astype(np.int64)
-    return np.bincount(places, minlength=SIZE).astype(np.float32)
+def _table(numbers: NDArray[np.uint64]) -> Counted:
+    places, counts = np.unique((numbers % SIZE).astype(np.int32), return_counts=True)
+    return places, counts.astype(np.float32)
 
 
-def _cosine(one: Vector, other: Vector) -> float:
-    size = float(np.linalg.norm(one)) * float(np.linalg.norm(other))
-    return float(one @ other) / size if size else 0.0
+def _cosines(texts: Sequence[Counted], *, rarity: bool) -> list[float]:
+    """Of the first with each of the others."""
+    weights = np.ones(SIZE, dtype=np.float32)
+    if rarity:
+        having = np.bincount(np.concatenate([places for places, _ in texts]), minlength=SIZE)
+        among = (len(texts) + UNSEEN) / np.maximum(having, 1)
+        weights = np.log1p(np.minimum(among, RAREST)).astype(np.float32)
+    (places, counts), *others = texts
+    own = np.zeros(SIZE, dtype=np.float32)
+    own[places] = counts * weights[places]
+    size = float(np.linalg.norm(own))
+    found = []
+    for places, counts in others:
+        row = counts * weights[places]
+        sizes = size * float(np.linalg.norm(row))
+        found.append(float(row @ own[places]) / sizes if sizes else 0.0)
+    return found

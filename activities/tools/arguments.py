@@ -14,7 +14,7 @@ from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
 from referencing import Registry
 
-from activities.tools.schemas import offerable
+from activities.tools.schemas import facts, offerable
 from config.guard_schema import compiled
 from protocol.telling import message
 
@@ -33,6 +33,8 @@ class Argument:
     name: str
     required: bool
     description: str
+    facts: list[str]
+    """Its values, bounds and default."""
 
 
 class Arguments(Protocol):
@@ -66,8 +68,12 @@ class ModelArguments:
 
     @property
     def listed(self) -> list[Argument]:
+        schema = self.schema
+        told = schema.get("properties", {})
         return [
-            Argument(name, field.is_required(), field.description or "")
+            Argument(
+                name, field.is_required(), field.description or "", facts(told.get(name), schema)
+            )
             for name, field in self.model.model_fields.items()
         ]
 
@@ -100,7 +106,9 @@ class SchemaArguments:
         found = []
         for name, field in self.schema.get("properties", {}).items():
             told = field.get("description", "") if isinstance(field, dict) else ""
-            found.append(Argument(str(name), name in required, " ".join(str(told).split())))
+            description = " ".join(str(told).split())
+            known = facts(field, self.schema)
+            found.append(Argument(str(name), name in required, description, known))
         return found
 
     def check_schema(self) -> None:

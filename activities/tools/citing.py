@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -24,7 +25,8 @@ from activities.tools.registry import tool
 from activities.web import FOLDER, sources_from
 
 Quote = Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")]
-citing = tool(
+citing = partial(
+    tool,
     "citations",
     effect="writes",
     phases=("tactical",),
@@ -35,7 +37,7 @@ citing = tool(
 """A tool that records a citation."""
 
 
-@citing
+@citing()
 def cite_document(
     context: ToolContext,
     path: DocumentPath,
@@ -64,7 +66,7 @@ def cite_document(
     return _keep(context, document=document_of(context, path), page=page, quote=quote)
 
 
-@citing
+@citing(needs="fetch_page")
 def cite_web(
     context: ToolContext,
     url: Annotated[str, Field(max_length=2000, pattern=r"^https?://\S+$")],

@@ -53,10 +53,10 @@ def find_similar_requirements(
     said = [said for _, _, said in candidates]
     try:
         by = embedder(context.config.embeddings) if context.config.embeddings else None
-        alike = likeness(text, said, context.heartbeat, by)
+        alike = likeness(text, said, context.heartbeat, by, rarity=True)
     except EmbeddingsFailed as error:
         remark += f"\nCompared by words alone: {error}"
-        by, alike = None, likeness(text, said, context.heartbeat)
+        by, alike = None, likeness(text, said, context.heartbeat, rarity=True)
     found = sorted(
         ((value, *entry) for value, entry in zip(alike, candidates, strict=True) if value >= least),
         key=lambda entry: (-entry[0], entry[1]),

@@ -132,4 +132,6 @@ def _indexed(entry: Tool) -> tuple[str, str, str]:
 
 def _parts(entry: Tool) -> tuple[str, str, str]:
     """What is searched: name, line, and documentation with what is said of the arguments."""
-    return entry.name, entry.summary, f"{entry.documentation}\n{entry.arguments_told}"
+    # Without values and bounds, which would drown what the tool is for.
+    told = "\n".join(f"{one.name}: {one.description}" for one in entry.arguments.listed)
+    return entry.name, entry.summary, f"{entry.documentation}\n{told}"

@@ -18,7 +18,9 @@ def equipment(config: AgentConfig) -> list[Tool]:
     Raises:
         KeyError: the configuration names what is neither a tool nor a group; carries the name.
     """
-    return [*select(config.toolset), *_remote(config)]
+    found = [*select(config.toolset), *_remote(config)]
+    names = {"", *(entry.name for entry in found)}
+    return [entry for entry in found if entry.needs in names or entry.name in config.tools]
 
 
 def check_servers(config: AgentConfig) -> None:

@@ -1,8 +1,8 @@
 """Writing to the graph: requirements, and what fulfils them.
 
-Two tools alone write. They merge by key, so an attempt that is repeated doubles nothing, and
-nothing gets in that the schema does not know. A graph that is away stops neither: see
-`activities.graph.writing`.
+Two tools write, and `validating` takes out what is not accepted after all. They merge by key, so an
+attempt that is repeated doubles nothing, and nothing gets in that the schema does not know. A graph
+that is away stops neither: see `activities.graph.writing`.
 """
 
 from __future__ import annotations

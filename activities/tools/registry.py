@@ -52,6 +52,7 @@ class Tool:
     polling: bool
     at_most_once: bool
     owns: tuple[str, ...]
+    needs: str = ""
 
     @property
     def route(self) -> ToolRoute:
@@ -134,11 +135,13 @@ class Tool:
     @property
     def arguments_told(self) -> str:
         """A line for each argument."""
-        return "\n".join(
-            f"- `{argument.name}`{'' if argument.required else ' (optional)'}"
-            + (f": {argument.description}" if argument.description else "")
-            for argument in self.arguments.listed
-        )
+        lines = []
+        for argument in self.arguments.listed:
+            known = [*([] if argument.required else ["optional"]), *argument.facts]
+            about = f" ({'; '.join(known)})" if known else ""
+            told = f": {argument.description}" if argument.description else ""
+            lines.append(f"- `{argument.name}`{about}{told}")
+        return "\n".join(lines)
 
     @property
     def signature(self) -> str:
@@ -162,6 +165,7 @@ def tool(
     polling: bool = False,
     at_most_once: bool = False,
     owns: tuple[str, ...] = (),
+    needs: str = "",
 ) -> Callable[[F], F]:
     """Enter a function into the registry.
 
@@ -179,6 +183,8 @@ def tool(
             was interrupted is not repeated but reported as "may have happened".
         owns: Paths that the system owns and this tool alone may write; a trailing `/` means
             everything below.
+        needs: The tool whose results alone it works on: an agent that has not got that one gets
+            this one only by name, not with its group.
 
     Raises:
         Problem: what the function or its declaration lacks.
@@ -207,6 +213,7 @@ def tool(
             polling=polling,
             at_most_once=at_most_once,
             owns=owns,
+            needs=needs,
         )
         return function
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 from typing import Any
 
 MANY = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 """Keywords under which schemas have names of somebody's choice."""
 CHOICES = ("allOf", "anyOf", "oneOf")
+BOUNDS = (
+    ("minimum", "maximum", ""),
+    ("minLength", "maxLength", " characters"),
+    ("minItems", "maxItems", " entries"),
+)
+BEYOND = {"exclusiveMinimum": "above", "exclusiveMaximum": "below"}
+MOST_VALUES = 50
+MOST_DEEP = 5
 NOT_AT_THE_TOP = {*CHOICES, "enum", "not"}
 
 
@@ -22,6 +31,57 @@ def offerable(schema: dict[str, Any]) -> dict[str, Any]:
                 properties.setdefault(name, field)
     kept = {key: value for key, value in made.items() if key not in NOT_AT_THE_TOP}
     return {**kept, "properties": properties}
+
+
+def facts(field: Any, whole: dict[str, Any], deep: int = 0) -> list[str]:
+    """What of an argument a page tells beside its description: its values, bounds and default.
+
+    Args:
+        field: The argument's schema.
+        whole: The schema it stands in, whose `$defs` it may refer to.
+        deep: How many schemas this one is in.
+    """
+    if not isinstance(field, dict) or deep > MOST_DEEP:
+        return []
+    found = []
+    if isinstance(values := field.get("enum"), list):
+        more = f" and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else ""
+        found.append(f"one of {', '.join(str(each)[:80] for each in values[:MOST_VALUES])}{more}")
+    for least, most, unit in BOUNDS:
+        found += _between(field.get(least), field.get(most), unit)
+    found += [
+        f"{word} {_number(field[key])}"
+        for key, word in BEYOND.items()
+        if _is_figure(field.get(key))
+    ]
+    parts = [one for key in CHOICES if isinstance(field.get(key), list) for one in field[key]]
+    if str(named := field.get("$ref")).startswith("#/$defs/"):
+        parts.append((whole.get("$defs") or {}).get(str(named).removeprefix("#/$defs/")))
+    found += [fact for part in parts for fact in facts(part, whole, deep + 1)]
+    found += [f"each {fact}" for fact in facts(field.get("items"), whole, deep + 1)]
+    if (default := field.get("default")) not in (None, "", [], {}):
+        told = default if isinstance(default, str) else json.dumps(default)
+        found.append(f"default {told[:80]}")
+    return list(dict.fromkeys(found))
+
+
+def _between(least: object, most: object, unit: str) -> list[str]:
+    # That a text or a list is not empty goes without saying.
+    low = least if _is_figure(least) and not (unit and least in (0, 1)) else None
+    high = most if _is_figure(most) else None
+    if low is not None and high is not None:
+        return [f"{_number(low)} to {_number(high)}{unit}"]
+    if low is None and high is None:
+        return []
+    return [f"at least {_number(low)}{unit}" if high is None else f"at most {_number(high)}{unit}"]
+
+
+def _is_figure(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}"
 
 
 def without_keywords(schema: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:

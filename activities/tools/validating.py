@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.errors import ToolError, Unreached
-from activities.graph.writing import holds
+from activities.graph.writing import REMOVAL, holds
 from activities.job.opening import began
 from activities.requirements.model import Requirement, Verdict
 from activities.stores import requirements as rows
@@ -45,7 +45,7 @@ def take_requirement(context: ToolContext) -> str:
     return "\n".join([*remarks, told])
 
 
-@tool("validation", effect="outside", phases=("tactical",), local=False, seconds=60)
+@tool("validation", effect="outside", phases=("tactical",), local=False, seconds=180)
 def decide_requirement(
     context: ToolContext,
     id: Annotated[str, Field(max_length=2000, description="As take_requirement names it.")],
@@ -72,15 +72,30 @@ def decide_requirement(
     try:
         # Afterwards nobody would see that it is missing: it is no draft any more. What is named
         # without its job is none of the store's, as that says itself.
-        named = status == "accepted" and "/" in id
-        if named and integrates(context) and not holds(writer, id):
+        concerns = "/" in id and integrates(context)
+        held = concerns and holds(writer, id)
+        if status == "accepted" and concerns and not held:
             raise ToolError(
                 f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."
             )
         remarks = write(writer, entry)
     except StoreRefuses as refusal:
         raise ToolError(str(refusal)) from None
+    if status != "accepted" and held:
+        remarks += _taken_out(writer, entry)
     return "\n".join([f"{id} is {status}.", *remarks])
+
+
+def _taken_out(writer: Writer, decision: Deferred) -> list[str]:
+    """Take what does not hold out of the graph; remarks for the model."""
+    entry = Deferred(kind=REMOVAL, key=decision.key, at=decision.at, about=decision.about)
+    try:
+        remarks = write(writer, entry)
+    except StoreRefuses as refusal:
+        return [f"It is still in the graph: {refusal}"]
+    waits = any(each is entry for each in writer.state.deferred)
+    told = "It comes out of the graph when that answers." if waits else "It is out of the graph."
+    return [told, *remarks]
 
 
 def integrates(context: ToolContext) -> bool:

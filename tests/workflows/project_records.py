@@ -12,7 +12,7 @@ from protocol.requests import Usage
 from protocol.scope import given_items
 from workflows import pipeline
 from workflows.forms import FORMS
-from workflows.moves import Assign, Move, begin
+from workflows.moves import Assign, Move, begin, keep_open, problems
 
 
 def started(form: str, **details: Any) -> ProjectRecord:
@@ -96,6 +96,8 @@ class Play:
         if commit := form.settle(self.project, run, ended, work):
             self.merges.append(commit)
             form.merged(self.project, run, list(conflicts), "c-both" if conflicts else "c-main")
+        if work and not problems(ended, work) and not conflicts:
+            keep_open(self.project, run, ended, work)
 
     def one(self, work: Work | None = None, **how: Any) -> Assign:
         """Begin the one job that is due, and end it."""

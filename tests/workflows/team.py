@@ -49,6 +49,8 @@ class Team:
     """The first request of each job: its instructions."""
     summary: str = "Did it."
     """What each job says of its work at the end."""
+    unresolved: Sequence[str] = ()
+    """What each job leaves open."""
     shortened: Answer = field(default_factory=lambda: Reply(content="In short."))
     """How a summary is answered that was too long."""
     long: int = 0
@@ -78,7 +80,7 @@ class Team:
         if verb == "Mark":
             if view.made and failed(view.made[-1].result):
                 return [("todo_rewind", {"issue": view.made[-1].result})]
-            return [plan("[x] Do"), close(summary=self.summary)]
+            return [plan("[x] Do"), close(summary=self.summary, unresolved=list(self.unresolved))]
         for text, writes in self.does.items():
             if text in view.workspace:
                 return [*writes(view.workspace), DONE]

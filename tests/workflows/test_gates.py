@@ -141,6 +141,18 @@ def test_a_plan_that_is_done_and_not_ticked_is_told_so() -> None:
         assert words in outcome.reason
 
 
+def test_boxes_of_completed_items_are_ticked_in_one_call() -> None:
+    found = GateFacts(plan_phases=2, plan_open=1, plan_boxes=["Brew"], only_unticked=True)
+    outcome = phase_gate(state("transition"), found, LIMITS)
+    assert isinstance(outcome, Refusal)
+    assert 'old="[ ]", new="[x]", replace_all=true' in outcome.reason
+    assert outcome.reason.endswith("Then call todo_complete again.")
+    # With another item open the boxes are not all there is to do.
+    assert "replace_all" not in refused(covered("S2"), found)
+    # What is explained after a rewind passes, as any open phase does.
+    assert completion_gate(covered(), found, rewinds=1) is None
+
+
 def test_a_bootstrap_never_leads_to_the_final_phase() -> None:
     outcome = phase_gate(state("bootstrap"), GateFacts(plan_phases=2, plan_open=0), LIMITS)
     assert isinstance(outcome, Refusal)
@@ -207,6 +219,10 @@ def refused(job: JobState, found: GateFacts, rewinds: int = 0) -> str:
         (GateFacts(missing_deliverables=["a.md: does not exist"]), ["a.md: does not exist"]),
         (GateFacts(plan_open=1), ["1 open phase.", "job_complete again", "todo_rewind"]),
         (GateFacts(plan_open=3), ["3 open phases"]),
+        (
+            GateFacts(plan_open=1, plan_boxes=["Brew", "Pour"], only_unticked=True),
+            ["1 open phase (such as Brew; Pour).", "ticks them all. Then call job_complete again"],
+        ),
         (GateFacts(plan_unread=["## Phase II: x"]), ["## Phase II: x", "as `## Phase 2: name`"]),
         (GateFacts(arguments_error="confidence: at most 1"), ["confidence: at most 1"]),
     ],

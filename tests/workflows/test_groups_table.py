@@ -187,7 +187,9 @@ def test_an_item_that_a_group_left_out_is_not_done_until_the_manager_says_what_b
     play.project.planned = False
     play.one(routing(groups=grouped(a=["S2", "S1"])))
     # Of the job's items, which it has in the order of the scope.
-    play.one(Work(commit="c1", left={1: "Nobody drinks it."}))
+    unresolved = ["S2: Nobody drinks it.", "The cup leaks."]
+    play.one(Work(commit="c1", left={1: "Nobody drinks it."}), unresolved=unresolved)
+    assert play.project.left_open == {"a-worker": ["tea.a-worker-1: The cup leaks."]}
     assert [item.status for item in play.project.scope] == ["completed", "open"]
     [move] = play.start()
     assert "S2: black tea (left out by a: Nobody drinks it.)" in move.handoff.task

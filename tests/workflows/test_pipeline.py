@@ -41,7 +41,8 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
         {
             "Draft the menu": lambda told: [write("repo/menu.md", "tea\n")],
             "Check the menu": lambda told: [write("repo/checked.md", "fine\n")],
-        }
+        },
+        unresolved=["The kettle leaks."],
     )
     async with serving(temporal, root, team) as jobs:
         ends = tmp_path / "ends"
@@ -58,7 +59,11 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
         # The end of a project's job is that of a sub-agent.
         assert ends.read_text().split() == ["SubagentStop"] * 2
         assert result["jobs"] == 2
-        assert result["unresolved"] == []
+        # What its jobs left open is open at its end.
+        assert result["unresolved"] == [
+            f"{handle.id}.{job}: The kettle leaks."
+            for job in ("draft-generalist-1", "check-generalist-1")
+        ]
 
         held = repository(root, handle.id)
         assert held.file(result["commit"], "menu.md") == b"tea\n"

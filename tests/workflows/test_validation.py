@@ -180,7 +180,8 @@ async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(
     given = project_input(tmp_path / "examples/projects/pipeline.yaml")
     # Two candidates of the policy's hundred.
     given["set"] = {**SET, "settings.confidence_threshold": 0.97}
-    given["stages"][1]["set"] = {"limits.max_todos": 2}
+    final = ["Write output/decisions.md", "Call job_complete"]
+    given["stages"][1]["set"] = {"limits.max_todos": 2, "todos.final": final}
     async with serving(temporal, root, rehearse) as jobs:
         handle = await jobs.start(given, kind="Project")
         result = await jobs.result(handle)
@@ -191,6 +192,10 @@ async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(
     assert {row.decided_by for row in rows.values()} == {f"{handle.id}.validate-validator-1"}
     accepted = sorted([ref] for ref, row in rows.items() if row.status == "accepted")
     assert asked(root, "MATCH (r:Requirement) RETURN r.id ORDER BY r.id") == accepted
-    held = Repository(repository_path(root, handle.id)).file(result["commit"], "decisions.json")
+    product = Repository(repository_path(root, handle.id))
+    held = product.file(result["commit"], "decisions.json")
     assert held is not None
+    # Each stage has a report of its own, and the second does not replace the first.
+    for report, said in (("summary.md", b"document"), ("decisions.md", b"taken")):
+        assert said in (product.file(result["commit"], report) or b"")
     assert sorted(entry["id"] for entry in json.loads(held)) == sorted(rows)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from activities.ending.facts import explained, read_facts
+from activities.plan import boxes, parse_plan
 from protocol.endings import GateFacts
-from protocol.scope import given_items
+from protocol.scope import given_items, plan_items
 from tests.activities.standing import Standing
 
 PLAN = b"""\
@@ -53,6 +54,15 @@ def test_open_items_and_phases_are_unexplained_until_an_entry_names_them(job: St
     assert found.unexplained_phases == ["Phase 2: Brew"]
     assert found.plan_open == 2
     assert found.plan_steps == 3
+    assert found.plan_boxes == ["brew", "pour"]
+    assert not found.only_unticked
+    snapshot = job.open()
+    steps = boxes(parse_plan(PLAN.decode()))
+    snapshot.state.scope = plan_items(steps)
+    for item in snapshot.state.scope:
+        item.status = "completed"
+    job.commit = snapshot.save("done", 1)
+    assert completion(job).only_unticked
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from activities.phases.orientation import first_messages
-from activities.phases.summary import MAX_FILES, workspace_summary
+from activities.phases.summary import MAX_FILES, with_summary, workspace_summary
 from activities.tokens import clip, count
 from activities.tools.context import no_heartbeat
 from protocol.state import ScopeItem
@@ -79,6 +79,26 @@ def test_many_files_are_counted(tmp_path: Path) -> None:
         found.files = found.files.write(f"many/{number:04d}", b"")
     text = workspace_summary(found.files, found.changes, found.state, no_heartbeat)
     assert "- … and 24 more" in text
+
+
+def test_many_files_alike_do_not_push_out_what_is_open(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    found = job.open()
+    for number in range(1, 61):
+        for name in ("draft.md", "research.md", "citations.md", "final.json"):
+            path = f"requirements/req_{number:03d}/{name}"
+            found.files = found.files.write(path, f"# REQ-{number:03d}, {name}\n\nx".encode())
+    found.files = with_summary(found)
+    assert found.text("workspace_summary.md").count("- requirements/") == 240
+    first = first_messages(found, "", "")[1]["content"]
+    assert first.count("- requirements/") == 4
+    assert (
+        "- requirements/req_*/draft.md · 60 files, each in workspace_summary.md; the last: "
+        "requirements/req_060/draft.md · 22 bytes · step 0 · REQ-060, draft.md\n"
+    ) in first
+    assert "- instructions.md · " in first
+    assert "## Accomplished in this phase" in first
+    assert "TRUNCATED" not in first
 
 
 def test_huge_files_fit_into_the_first_messages(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,47 @@ def put(job: Standing, *queries: str) -> None:
     schema = job.open().config.graph_schema
     with open_graph(job.root, schema, limits=Limits()) as graph:
         graph.write(*map(Query, queries))
+
+
+@BOTH
+def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(Store(job.root), [requirement(1, TEXT)])
+    job.call("take_requirement")
+    reject = {"id": "maker/REQ-001", "status": "rejected", "reasons": "It binds nobody."}
+    accept = reject | {"status": "accepted"}
+    # What never was there costs no write.
+    assert job.call("decide_requirement", **reject) == "maker/REQ-001 is rejected."
+    relate = {"requirement": "maker/REQ-001", "target_kind": "BusinessObject", "target": "invoice"}
+    put_there: list[tuple[str, dict[str, Any]]] = [
+        ("create_requirement_node", {"id": "maker/REQ-001", "text": TEXT}),
+        (
+            "create_fulfillment_relationship",
+            {**relate, "properties": FULL, "target_name": "Invoice"},
+        ),
+        ("decide_requirement", accept),
+    ]
+    for name, given in put_there:
+        job.call(name, **given)
+    told = job.call("decide_requirement", **reject)
+    assert told == "maker/REQ-001 is rejected.\nIt is out of the graph."
+    assert "Requirement: 0" in job.call("count_graph_statistics").splitlines()
+    assert "not in the graph yet" in job.call("decide_requirement", **accept)
+
+    url = os.environ.get("LONGHAUL_GRAPH_URL")
+    monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
+    for name, given in put_there:
+        job.call(name, **given)
+    assert "comes out of the graph when that answers" in job.call("decide_requirement", **reject)
+    # What waits counts, in its order.
+    assert "not in the graph yet" in job.call("decide_requirement", **accept)
+    if url:
+        monkeypatch.setenv("LONGHAUL_GRAPH_URL", url)
+    else:
+        monkeypatch.delenv("LONGHAUL_GRAPH_URL")
+    assert job.completion().unstored == []
+    assert "Requirement: 0" in job.call("count_graph_statistics").splitlines()
 
 
 @BOTH

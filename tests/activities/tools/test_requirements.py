@@ -239,9 +239,9 @@ def test_similar_ones_are_found_here_and_in_the_store(
     fill(Store(job.root), [requirement(7, "Every invoice must be kept for at least ten years.")])
     fill(Store(job.root), [requirement(8, OTHER, job="b")], job="b")
     lines = job.call("find_similar_requirements", text=QUOTE).splitlines()
-    assert lines[0] == "2 of 3 requirements are alike by their words (threshold 0.40):"
+    assert lines[0] == "2 of 3 requirements are alike by their words (threshold 0.30):"
     assert lines[1].startswith("1.00 · duplicate · REQ-001 · draft · Every invoice")
-    assert "· duplicate · maker/REQ-007 · draft ·" in lines[2]
+    assert "· similar · maker/REQ-007 · draft ·" in lines[2]
     assert "3 of 3" in job.call("find_similar_requirements", text=QUOTE, threshold=0)
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
     told = job.call("find_similar_requirements", text=QUOTE)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from activities.tools.arguments import Misfit, SchemaArguments
+from activities.tools.schemas import facts
 
 ID = {"type": "integer"}
 LIST = {"type": ["array", "null"], "default": {"type": "array"}}
@@ -42,3 +43,28 @@ def test_every_list_has_items() -> None:
 )
 def test_others_are_sent_as_they_are(schema: dict[str, Any]) -> None:
     assert SchemaArguments(schema).schema == schema
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [
+        ({"enum": ["legal", "data"]}, ["one of legal, data"]),
+        ({"type": "integer", "minimum": 1, "default": 1}, ["at least 1", "default 1"]),
+        ({"minimum": 0, "maximum": 1, "description": "How sure."}, ["0 to 1"]),
+        ({"exclusiveMinimum": 0, "maximum": 5000}, ["at most 5,000", "above 0"]),
+        ({"minLength": 1, "maxLength": 4000}, ["at most 4,000 characters"]),
+        ({"anyOf": [{"minItems": 2}, {"type": "null"}], "default": None}, ["at least 2 entries"]),
+        (
+            {"items": {"$ref": "#/$defs/kind"}, "default": False},
+            ["each one of a, b", "default false"],
+        ),
+        ({"$ref": "#/$defs/loop"}, []),
+        ({"enum": list(range(60))}, [f"one of {', '.join(map(str, range(50)))} and 10 more"]),
+        # A server may declare anything.
+        ({"enum": "x", "minimum": "0", "maxLength": True, "anyOf": {}, "items": []}, []),
+        (True, []),
+    ],
+)
+def test_a_page_tells_values_bounds_and_default(field: Any, told: list[str]) -> None:
+    whole = {"$defs": {"kind": {"enum": ["a", "b"]}, "loop": {"anyOf": [{"$ref": "#/$defs/loop"}]}}}
+    assert facts(field, whole) == told

@@ -286,6 +286,10 @@ def test_without_a_provider_the_answer_says_how_to_get_one(job: Standing) -> Non
 
 
 def test_researching_the_web_is_a_setting() -> None:
-    assert not {"web_search", "fetch_page"} & {e.name for e in tools_of(load_agent("creator"))}
+    # Without a page that was fetched there is nothing on the web to cite.
+    web = {"web_search", "fetch_page", "cite_web"}
+    assert not web & {e.name for e in tools_of(load_agent("creator"))}
     told = tools_of(load_agent("creator", {"settings.research_web": True}))
-    assert {"web_search", "fetch_page"} <= {entry.name for entry in told}
+    assert web <= {entry.name for entry in told}
+    named: dict[str, object] = {"tools": ["files", "todos", "job", "cite_web"]}
+    assert "cite_web" in {entry.name for entry in tools_of(load_agent("creator", named))}
