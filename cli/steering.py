@@ -60,7 +60,9 @@ async def steer(
                 return True, seen, to
         elif effect(before, seen):
             return True, seen, ""
-        refused = [text for text in fresh_notices(before, seen) if text.startswith(REFUSED)]
+        # A job that was in a long step refuses what others have sent meanwhile at the same time.
+        ours = f"{REFUSED}signal {signal}: "
+        refused = [text for text in fresh_notices(before, seen) if text.startswith(ours)]
         if refused:
             raise Mistake(f"job {job_id} {refused[-1]}")
         if seen.closed or loop.time() >= end:

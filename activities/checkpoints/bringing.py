@@ -90,9 +90,13 @@ class Bringing:
                 self._lose(fd, at, name)
         if want is not None:
             # Under its name only when complete; a rename follows no link that appeared meanwhile.
-            draft = b"%d" % next(self._draft)
+            draft, old = self._drafted(), self._drafted()
             folder_io.make(self.store, want, self.drafts, draft)
+            # Where the file system has no second names, what is written until now is lost.
+            with suppress(OSError):
+                os.link(name, old, src_dir_fd=fd, dst_dir_fd=self.drafts, follow_symlinks=False)
             os.rename(draft, name, src_dir_fd=self.drafts, dst_dir_fd=fd)
+            self._drop(at, name, old, known)
 
     def _is_ours(self, fd: int, name: bytes, known: list[Raw]) -> bool:
         return any(folder_io.holds(self.store, fd, name, raw) for raw in known)
@@ -100,9 +104,23 @@ class Bringing:
     def _clear(self, fd: int, at: Names, name: bytes, known: list[Raw]) -> None:
         """Frees the name of a file, link or device."""
         if self._is_ours(fd, name, known):
-            os.unlink(name, dir_fd=fd)
+            old = self._drafted()
+            os.rename(name, old, src_dir_fd=fd, dst_dir_fd=self.drafts)
+            self._drop(at, name, old, known)
         else:
             self._lose(fd, at, name)
+
+    def _drop(self, at: Names, name: bytes, old: bytes, known: list[Raw]) -> None:
+        """Deletes what was taken from its place, unless a person wrote to it since it was looked
+        at."""
+        if self._is_ours(self.drafts, old, known):
+            os.unlink(old, dir_fd=self.drafts)
+        elif folder_io.status(self.drafts, old) is not None:
+            self._lose(self.drafts, at, name, old)
+
+    def _drafted(self) -> bytes:
+        """A free name among the drafts."""
+        return b"%d" % next(self._draft)
 
     def _remove_folder(self, fd: int, at: Names, name: bytes, known: list[Raw]) -> None:
         inside = [raw.id for raw in known if raw.mode == FOLDER]
@@ -116,8 +134,8 @@ class Bringing:
         except OSError:  # something came meanwhile
             self._lose(fd, at, name)
 
-    def _lose(self, fd: int, at: Names, name: bytes) -> None:
-        """Moves an entry to the same path below `lost`."""
+    def _lose(self, fd: int, at: Names, name: bytes, held: bytes | None = None) -> None:
+        """Moves an entry, which `fd` may hold under another name, to its path below `lost`."""
         self.lost.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             place = stack.enter_context(folder_io.opened(None, self.lost))
@@ -130,7 +148,7 @@ class Bringing:
                 if folder_io.status(place, free) is None:
                     break
                 free = b"%b.%d" % (name[:240], number)
-            os.rename(name, free, src_dir_fd=fd, dst_dir_fd=place)
+            os.rename(held or name, free, src_dir_fd=fd, dst_dir_fd=place)
         self.found.append("/".join(from_bytes(part) for part in (*at, free)))
 
 

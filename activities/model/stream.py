@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import aclosing, suppress
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,10 @@ REASONING = ("reasoning_content", "reasoning")
 """Fields in which servers return what the model thought; no part of the protocol."""
 BROKEN = (httpx2.RequestError, EndOfStream)
 """What comes of a connection that broke off. The second escapes from a TLS connection."""
+ODD = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+"""What comes of a chunk that is not the protocol's: its form is checked nowhere."""
+QUOTED = 300
+"""Bytes of one that people are shown."""
 END_SECONDS = 0.1
 """How long a stream may take to end after its last event."""
 MAX_TOKENS = 10**9
@@ -75,7 +80,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
 
     Raises:
         openai.OpenAIError: what went wrong at the endpoint.
-        TypeError, AttributeError: a chunk that is not the protocol's.
+        ValueError: what came is not the protocol's; quotes it.
     """
     response = await client.post(
         "/chat/completions",
@@ -89,13 +94,18 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
     try:
         async with aclosing(response):
             # Some servers do not stream, whatever they are asked.
-            if not model.stream or "json" in response.headers.get("content-type", ""):
-                return _whole(_chunk(await response.aread(), response.request), len(body))
+            kind = response.headers.get("content-type", "")
+            if not model.stream or "json" in kind:
+                data = await response.aread()
+                with _quoting(data):
+                    return _whole(_chunk(data, response.request), len(body))
             gathered = await _gather(response, model.stall_seconds)
     except httpx2.TimeoutException as error:
         raise openai.APITimeoutError(request=response.request) from error
     except BROKEN as error:
         raise openai.APIConnectionError(request=response.request) from error
+    if not gathered.finish and kind.startswith("text/html"):
+        raise ValueError("it is a web page. Is the address complete, such as with /v1?")
     if not gathered.finish:
         raise openai.APIConnectionError(
             message="the stream ended before the reply was complete", request=response.request
@@ -112,7 +122,8 @@ async def _gather(response: httpx2.Response, stall_seconds: float) -> _Gathered:
             async for piece in pieces:
                 for data in events.feed(piece):
                     silence.reschedule(loop.time() + stall_seconds)
-                    gathered.add(_chunk(data, response.request))
+                    with _quoting(data):
+                        gathered.add(_chunk(data, response.request))
                 if events.over:
                     break
     except TimeoutError:
@@ -125,6 +136,16 @@ async def _gather(response: httpx2.Response, stall_seconds: float) -> _Gathered:
             async for _ in pieces:
                 continue
     return gathered
+
+
+@contextmanager
+def _quoting(data: bytes) -> Iterator[None]:
+    """Has what cannot be read be told, not what Python says of it: some endpoints put there, under
+    status 200, what is wrong."""
+    try:
+        yield
+    except ODD as error:
+        raise ValueError(data[:QUOTED].decode(errors="replace") or "it is empty") from error
 
 
 def _chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
@@ -166,7 +187,9 @@ class _Gathered:
         for piece in delta.get("tool_calls") or []:
             function = piece.get("function") or {}
             call = self._call(piece, bool(function.get("name")))
-            call.name += function.get("name") or ""
+            name = function.get("name") or ""
+            # Some endpoints say it again with each piece.
+            call.name += name if name != call.name else ""
             arguments = function.get("arguments") or ""
             call.arguments.append(
                 arguments

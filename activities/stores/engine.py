@@ -30,6 +30,7 @@ from activities.stores.away import StoreAway, StoreNewer, StoreRejects
 
 TRIES = 2
 PAUSE = 0.5
+TURN = 0.25
 SECONDS = 12.0
 """How long one try may take; a server that is frozen answers nothing, not even an error."""
 BUSY_SECONDS = 8
@@ -243,7 +244,10 @@ def _within(seconds: float, work: Callable[[], T]) -> T:
 
     thread = threading.Thread(target=run, daemon=True, name="store")
     thread.start()
-    thread.join(seconds)
+    until = time.monotonic() + seconds
+    # In turns: the cancellation of an activity comes in between.
+    while thread.is_alive() and (left := until - time.monotonic()) > 0:
+        thread.join(min(left, TURN))
     if failed:
         raise failed[0]
     if not outcome:

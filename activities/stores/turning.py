@@ -18,6 +18,8 @@ from activities.tools import select
 from protocol.endings import GateFacts, Outcome
 
 MOST_NAMED = 10
+RELEASE_SECONDS = 2.0
+"""What a job took runs out by itself; a store that hangs is not worth a longer wait at its end."""
 
 
 def _has(snapshot: Snapshot, tool: str) -> bool:
@@ -91,7 +93,9 @@ def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
         lost = [workspace.waits(writer, error)]
     try:
         if _has(snapshot, "take_requirement"):
-            writer.store.run(lambda connection: rows.release(connection, writer.call))
+            writer.store.run(
+                lambda connection: rows.release(connection, writer.call), seconds=RELEASE_SECONDS
+            )
     except StoreAway as error:
         activity.logger.warning("at the end of the job %s", error)
     return lost

@@ -116,6 +116,26 @@ def test_a_refusal_of_the_job_is_shown(engine, starter):
     assert error == "job refusing refused: signal rewind: there is no phase 9"
 
 
+async def test_a_refusal_of_what_was_sent_before_is_no_refusal_of_this(monkeypatch):
+    class Client:
+        def get_workflow_handle(self, job_id):
+            return self
+
+        async def signal(self, name, payload):
+            looks.append(name)
+
+    looks: list[str] = []
+    notices = ["refused: signal answer: no question is open"]
+    states = iter([seen(), seen(notices=notices), seen(notices=notices, rewinds=1)])
+
+    async def look(*_, **__):
+        return next(states)
+
+    monkeypatch.setattr(steering, "look", look)
+    applied, after, _ = await steering.steer(Client(), "j", "rewind", {}, steering.rewound)
+    assert (applied, after.status["rewinds"], looks) == (True, 1, ["rewind"])
+
+
 @pytest.mark.parametrize(
     ("words", "payload", "done"),
     [

@@ -113,6 +113,27 @@ def test_what_a_person_edited_is_kept_beside_it(
     assert (folder / "notes" / "a.md").read_text() == "theirs"
 
 
+def test_what_a_person_writes_at_that_very_moment_is_kept(
+    job: Job, root: Root, folder: Path, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.project(files)
+    renamed, left = os.rename, {b"a.md", b"b.md"}
+
+    def rename(source: bytes, target: bytes, **folders: Any) -> None:
+        for name in {source, target} & left:
+            left.remove(name)
+            (folder / "notes" / os.fsdecode(name)).write_text("mine")
+        renamed(source, target, **folders)
+
+    changed = files.write("notes/a.md", b"theirs").delete("notes/b.md")
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(os, "rename", rename)
+        found = job.project(changed)
+    assert found == ["lost+found/job/0001/notes/a.md", "lost+found/job/0001/notes/b.md"]
+    assert [(root.path / path).read_text() for path in found] == ["mine", "mine"]
+    assert on_disk(folder) == in_tree(changed)
+
+
 def test_an_edit_that_agrees_with_the_tree_is_no_stray(
     job: Job, folder: Path, files: Files
 ) -> None:

@@ -183,6 +183,28 @@ async def test_an_id_that_changes_within_a_call_begins_no_other() -> None:
     assert (await asked(streaming(*chunks, delta("tool_calls")))).calls == [("a", '{"x":1}')]
 
 
+async def test_a_name_that_comes_with_each_piece_is_said_once() -> None:
+    chunks = [delta(tool_calls=[piece("x", "a", part)]) for part in ('{"x":', "1}")]
+    assert (await asked(streaming(*chunks, delta("tool_calls")))).calls == [("a", '{"x":1}')]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "told"),
+    [
+        ("application/json", b'{"choices": null, "status_msg": "login fail"}', '"login fail"}'),
+        ("application/json", b"", "it is empty"),
+        ("text/html; charset=utf-8", b"<html>Welcome</html>", "it is a web page"),
+        ("text/event-stream", b"data: overloaded\n\n", "no reply: overloaded"),
+    ],
+)
+async def test_what_came_instead_of_a_reply_is_told(kind: str, content: bytes, told: str) -> None:
+    headers = {"content-type": kind}
+    response = httpx2.Response(200, headers=headers, content=content)
+    with pytest.raises(ApplicationError, match=told) as caught:
+        await asked(httpx2.MockTransport(lambda _: response))
+    assert (caught.value.type, caught.value.non_retryable) == ("Endpoint", False)
+
+
 async def test_what_comes_beside_a_call_is_sent_back_with_it() -> None:
     signed = {"google": {"thought_signature": "c2VhbA=="}}
     pieces = [piece("x", "a", "{}") | {"extra_content": signed}, piece("y", "b", "{}", 1)]

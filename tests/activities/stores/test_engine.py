@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -70,6 +72,28 @@ def test_a_server_that_never_answers_is_away_in_good_time(root: Root) -> None:
         with pytest.raises(StoreAway, match="no answer in 1 s"):
             store.run(lambda c: None, seconds=1)
         assert time.monotonic() - began < 12
+
+
+def test_who_waits_for_a_silent_server_can_be_cancelled(root: Root) -> None:
+    ended: list[type[BaseException]] = []
+
+    def ask() -> None:
+        try:
+            store.run(lambda c: None, seconds=30)
+        except BaseException as error:
+            ended.append(type(error))
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = Store(root, f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/db")
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        silent.accept()
+        # As Temporal cancels an activity that runs in a thread.
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(asking.ident or 0), ctypes.py_object(KeyboardInterrupt)
+        )
+        asking.join(15)
+    assert ended == [KeyboardInterrupt]
 
 
 @pytest.mark.parametrize(

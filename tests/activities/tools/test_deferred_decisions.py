@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,19 @@ async def cancelled(job: Standing) -> list[str]:
     )
     closed: Closed = await environment(local=False).run(Closing(job.root).close_job, request)
     return closed.result.unresolved
+
+
+async def test_a_store_that_hangs_holds_up_no_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
+    monkeypatch.setattr(turning, "RELEASE_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/db"
+        monkeypatch.setenv("LONGHAUL_STORE_URL", url)
+        began = time.monotonic()
+        assert await cancelled(job) == []
+        assert time.monotonic() - began < 10
 
 
 def test_it_is_open_until_it_is_explained(judge: Standing) -> None:
