@@ -2,8 +2,11 @@
 
 import json
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from temporalio.client import Client
 
 from cli import steering
 from cli.jobs import Seen
@@ -117,14 +120,13 @@ def test_a_refusal_of_the_job_is_shown(engine, starter):
 
 
 async def test_a_refusal_of_what_was_sent_before_is_no_refusal_of_this(monkeypatch):
-    class Client:
-        def get_workflow_handle(self, job_id):
-            return self
+    sent: list[str] = []
 
-        async def signal(self, name, payload):
-            looks.append(name)
+    async def signal(name, payload):
+        sent.append(name)
 
-    looks: list[str] = []
+    handle = SimpleNamespace(signal=signal)
+    client = cast(Client, SimpleNamespace(get_workflow_handle=lambda job_id: handle))
     notices = ["refused: signal answer: no question is open"]
     states = iter([seen(), seen(notices=notices), seen(notices=notices, rewinds=1)])
 
@@ -132,8 +134,8 @@ async def test_a_refusal_of_what_was_sent_before_is_no_refusal_of_this(monkeypat
         return next(states)
 
     monkeypatch.setattr(steering, "look", look)
-    applied, after, _ = await steering.steer(Client(), "j", "rewind", {}, steering.rewound)
-    assert (applied, after.status["rewinds"], looks) == (True, 1, ["rewind"])
+    applied, after, _ = await steering.steer(client, "j", "rewind", {}, steering.rewound)
+    assert (applied, after.status["rewinds"], sent) == (True, 1, ["rewind"])
 
 
 @pytest.mark.parametrize(
