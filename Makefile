@@ -3,8 +3,8 @@
 
 PYTHON_BIN := .venv/bin/python
 # Processes that run tests side by side; each starts a Temporal server of its own where it needs one.
-# Three for two cores: a test waits for its server, but the servers work on the same cores.
-JOBS := $(shell python3 -c 'import os; print(min(6, (3 * len(os.sched_getaffinity(0)) + 1) // 2))' 2>/dev/null || echo 3)
+# Two for each core: a test waits for its server and for time-outs.
+JOBS := $(shell python3 -c 'import os; print(min(6, 2 * len(os.sched_getaffinity(0))))' 2>/dev/null || echo 4)
 # They start hundreds of others, none of which should compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 

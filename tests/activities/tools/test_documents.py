@@ -179,4 +179,4 @@ def test_every_answer_names_the_pages_that_could_not_be_read(job: Standing) -> N
     told = job.call("cite_document", path="documents/b.pdf", page=2, quote=why)
     assert "page 2 could not be read" in told
     # What stands there instead asks nobody for anything.
-    assert "contents" not in job.text("candidates/b.pdf.json")
+    assert "contents" not in job.text("candidates/candidates.json")
