@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 from protocol.handoffs import Handoff, Inputs
 from protocol.payloads import Fork
-from protocol.project import MOST_TOLD, Ended, ProjectRecord, Running, Unit
+from protocol.project import Ended, ProjectRecord, Running, Unit
 from protocol.project_requests import Work
 
 MOST_TASK = 20_000
+MOST_LEFT_BYTES = 300_000
+"""Of what a project's jobs left open."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,17 @@ def keep_open(project: ProjectRecord, run: Running, ended: Ended, work: Work) ->
     ]
     key = f"{run.unit}-{run.role}"
     kept = {other: left for other, left in project.left_open.items() if other != key}
-    project.left_open = dict([*kept.items(), *([(key, named)] if named else [])][-MOST_TOLD:])
+    if named:
+        kept[key] = named
+    # The newest; the record and the result are each sent whole.
+    room = MOST_LEFT_BYTES
+    newest: list[tuple[str, list[str]]] = []
+    for other, left in reversed(kept.items()):
+        room -= sum(len(text.encode()) for text in left)
+        if room < 0:
+            break
+        newest.append((other, left))
+    project.left_open = dict(reversed(newest))
 
 
 def block(unit: Unit, reasons: Sequence[str]) -> None:

@@ -66,7 +66,8 @@ def collect_decisions(context: ToolContext) -> str:
 
     Each with its reasons, what it is a duplicate of, and what it is related to in the graph.
     Answers with how many there are of each kind, what is accepted and not in the graph or related
-    to nothing, and what is not decided. Call it again when something has changed.
+    to nothing, what is in the graph and not accepted, and what is not decided. Call it again when
+    something has changed.
     """
     writer = Writer.of(context)
     own = (context.job, *context.before)
@@ -81,7 +82,8 @@ def collect_decisions(context: ToolContext) -> str:
     try:
         if integrates(context):
             remarks += flush(writer, "graph")
-            known = places(context.root, context.config.graph_schema, accepted, context.heartbeat)
+            every = [each.ref for each in made]
+            known = places(context.root, context.config.graph_schema, every, context.heartbeat)
     except (StoreAway, GraphAway) as error:
         remarks.append(f"What is in the graph is not told, since it does not answer: {error}")
     except GraphRefused as error:
@@ -95,6 +97,8 @@ def collect_decisions(context: ToolContext) -> str:
         lines += _named("Accepted and not in the graph", [r for r in accepted if r not in known])
         alone = [r for r in accepted if r in known and not known[r]]
         lines += _named("In the graph and related to nothing", alone)
+        over = [each.ref for each in made if each.status != "accepted" and each.ref in known]
+        lines += _named("Not accepted and still in the graph; decide on them again", over)
     lines += _named("Taken and not decided", held)
     lines.append(f"Drafts left to take: {free:,}.")
     return "\n".join([*lines, *remarks])

@@ -73,26 +73,30 @@ def decide_requirement(
         # Afterwards nobody would see that it is missing: it is no draft any more. What is named
         # without its job is none of the store's, as that says itself.
         concerns = "/" in id and integrates(context)
-        held = concerns and holds(writer, id)
-        if status == "accepted" and concerns and not held:
+        if status == "accepted" and concerns and not holds(writer, id):
             raise ToolError(
                 f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."
             )
         remarks = write(writer, entry)
     except StoreRefuses as refusal:
         raise ToolError(str(refusal)) from None
-    if status != "accepted" and held:
+    if status != "accepted" and concerns:
         remarks += _taken_out(writer, entry)
     return "\n".join([f"{id} is {status}.", *remarks])
 
 
 def _taken_out(writer: Writer, decision: Deferred) -> list[str]:
     """Take what does not hold out of the graph; remarks for the model."""
+    if any(each is decision for each in writer.state.deferred):
+        # The store may refuse it yet, such as when another job holds the requirement.
+        return ["If it is in the graph it stays there: decide again when the store answers."]
     entry = Deferred(kind=REMOVAL, key=decision.key, at=decision.at, about=decision.about)
     try:
+        if not holds(writer, decision.about):
+            return []
         remarks = write(writer, entry)
     except StoreRefuses as refusal:
-        return [f"It is still in the graph: {refusal}"]
+        return [f"It may still be in the graph: {refusal}"]
     waits = any(each is entry for each in writer.state.deferred)
     told = "It comes out of the graph when that answers." if waits else "It is out of the graph."
     return [told, *remarks]

@@ -190,11 +190,14 @@ def test_an_item_that_a_group_left_out_is_not_done_until_the_manager_says_what_b
     unresolved = ["S2: Nobody drinks it.", "The cup leaks."]
     play.one(Work(commit="c1", left={1: "Nobody drinks it."}), unresolved=unresolved)
     assert play.project.left_open == {"a-worker": ["tea.a-worker-1: The cup leaks."]}
+    # A payload has an end.
+    play.project.left_open = {"old": ["茶" * 100_000]} | play.project.left_open
     assert [item.status for item in play.project.scope] == ["completed", "open"]
     [move] = play.start()
     assert "S2: black tea (left out by a: Nobody drinks it.)" in move.handoff.task
     assert "in no group: S2" in told(play, complete=True)[0]
     play.end(move.job, routing(groups=grouped(b=["S2"])))
     play.one(Work(commit="c2"))
+    assert list(play.project.left_open) == ["a-worker"]
     assert [item.status for item in play.project.scope] == ["completed", "completed"]
     assert not any(item.reason for item in play.project.scope)

@@ -70,6 +70,14 @@ def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
     ]
     for name, given in put_there:
         job.call(name, **given)
+    with monkeypatch.context() as away:
+        # It may be refused yet.
+        away.setenv("LONGHAUL_STORE_URL", "postgresql://localhost:1/none")
+        assert "in the graph it stays" in job.call("decide_requirement", **reject)
+    assert "Requirement: 1" in job.call("count_graph_statistics").splitlines()
+    # The store's decision is made by then.
+    again = "Not accepted and still in the graph; decide on them again: maker/REQ-001."
+    assert again in job.call("collect_decisions").splitlines()
     told = job.call("decide_requirement", **reject)
     assert told == "maker/REQ-001 is rejected.\nIt is out of the graph."
     assert "Requirement: 0" in job.call("count_graph_statistics").splitlines()
