@@ -10,8 +10,8 @@ from activities.checkpoints import Root
 from activities.graph import writing  # noqa: F401 - enters how writes to the graph are made up
 from activities.job.opening import attempt_key, job_id, order
 from activities.job.snapshot import Snapshot
+from activities.stores import deciding, workspace
 from activities.stores import requirements as rows
-from activities.stores import workspace
 from activities.stores.away import StoreAway
 from activities.stores.deferring import Writer, flush
 from activities.tools import select
@@ -94,7 +94,8 @@ def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
     try:
         if _has(snapshot, "take_requirement"):
             writer.store.run(
-                lambda connection: rows.release(connection, writer.call), seconds=RELEASE_SECONDS
+                lambda connection: deciding.release(connection, writer.call),
+                seconds=RELEASE_SECONDS,
             )
     except StoreAway as error:
         activity.logger.warning("at the end of the job %s", error)

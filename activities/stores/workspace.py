@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from activities.requirements import folder
 from activities.requirements.model import Requirement
+from activities.stores import deciding
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, attempt, defer, flush, makes
@@ -23,7 +24,7 @@ def _fill(writer: Writer, _entry: Deferred) -> list[str]:
 @makes(DECIDED)
 def _decide(writer: Writer, entry: Deferred) -> list[str]:
     call = rows.Call(writer.call.job, entry.key, entry.at)
-    writer.store.run(lambda connection: rows.decide(connection, call, **entry.data))
+    writer.store.run(lambda connection: deciding.decide(connection, call, **entry.data))
     return []
 
 

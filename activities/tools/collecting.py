@@ -17,7 +17,7 @@ from activities.job.opening import began
 from activities.plain import as_json
 from activities.requirements import folder, listing
 from activities.requirements.model import Requirement
-from activities.stores import requirements as rows
+from activities.stores import deciding
 from activities.stores.away import StoreAway
 from activities.stores.deferring import Writer, flush
 from activities.tools.context import ToolContext
@@ -74,7 +74,7 @@ def collect_decisions(context: ToolContext) -> str:
     try:
         remarks = flush(writer, "relational")
         now = began()
-        made, held, free = writer.store.read(lambda store: rows.decided(store, own, now))
+        made, held, free = writer.store.read(lambda store: deciding.decided(store, own, now))
     except StoreAway as error:
         raise Unreached(str(error)) from None
     accepted = [each.ref for each in made if each.status == "accepted"]
@@ -139,7 +139,7 @@ def _without(context: ToolContext, found: list[Requirement]) -> list[str]:
     return [f"No requirement refers to {count}:", *_some(left)]
 
 
-def _entry(each: rows.Decided, known: dict[str, Place] | None) -> dict[str, Any]:
+def _entry(each: deciding.Decided, known: dict[str, Place] | None) -> dict[str, Any]:
     said = {
         "id": each.ref,
         "decision": each.status,

@@ -10,7 +10,7 @@ from activities.errors import ToolError, Unreached
 from activities.graph.writing import REMOVAL, holds
 from activities.job.opening import began
 from activities.requirements.model import Requirement, Verdict
-from activities.stores import requirements as rows
+from activities.stores import deciding
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, flush, write
 from activities.stores.workspace import DECIDED
@@ -34,7 +34,7 @@ def take_requirement(context: ToolContext) -> str:
         hours = context.config.settings.take_hours
         now = began()
         taken = writer.store.run(
-            lambda connection: rows.take(connection, writer.call, now, hours, context.before)
+            lambda connection: deciding.take(connection, writer.call, now, hours, context.before)
         )
     except StoreRefuses as refusal:
         raise ToolError(str(refusal)) from None

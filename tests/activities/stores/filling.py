@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from activities.requirements.model import Citation, Requirement
+from activities.stores import deciding
 from activities.stores import requirements as rows
 from activities.stores.engine import Store
 from activities.stores.requirements import Call
@@ -41,7 +42,7 @@ def contents(
 
 
 def take(store: Store, job: str, at: int = 0, hours: float = 24) -> str | None:
-    taken = store.run(lambda connection: rows.take(connection, call(job, at), AT, hours))
+    taken = store.run(lambda connection: deciding.take(connection, call(job, at), AT, hours))
     return taken.ref if taken else None
 
 
@@ -55,7 +56,7 @@ def decide(
     other: str | None = None,
 ) -> None:
     store.run(
-        lambda connection: rows.decide(
+        lambda connection: deciding.decide(
             connection,
             call(job, at, key),
             ref,

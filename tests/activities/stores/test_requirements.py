@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from activities.stores import deciding
 from activities.stores import requirements as rows
 from activities.stores.away import StoreRefuses
 from activities.stores.engine import Store
@@ -77,7 +78,7 @@ def test_what_its_taker_left_is_free_when_the_time_is_over_or_the_job_ends(store
     assert take(store, "other") == "maker/REQ-001"
     with pytest.raises(StoreRefuses, match="not held by this job"):
         decide(store, "frozen", "maker/REQ-001", at=1)
-    store.run(lambda connection: rows.release(connection, call("other", 2)))
+    store.run(lambda connection: deciding.release(connection, call("other", 2)))
     assert take(store, "third") == "maker/REQ-001"
 
 
@@ -85,7 +86,7 @@ def test_what_a_job_left_is_with_the_one_that_has_its_task(store: Store) -> None
     fill(store, [requirement(1), requirement(2)])
     take(store, "p.check-validator-1")
     again, before = call("p.check-validator-2", 1), ["p.check-validator-1"]
-    taken = store.run(lambda connection: rows.take(connection, again, AT, 24, before))
+    taken = store.run(lambda connection: deciding.take(connection, again, AT, 24, before))
     assert taken
     assert taken.ref == "maker/REQ-001"
     with pytest.raises(StoreRefuses, match="not held by this job"):

@@ -1,0 +1,169 @@
+"""Requirements in the store, taken and decided by validators.
+
+Each is held by one job at a time, and decided once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, or_, select, update
+
+from activities.requirements.model import Requirement, Verdict
+from activities.stores.away import StoreRefuses
+from activities.stores.requirements import (
+    FREE,
+    Call,
+    R,
+    as_requirement,
+    change,
+    find,
+    first_in_line,
+    reopen,
+)
+from activities.stores.schema import REQUIREMENTS, storable
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided on a requirement."""
+
+    ref: str
+    text: str
+    status: str
+    reasons: str
+    duplicate_of: str | None
+
+
+def take(
+    connection: Connection, call: Call, now: int, hours: float, before: Sequence[str] = ()
+) -> Requirement | None:
+    """The draft that the job holds, else the next that nobody holds; None when there is none.
+
+    Args:
+        connection: In a transaction.
+        call: Whose this is.
+        now: Epoch milliseconds, by the server that runs the jobs: the clocks of two workers may
+            differ by more than the hours for which it is taken.
+        hours: How long it is held without another call.
+        before: Jobs that are over and had the same task: what they hold is the job's.
+
+    Raises:
+        StoreRefuses: a later call of the same job was faster.
+    """
+    if not first_in_line(connection, call):
+        raise StoreRefuses("A later call has taken this one's place.")
+    draft = and_(R.status == "draft", R.withdrawn.is_(False))
+    holders = (call.job, *before)
+    held = select(REQUIREMENTS).where(draft, R.taken_by.in_(holders)).order_by(R.at, R.job, R.id)
+    free = or_(R.taken_by.is_(None), R.taken_until < now)
+    following = (
+        select(REQUIREMENTS)
+        # A job does not judge its own.
+        .where(draft, free, R.job != call.job)
+        .order_by(R.at, R.job, R.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    row = connection.execute(held.limit(1)).first() or connection.execute(following).first()
+    if row is None:
+        return None
+    taken = {
+        "taken_by": call.job,
+        "taken_key": call.key,
+        "taken_until": now + int(hours * 3_600_000),
+    }
+    change(connection, row.job, row.id, taken)
+    return as_requirement(connection, row)
+
+
+def decide(
+    connection: Connection,
+    call: Call,
+    ref: str,
+    status: Verdict,
+    reasons: str,
+    duplicate_of: str | None,
+) -> None:
+    """Record what a validator found of the requirement that it holds.
+
+    Raises:
+        StoreRefuses: there is none of that name, another job holds it, or it has changed since.
+    """
+    # Both rows, always in the same order: two that each call the other a duplicate take turns.
+    rows = {name: find(connection, name, lock=True) for name in sorted({ref, duplicate_of or ref})}
+    row = rows[ref]
+    if row is None or row.withdrawn:
+        raise StoreRefuses(
+            f"There is no requirement {ref} any more or yet; call take_requirement() for the next."
+        )
+    if row.decided_by == call.job and (row.decided_key == call.key or row.decided_at >= call.at):
+        return
+    if row.taken_by != call.job or row.at > call.at:
+        raise StoreRefuses(
+            f"{ref} is not held by this job, or changed since it was taken: call "
+            "take_requirement() and decide on what it answers."
+        )
+    if duplicate_of is not None:
+        if "/" not in duplicate_of:
+            full = f"{row.job}/{duplicate_of}"
+            raise StoreRefuses(f"duplicate_of: name it with the job that made it, such as {full}.")
+        _check_other(rows[duplicate_of], duplicate_of)
+    change(
+        connection,
+        row.job,
+        row.id,
+        {
+            "status": status,
+            "reasons": storable(reasons),
+            "duplicate_of": duplicate_of,
+            "decided_by": call.job,
+            "decided_key": call.key,
+            "decided_at": call.at,
+        },
+    )
+    if status == "rejected":
+        reopen(connection, R.duplicate_of == ref)
+
+
+def decided(
+    connection: Connection, jobs: Sequence[str], now: int
+) -> tuple[list[Decided], list[str], int]:
+    """What these jobs decided, in that order, but for what was withdrawn since; what they hold and
+    have not decided; and how many drafts `take` would give them now."""
+    there = select(REQUIREMENTS).where(R.withdrawn.is_(False))
+    done = there.where(R.decided_by.in_(jobs), R.status != "draft")
+    made = [
+        Decided(f"{row.job}/{row.id}", row.text, row.status, row.reasons, row.duplicate_of)
+        for row in connection.execute(done.order_by(R.decided_at, R.job, R.id))
+    ]
+    left = there.where(R.status == "draft").order_by(R.at, R.job, R.id)
+    held = connection.execute(left.where(R.taken_by.in_(jobs)))
+    lapsed = and_(R.taken_by.not_in(jobs), R.taken_until < now)
+    others = left.where(R.job.not_in(jobs), or_(R.taken_by.is_(None), lapsed))
+    free = connection.execute(others.with_only_columns(R.id)).all()
+    return made, [f"{row.job}/{row.id}" for row in held], len(free)
+
+
+def _check_other(other: Row[Any] | None, named: str) -> None:
+    """Refuse what nothing can be a duplicate of, lest no one of them stays."""
+    if other is None or other.withdrawn:
+        raise StoreRefuses(
+            f"duplicate_of: there is no requirement {named} in the store; "
+            "find_similar_requirements names those there are."
+        )
+    if other.status in ("duplicate", "rejected"):
+        first = f" of {other.duplicate_of}, which may be named" if other.duplicate_of else ""
+        raise StoreRefuses(
+            f"duplicate_of: {named} is {other.status} itself{first}. Else decide on this one by "
+            "what it says."
+        )
+
+
+def release(connection: Connection, call: Call) -> None:
+    """Give back what the job took and did not decide; for when it ends."""
+    if first_in_line(connection, call):
+        undecided = and_(R.taken_by == call.job, R.status == "draft")
+        connection.execute(update(REQUIREMENTS).where(undecided).values(FREE))
