@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from temporalio import workflow
-
 from protocol.course import Course
 from protocol.endings import Point
 from protocol.record import Review
@@ -28,9 +26,6 @@ class Completion(ToolCalls):
         job, before = self.job, self.job.bypasses
         facts = (await self.steps.facts(job)).facts
         refusal = gates.completion_gate(job.state, facts, job.rewinds)
-        if refusal is None and (empty := gates.unplanned(job.state, facts, job.rewinds)):
-            # Jobs that ended without a plan before this was heeded end as they did.
-            refusal = empty if workflow.patched("a job without a plan is not complete") else None
         if refusal:
             job.refused_completions += 1
             await self._refuse_completion(call, route, "completion", refusal.reason)

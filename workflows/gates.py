@@ -117,10 +117,9 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     """
     if facts.arguments_error:
         return Refusal(facts.arguments_error)
-    refusal = _unfinished(state, facts, rewinds)
+    refusal = _unfinished(state, facts, rewinds) or _unplanned(state, facts, rewinds)
     if wrong := _not_as_expected(facts):
         # With what else is in the way: a few refusals in a row have the job wait for a person.
-        refusal = refusal or unplanned(state, facts, rewinds)
         return Refusal(" ".join([*wrong, refusal.reason] if refusal else wrong))
     return refusal
 
@@ -128,8 +127,7 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
 def lacks_only_a_store(state: JobState, facts: GateFacts, rewinds: int) -> bool:
     """Whether nothing keeps the job from its end but a store that does not answer."""
     there = facts.model_copy(update={"unstored": []})
-    is_done = not (completion_gate(state, there, rewinds) or unplanned(state, there, rewinds))
-    return facts.store_away and is_done
+    return facts.store_away and completion_gate(state, there, rewinds) is None
 
 
 def _not_as_expected(facts: GateFacts) -> list[str]:
@@ -176,7 +174,7 @@ def _unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | No
     return None
 
 
-def unplanned(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
+def _unplanned(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
     """A job of which nobody has said yet what there is to do has not done it.
 
     One that cannot even be planned may be given up after a rewind.

@@ -6,16 +6,13 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from temporalio import workflow
-
 from protocol.payloads import Refused, read_signal
 from protocol.record import Letter
 
 MAX_NOTICES = 20
 MAX_LETTERS = 1000
-MAX_CHARACTERS = 500_000
-"""Of all unopened letters together: they must fit into one payload when carried over. So many
-bytes as well: in some scripts a character has four."""
+MAX_BYTES = 500_000
+"""Of all unopened letters together: they must fit into one payload when carried over."""
 
 
 Read = Callable[[str, tuple[Any, ...]], dict[str, Any]]
@@ -45,15 +42,8 @@ class Inbox:
             self.refuse(str(refusal))
             return
         letter = Letter(signal=signal, payload=payload)
-        held = "".join(str(other.payload) for other in (*self.letters, letter))
-        if (
-            len(self.letters) >= MAX_LETTERS
-            or len(held) > MAX_CHARACTERS
-            or (
-                len(held.encode()) > MAX_CHARACTERS
-                and workflow.patched("letters are bounded in bytes")
-            )
-        ):
+        held = "".join(str(other.payload) for other in (*self.letters, letter)).encode()
+        if len(self.letters) >= MAX_LETTERS or len(held) > MAX_BYTES:
             self.refuse(f"signal {signal}: too many signals are waiting; send it again later")
             return
         self.letters.append(letter)

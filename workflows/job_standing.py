@@ -136,9 +136,7 @@ class JobStanding(Standing):
     def _keeps_edits(self) -> bool:
         """Whether the folder is a person's now, since the job is paused."""
         waiting = self._job.waiting
-        paused = waiting is not None and waiting.reason == "paused"
-        # Jobs that were paused twice, or rewound so, before this was heeded go on as they did.
-        return paused and workflow.patched("edits of a paused job are kept")
+        return waiting is not None and waiting.reason == "paused"
 
     async def _resume(self, waiting: Waiting) -> None:
         job, reason = self._job, waiting.reason
@@ -195,8 +193,7 @@ class JobStanding(Standing):
         except StepFailed as lost:
             job.waiting = parking.waiting_for(lost)
             return True
-        # Jobs that went on from where they stood before this was heeded go on as they did.
-        if found.commit == job.commit and workflow.patched("what is there is not gone back to"):
+        if found.commit == job.commit:
             # It may have been on its way from another host.
             again, job.missed = job.missed == job.commit, job.commit
             return not again
@@ -241,8 +238,7 @@ class JobStanding(Standing):
     @property
     def _is_thought_waiting(self) -> bool:
         """Whether this is what the project was told last."""
-        thought = bool(self._job.project) and self._told.startswith("waiting ")
-        return thought and workflow.patched("a job that goes on tells its project")
+        return bool(self._job.project) and self._told.startswith("waiting ")
 
     async def _tell_project(self) -> None:
         """Tell the project this job works for how it stands, when that has changed."""

@@ -32,7 +32,7 @@ from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS
 from workflows.moves import Assign, End, Park, Wait, begin, keep_open, problems, shortened
 from workflows.parking import StepFailed
-from workflows.project_standing import ProjectStanding, tells_ended
+from workflows.project_standing import ProjectStanding
 from workflows.project_steps import Child, outcome
 from workflows.standing import to_its_end
 
@@ -89,8 +89,7 @@ class Project(ProjectStanding):
         except Refused as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         except StepFailed as failed:
-            if workflow.patched("a failed start of a project tells its form"):
-                workflow.upsert_memo(project_status.failed_memo(asked))
+            workflow.upsert_memo(project_status.failed_memo(asked))
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         project = ProjectRecord(
             # They are in the scope from here on: twice they would not fit into one payload.
@@ -114,8 +113,7 @@ class Project(ProjectStanding):
         await self._attend()
         try:
             if project.ended:
-                if tells_ended(project):
-                    self._show(project)
+                self._show(project)
                 await self._settle(project.ended[0])
             elif not await self._move():
                 await self._wait()

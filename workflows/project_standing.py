@@ -15,6 +15,7 @@ from protocol.record import Letter
 from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, project_status, shares
 from workflows.parking import StepFailed
+from workflows.project_status import at_work
 from workflows.project_steps import Child, ProjectSteps
 from workflows.standing import CancelAsked, Standing, is_cancelled
 
@@ -53,7 +54,7 @@ class ProjectStanding(Standing):
             )
             self._news = False
             project.clock = workflow.now().timestamp()
-            if self._is_paused and self._holds_deadlines:
+            if self._is_paused:
                 for run in project.running.values():
                     run.since += workflow.time() - begun
 
@@ -62,22 +63,18 @@ class ProjectStanding(Standing):
         waiting = self._project.waiting
         return waiting is not None and waiting.reason == "paused"
 
-    @property
-    def _holds_deadlines(self) -> bool:
-        """Whether the time of jobs stands still while a person has paused the project."""
-        jobs = self._project.running.values()
-        limited = any(run.handoff.deadline is not None for run in jobs)
-        return limited and workflow.patched("deadlines stand still in a pause")
-
     async def _is_late(self, run: Running, child: Child) -> bool:
-        """Wait for a child until its deadline, if it has one; whether that passed."""
+        """Wait for a child until its deadline, if it has one; whether that passed.
+
+        Its time stands still while a person has paused the project.
+        """
         if (seconds := run.handoff.deadline) is None:
             return False
         while not child.done():
             left = run.since + seconds - workflow.time()
             with suppress(TimeoutError):
                 await workflow.wait_condition(child.done, timeout=max(0.001, left))
-            if child.done() or not self._holds_deadlines:
+            if child.done():
                 break
             await workflow.wait_condition(lambda: child.done() or not self._is_paused)
             if run.since + seconds <= workflow.time():
@@ -99,14 +96,12 @@ class ProjectStanding(Standing):
             project.limits = project.limits.model_copy(update=payload)
             if project.waiting and project.waiting.reason == "budget":
                 project.waiting = None
-            # Jobs of projects that were told of no new limit before this was heeded keep theirs.
-            fewer = shares.lowered(project, payload)
-            if fewer and workflow.patched("a limit that is lowered reaches the jobs at work"):
+            if fewer := shares.lowered(project, payload):
                 await self._lower(fewer)
             await self._share_out()
         elif signal == "pause":
             project.waiting = parking.PAUSED
-            await self._forward([run.job for run in self._at_work()], signal, payload)
+            await self._forward([run.job for run in at_work(project)], signal, payload)
         elif signal == "resume":
             await self._resume()
         else:
@@ -117,7 +112,7 @@ class ProjectStanding(Standing):
         paused = project.waiting is not None and project.waiting.reason == "paused"
         stuck = [
             run.job
-            for run in self._at_work()
+            for run in at_work(project)
             if paused or run.seen.waiting not in (None, "clarification", "approval")
         ]
         if project.waiting is None and not stuck:
@@ -127,13 +122,6 @@ class ProjectStanding(Standing):
             project.planning = 0
         project.waiting = None
         await self._forward(stuck, "resume", {})
-
-    def _at_work(self) -> list[Running]:
-        """The jobs that can be told something."""
-        project = self._project
-        if project.ended and workflow.patched("a job that has ended is told nothing"):
-            return project_status.at_work(project)
-        return list(project.running.values())
 
     async def _forward_to_who_waits(self, signal: str, payload: dict[str, Any]) -> None:
         """To the one child that it can be meant for; else a person has to name it."""
@@ -160,7 +148,7 @@ class ProjectStanding(Standing):
 
     async def _lower(self, parts: dict[str, dict[str, float]]) -> None:
         """Take from children at work what a person's limit leaves no longer."""
-        for run in self._at_work():
+        for run in at_work(self._project):
             if (part := parts.get(run.job)) and await self._forward([run.job], "limit", part):
                 run.share = {**run.share, **part}
 
@@ -214,10 +202,5 @@ class ProjectStanding(Standing):
         project.refusals += self._inbox.refused
         self._inbox.refused = 0
         details = project_status.details(project, self._inbox.notices)
-        memo = project_status.memo(project, apart=tells_ended(project))
+        memo = project_status.memo(project)
         self._display(details, memo, project_status.attributes(project, memo))
-
-
-def tells_ended(project: ProjectRecord) -> bool:
-    """Whether a job that has ended is shown so before its work was looked into."""
-    return bool(project.ended) and workflow.patched("a job that has ended is shown so")

@@ -118,19 +118,15 @@ def ended(project: ProjectRecord) -> list[Running]:
     return [project.running[each.job] for each in project.ended if each.job in project.running]
 
 
-def line(project: ProjectRecord, *, apart: bool = True) -> str:
-    """`3 of 12 features; coder on brew`: how far the project is.
-
-    Args:
-        apart: Whether jobs that have ended are told from those at work.
-    """
+def line(project: ProjectRecord) -> str:
+    """`3 of 12 features; coder on brew`: how far the project is."""
     units = project.units
     kind = f"{NAMES[project.start.form]}s"
     done = sum(unit.status == "completed" for unit in units)
     told = f"{done} of {len(units)} {kind}" if units else f"no {kind} yet"
     blocked = sum(unit.status == "blocked" for unit in units)
     told += f", {blocked} blocked" if blocked else ""
-    over = [run.job for run in ended(project)] if apart else []
+    over = [run.job for run in ended(project)]
     if runs := [
         f"{run.role} on {run.unit}{' (ended)' if run.job in over else ''}"
         for run in project.running.values()
@@ -200,14 +196,14 @@ def details(project: ProjectRecord, notices: list[str]) -> str:
     return "\n".join(lines)
 
 
-def memo(project: ProjectRecord, *, apart: bool) -> dict[str, str]:
-    """The last state in a line, for when no worker can be asked; `apart` as in `line`."""
+def memo(project: ProjectRecord) -> dict[str, str]:
+    """The last state in a line, for when no worker can be asked."""
     stands = waiting(project)
     return {
         "title": project.title,
         "agent": f"project ({project.start.form})",
         "status": f"waiting: {stands.reason}" if stands else word(project),
-        "state": line(project, apart=apart),
+        "state": line(project),
     }
 
 

@@ -44,12 +44,10 @@ class Start:
                 made = await self._steps.prepare(request)
             except StepFailed as failed:
                 if not _may_pass(failed):
-                    if workflow.patched("a failed start tells its agent"):
-                        # Without the reason: it is in the failure, and a list shows all of it.
-                        memo = status.preparing_memo(request.agent, "failed", "")
-                        workflow.upsert_memo(memo)
+                    # Without the reason: it is in the failure, and a list shows all of it.
+                    workflow.upsert_memo(status.preparing_memo(request.agent, "failed", ""))
                     raise
-                if is_cancelled() and workflow.patched("a start that is cancelled ends"):
+                if is_cancelled():
                     # It arrived while an attempt was under way that failed all the same.
                     raise asyncio.CancelledError from None
                 self.waiting = parking.not_there(failed)
@@ -72,10 +70,9 @@ class Start:
         for letter in self._asked():
             if letter.signal == "cancel":
                 await self._cancel(request, letter.payload.get("reason") or "by a person")
-            if workflow.patched("a start that is resumed is paused no more"):
-                before = self._inbox.letters[: self._inbox.letters.index(letter)]
-                for pause in [one for one in before if one.signal == "pause"]:
-                    self._inbox.letters.remove(pause)
+            before = self._inbox.letters[: self._inbox.letters.index(letter)]
+            for pause in [one for one in before if one.signal == "pause"]:
+                self._inbox.letters.remove(pause)
             self._inbox.letters.remove(letter)
 
     async def _cancel(self, request: PrepareRequest, reason: str) -> NoReturn:
@@ -94,8 +91,6 @@ class Start:
 
     async def _tell(self, project_id: str, waiting: Waiting) -> None:
         """Tell the project, which would show its job as at work."""
-        if not workflow.patched("a start that waits tells its project"):
-            return
         self.told = f"waiting {waiting.message}"
         told = status.report_of_start(waiting, workflow.info().workflow_id)
         project: Any = workflow.get_external_workflow_handle(project_id)
@@ -115,7 +110,4 @@ class Start:
 
 def _may_pass(failed: StepFailed) -> bool:
     """Whether a person can mend it and the start then go on."""
-    if failed.kind == "Storage":
-        # Jobs that failed so before this was heeded stay failed.
-        return workflow.patched("a start waits for its disk")
-    return failed.kind in ("Dependency", "WrongRoot")
+    return failed.kind in ("Dependency", "Storage", "WrongRoot")

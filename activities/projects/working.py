@@ -19,10 +19,10 @@ from activities.plain import as_json, title
 from activities.plan import listed_under
 from activities.projects.repository import MAIN, Repository, repository_path
 from activities.projects.taking import Taking
+from activities.starting.attributes import registered_attributes
 from activities.starting.cancelling import ask_server
 from activities.starting.claiming import check_free, claim
 from activities.starting.pinning import choose_models
-from activities.starting.prepare import registered_attributes
 from activities.tools.ownership import refusal
 from config.loader import load_agent
 from config.schema import AgentConfig, Problem

@@ -8,10 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from temporalio import activity
-from temporalio.api.enums.v1 import IndexedValueType
-from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import (
     Checkpoints,
@@ -37,6 +33,7 @@ from activities.plain import title
 from activities.plan import listed_under
 from activities.projects.handing import hand_over, told
 from activities.projects.repository import repository_path
+from activities.starting.attributes import registered_attributes
 from activities.starting.claiming import check_free, claim, join
 from activities.starting.forking import begin, bring, copied, no_such_job, origin
 from activities.starting.inputs import read_documents
@@ -56,7 +53,6 @@ from config.schema import AgentConfig, Problem
 from config.templates import render
 from protocol.payloads import Fork
 from protocol.scope import given_items
-from protocol.search_attributes import NAMES
 from protocol.starting import Prepared, PrepareRequest
 from protocol.state import MAX_ITEMS, JobState, Phase
 
@@ -284,22 +280,3 @@ def _problems(config: AgentConfig) -> Iterator[None]:
         yield
     except (FilesError, PathRefused) as error:
         raise Problem(f"agent {config.name}: the workspace cannot be made. {error}") from None
-
-
-async def registered_attributes(client: Client) -> list[str]:
-    """Those of our search attributes that may be set; another would fail the workflow's task.
-
-    None where the server does not tell. Raises RPCError when it cannot be asked.
-    """
-    try:
-        answer = await client.operator_service.list_search_attributes(
-            ListSearchAttributesRequest(namespace=client.namespace)
-        )
-    except RPCError as error:
-        if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED):
-            return []
-        raise
-    known = answer.custom_attributes
-    return [
-        name for name in NAMES if known.get(name) == IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
-    ]

@@ -259,6 +259,8 @@ async def record(version: str, scenes: Sequence[str]) -> None:
                 async with serving(temporal.client, root, model()) as jobs:
                     handle = await scene(jobs)
                 runs = temporal.client.list_workflows(f'WorkflowId="{handle.id}"')
+                for before in target.glob(f"{name}-*"):
+                    before.unlink()
                 ids = sorted([run.run_id async for run in runs])
                 for number, run_id in enumerate(ids, 1):
                     run = temporal.client.get_workflow_handle(handle.id, run_id=run_id)

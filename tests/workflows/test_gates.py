@@ -21,7 +21,6 @@ from workflows.gates import (
     phase_gate,
     phase_rule,
     unknown_tool,
-    unplanned,
 )
 
 LIMITS = JobLimits()
@@ -272,14 +271,14 @@ def test_completion_passes() -> None:
 
 
 def test_what_nobody_has_planned_is_not_complete() -> None:
-    job = state("bootstrap")
-    assert unplanned(job, GateFacts(), 0) is None
+    job = covered()
+    assert completion_gate(job, GateFacts(), 0) is None
     job.scope = []
-    refusal = unplanned(job, GateFacts(), 0)
+    refusal = completion_gate(job, GateFacts(), 0)
     assert refusal
     assert "## Phase 1" in refusal.reason
-    assert unplanned(job, DONE, 0) is None
-    assert unplanned(job, GateFacts(), 1) is None
+    assert completion_gate(job, DONE, 0) is None
+    assert completion_gate(job, GateFacts(), 1) is None
 
 
 def test_an_open_item_keeps_the_job_from_ending() -> None:

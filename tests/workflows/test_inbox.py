@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workflows.inbox import MAX_CHARACTERS, MAX_LETTERS, MAX_NOTICES, Inbox
+from workflows.inbox import MAX_BYTES, MAX_LETTERS, MAX_NOTICES, Inbox
 
 
 def test_letters_keep_their_order_and_only_what_was_sent() -> None:
@@ -76,7 +76,7 @@ def test_a_flood_is_refused_before_it_cannot_be_carried_over() -> None:
     for _ in range(60):
         heavy.put("rewind", ({"issue": "x" * 20_000},))
     assert (len(many.letters), many.refused) == (MAX_LETTERS, 5)
-    assert sum(len(str(letter.payload)) for letter in heavy.letters) <= MAX_CHARACTERS
+    assert sum(len(str(letter.payload)) for letter in heavy.letters) <= MAX_BYTES
     assert len(heavy.letters) + heavy.refused == 60
     assert "send it again later" in heavy.notices[-1]
     assert len(heavy.notices) == MAX_NOTICES

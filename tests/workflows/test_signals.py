@@ -27,7 +27,7 @@ from tests.workflows.holding import Held, gate_held, paused_at_gate
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, TEA, Call, Short, job
-from workflows.inbox import MAX_CHARACTERS
+from workflows.inbox import MAX_BYTES
 
 SIGNALS = soak(80, 200)
 """More than a run of a job that continues as new has steps."""
@@ -156,7 +156,7 @@ async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: 
             await asyncio.wait_for(handle.result(), 40)
         status = await handle.query("status")
     refused = [line for line in status["notices"] if "too many signals are waiting" in line]
-    assert len(refused) == 10 - MAX_CHARACTERS // (4 * most)
+    assert len(refused) == 10 - MAX_BYTES // (4 * most)
 
 
 async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None:
