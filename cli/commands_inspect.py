@@ -15,17 +15,13 @@ from cli.check import Check
 from cli.forgotten import forgotten
 from cli.jobs import Seen, listed, look
 from cli.options import Job, Json
-from cli.output import FAILED, OK, dump, note, run, say
+from cli.output import FAILED, OK, Mistake, dump, note, run, say
 from engine.connection import connect
 
 if TYPE_CHECKING:
     from activities.checkpoints import Checkpoints
-    from cli.project_files import Project
 
-MOMENT = (
-    "Of a job: the start of this phase, or `now`. Of a project: a commit that `log` names, or "
-    "`now`."
-)
+MOMENT = "The start of this phase, or `now`."
 COLUMNS = ("job_id", "agent", "status", "phase", "title", "started")
 
 
@@ -88,53 +84,37 @@ def _standing(job: str, seen: Seen) -> dict[str, str | None]:
 def files(
     job: Job,
     path: Annotated[str, typer.Argument(help="A file to print or a folder to list.")] = "",
-    at: Annotated[
-        str,
-        typer.Option(help=MOMENT, metavar="PHASE|COMMIT|now"),
-    ] = "now",
+    at: Annotated[str, typer.Option(help=MOMENT, metavar="PHASE|now")] = "now",
     json: Json = False,
 ) -> int:
-    """List or print a job's files, now or at the start of any phase, undone ones included.
+    """List or print a job's files, now or at the start of any phase, undone ones included."""
+    from cli import inspecting  # noqa: PLC0415 - takes a second
 
-    Of a project, the files that were accepted, now or as of a commit that `log` names.
-    """
-    from cli import inspecting, project_files  # noqa: PLC0415 - takes a second
-
-    rows: list[dict[str, Any]] = []
-    if project := project_files.project_of(job):
-        commit = project.commit(at)
-        content = project.listing(commit, path)
-        if not isinstance(content, bytes):
-            rows = [{"path": name, "kind": "file", "bytes": size} for name, size in content]
-    else:
-        [commit], store = _checkpoints(job, at)
-        found = inspecting.listing(inspecting.files_at(store, commit), path)
-        content = found if isinstance(found, bytes) else []
-        if not isinstance(found, bytes):
-            rows = [{"path": one.path, "kind": one.kind, "bytes": one.size} for one in found]
-    if isinstance(content, bytes):
+    [commit], store = _checkpoints(job, at)
+    found = inspecting.listing(inspecting.files_at(store, commit), path)
+    if isinstance(found, bytes):
         if json:
-            dump({"path": path, "commit": commit, **inspecting.content_data(content)})
-        elif sys.stdout.isatty() and b"\0" in content:
-            note(f"{path} is binary, {len(content):,} bytes; send it into a file to have it")
+            dump({"path": path, "commit": commit, **inspecting.content_data(found)})
+        elif sys.stdout.isatty() and b"\0" in found:
+            note(f"{path} is binary, {len(found):,} bytes; send it into a file to have it")
         elif sys.stdout.isatty():
-            say(content.decode("utf-8", "replace").rstrip("\n"))
+            say(found.decode("utf-8", "replace").rstrip("\n"))
         else:
             sys.stdout.flush()
-            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.write(found)
     elif json:
+        rows = [{"path": one.path, "kind": one.kind, "bytes": one.size} for one in found]
         dump({"commit": commit, "files": rows})
     else:
-        for row in rows:
-            end = "/" if row["kind"] == "folder" else ""
-            say(f"{row['bytes']:>10,}  {row['path']}{end}")
+        for one in found:
+            say(f"{one.size:>10,}  {one.path}{'/' if one.kind == 'folder' else ''}")
     return OK
 
 
 def diff(
     job: Job,
-    before: Annotated[str, typer.Argument(help=MOMENT, metavar="PHASE|COMMIT|now")],
-    after: Annotated[str, typer.Argument(help="The same.", metavar="PHASE|COMMIT|now")],
+    before: Annotated[str, typer.Argument(help=MOMENT, metavar="PHASE|now")],
+    after: Annotated[str, typer.Argument(help="The same.", metavar="PHASE|now")],
     path: Annotated[str, typer.Argument(help="Only this file, or what is in this folder.")] = "",
     stat: Annotated[bool, typer.Option("--stat", help="Names and sizes only.")] = False,
     json: Json = False,
@@ -142,14 +122,10 @@ def diff(
     """Tell how a job's files differ between the starts of two phases, or a phase and now.
 
     What the system keeps (archive/, tools/ and the like) is listed last and by name only; with
-    PATH its lines are shown as well. Of a project, how two commits differ that `log` names.
+    PATH its lines are shown as well.
     """
-    from cli import differences, inspecting, project_files  # noqa: PLC0415 - loads the activities
+    from cli import differences, inspecting  # noqa: PLC0415 - loads the activities
 
-    if project := project_files.project_of(job):
-        return _project_diff(
-            project, [project.commit(text) for text in (before, after)], path, stat=stat, json=json
-        )
     commits, store = _checkpoints(job, before, after)
     old, new = (inspecting.files_at(store, commit) for commit in commits)
     found = differences.differences(old, new, path)
@@ -174,16 +150,13 @@ def diff(
 
 
 def log(job: Job, json: Json = False) -> int:
-    """Tell a job's story: each step that changed anything, oldest first; a project's, by commit."""
-    from cli import inspecting, project_files  # noqa: PLC0415 - takes a second
+    """Tell a job's story: each step that changed anything, oldest first."""
+    from cli import inspecting  # noqa: PLC0415 - takes a second
 
-    if project := project_files.project_of(job):
-        story = project.story()
-    else:
-        [commit], store = _checkpoints(job, "now")
-        story = inspecting.story(store, commit)
-        if store.breaks_off(story[0].id):
-            note("the steps before these are damaged or not in this store")
+    [commit], store = _checkpoints(job, "now")
+    story = inspecting.story(store, commit)
+    if store.breaks_off(story[0].id):
+        note("the steps before these are damaged or not in this store")
     if json:
         dump([{"id": step.id, "at": step.at, "message": step.message.strip()} for step in story])
         return OK
@@ -191,21 +164,6 @@ def log(job: Job, json: Json = False) -> int:
         when = datetime.fromtimestamp(step.at, UTC).astimezone()
         first = step.message.strip().partition("\n")[0]
         say(f"{step.id[:8]}  {when:%Y-%m-%d %H:%M:%S}  {first}")
-    return OK
-
-
-def _project_diff(
-    project: Project, commits: list[str], path: str, *, stat: bool, json: bool
-) -> int:
-    found = project.changes(commits[0], commits[1], path)
-    if json:
-        changes = [{"path": name, **({} if stat else {"diff": text})} for name, text in found]
-        dump({"commits": commits, "changes": changes})
-        return OK
-    for name, text in found:
-        say(name if stat else text)
-    if not found:
-        note("nothing differs")
     return OK
 
 
@@ -236,6 +194,11 @@ def _checkpoints(job: str, *moments: str) -> tuple[list[str], Checkpoints]:
         return await inspecting.places(await connect(), job)
 
     found = run(fetch())
+    if found.project is not None:
+        raise Mistake(
+            f"{job} is a project, whose files are a git repository; `starter.py show {job}` prints "
+            "what to clone"
+        )
     store = inspecting.repository(job, found)
     return [inspecting.commit_at(found, store, phase) for phase in phases], store
 

@@ -26,13 +26,11 @@ def outlived(job_id: str) -> str | None:
     try:
         root = Root.open(workspaces_root(), create=False)
         if root.repository(job_id).is_dir():
-            what, show = "job", "`files`, `log`, `diff` and `report`"
-        elif repository_path(root, job_id).is_dir():
-            what, show = "project", "`files`, `log` and `diff`"
+            what, show = "job", "`files`, `log`, `diff` and `report` show"
+        elif (repository := repository_path(root, job_id)).is_dir():
+            what, show = "project", f"`git clone {repository}` has"
         else:
             return None
     except (RootError, OSError, ValueError):
         return None
-    return (
-        f"Temporal has no {what} {job_id!r}, whose retention may be over; {show} show what it left"
-    )
+    return f"Temporal has no {what} {job_id!r}, whose retention may be over; {show} what it left"

@@ -58,11 +58,6 @@ def read_text(path: Path) -> str:
         raise Problem(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def read_yaml(path: Path) -> Any:
-    """What a YAML file holds. Raises Problem."""
-    return parse_yaml(read_text(path), f"{path}: not valid YAML")
-
-
 def parse_yaml(text: str, wrong: str) -> Any:
     """What a text in YAML holds. Raises Problem, whose message begins with `wrong`."""
     try:
@@ -74,7 +69,7 @@ def parse_yaml(text: str, wrong: str) -> Any:
 
 def read_mapping(path: Path) -> dict[str, Any]:
     """A YAML file of keys and values; an empty one has none. Raises Problem."""
-    content = read_yaml(path)
+    content = parse_yaml(read_text(path), f"{path}: not valid YAML")
     if content is None:
         return {}
     if not isinstance(content, dict):

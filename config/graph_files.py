@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from config.files import read_yaml
+from config.files import read_model
 from config.graph_schema import GraphSchema
 from config.schema import Problem
-from protocol.telling import place, said
 
 
 def load_graph_schema(path: Path) -> GraphSchema:
@@ -20,10 +17,7 @@ def load_graph_schema(path: Path) -> GraphSchema:
     """
     if not path.exists():
         return GraphSchema()
-    try:
-        schema = GraphSchema.model_validate(read_yaml(path) or {})
-    except ValidationError as error:
-        raise Problem(f"{path}: {_told(error)}") from None
+    schema = read_model(path, GraphSchema)
     if unmet := schema.unmet():
         raise Problem(f"{path}: {unmet}")
     return schema
@@ -63,17 +57,3 @@ def extended(base: GraphSchema, more: GraphSchema, source: Path) -> GraphSchema:
     if unmet := made.unmet():
         raise Problem(f"{source}: graph.{unmet}")
     return made
-
-
-def _told(error: ValidationError) -> str:
-    # A misspelt key is the cause of the one that is missing.
-    wrong = sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
-    told = []
-    for item in wrong[:3]:
-        why = said(item["msg"])
-        if item["type"] == "extra_forbidden":
-            why = f"found the unknown key {item['loc'][-1]!r}"
-        elif item["type"] != "missing" and not isinstance(item["input"], dict):
-            why += f", found {str(item['input'])[:60]!r}"
-        told.append(f"{place(item['loc'])}: {why}")
-    return "; ".join(told)

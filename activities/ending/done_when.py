@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from activities.checkpoints import Files, FilesError, PathRefused, parse
 from config.guard_schema import compiled
 from protocol.state import DoneWhen
-from protocol.telling import message
+from protocol.telling import wrong_everywhere
 
 if TYPE_CHECKING:
     from activities.ending.checking import Checks
@@ -30,12 +30,7 @@ def read_done_when(value: Any) -> DoneWhen:
     try:
         return checked(DoneWhen.model_validate(value))
     except ValidationError as error:
-        wrong = (
-            (".".join(map(str, item["loc"])), message(item).removeprefix("Value error, "))
-            for item in error.errors()[:3]
-        )
-        problems = "; ".join(f"{key} {why}".strip() for key, why in wrong)
-        raise ValueError(problems) from None
+        raise ValueError(wrong_everywhere(error)) from None
 
 
 def checked(condition: DoneWhen) -> DoneWhen:

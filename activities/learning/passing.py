@@ -10,7 +10,6 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import Root
-from activities.learning.covering import covers
 from activities.learning.figures import BY_ITSELF, Figures, figures, is_ready, next_stage
 from activities.learning.finished import finished
 from activities.learning.moments import moments
@@ -86,25 +85,9 @@ class Lessons:
                 done.append(line)
                 continue
             moved = next_stage(learned.stage, now.figures, settings_of(learned.agent))
-            if not moved and (other := self._covering(learned)):
-                moved = "retired", f"{BY_ITSELF}: {other} refuses all that it is about"
             if moved:
                 done.append(move(self._guards, learned, *moved))
         return done
-
-    def _covering(self, learned: Learned) -> str | None:
-        """Another active guard of the same jobs that leaves this one nothing to do."""
-        if learned.guard is None or learned.stage not in ("experiment", "active"):
-            return None
-        begun = self._guards.rules(learned.agent, learned.project, own_guards(learned.agent))
-        return next(
-            (
-                one.name
-                for one in begun
-                if one.stage == "active" and one.name != learned.name and covers(one, learned.guard)
-            ),
-            None,
-        )
 
     def _proposed(self, beat: Callable[[], None]) -> list[str]:
         done = []

@@ -4,7 +4,7 @@
 """
 
 from activities.rehearsal.agent import rehearse
-from activities.rehearsal.script import Script, Turn
+from activities.rehearsal.script import Script
 from activities.rehearsal.transport import RehearsalTransport
 from activities.rehearsal.wire import (
     Answer,
@@ -30,7 +30,6 @@ __all__ = [
     "Request",
     "Script",
     "Stall",
-    "Turn",
     "ZeroCost",
     "call",
     "rehearse",

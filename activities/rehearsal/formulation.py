@@ -24,7 +24,6 @@ from activities.rehearsal.seen import failed
 _BATCH = re.compile(r"^Formulate \S+ to \S+ of `([^`]+)` \(lines (\d+)-(\d+) of")
 _NAMED = re.compile(r"`([^`]+)`")
 _CITATION = re.compile(r"CIT-\d+")
-_SCORE = re.compile(r"\b(?:0?\.\d+|[01]\.\d+)\b")
 DOUBTFUL = 0.6
 LINES = 60
 """Lines of one read; a page of long candidates still fits into one tool result."""
@@ -74,8 +73,6 @@ def identify(document: str) -> Steps:
 def formulate(document: str, first: int, last: int, *, again: bool = False) -> Steps:
     """Cite and write down a few candidates."""
     page = yield from read_page(LIST, first, last - first + 1)
-    if not page.lines:
-        page = yield from read_page(LIST, first, last - first + 1)
     candidates = parse_lines(line for _, line in page.lines)
     if not candidates:
         return f"Lines {first}-{last} of {LIST} hold no candidates."
@@ -89,7 +86,9 @@ def formulate(document: str, first: int, last: int, *, again: bool = False) -> S
         ("extract_document_text", {"path": document, "pages": where}),
         *(("assess_relevance", {"text": item.text}) for item in doubtful),
     ]
-    dropped = {item.id for item, said in zip(doubtful, verdicts, strict=True) if _irrelevant(said)}
+    dropped = {
+        item.id for item, said in zip(doubtful, verdicts, strict=True) if NOT_RELEVANT in said
+    }
     left = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
     accepted = [item for item in candidates if item.id not in dropped]
     left += yield from _add(document, accepted)
@@ -118,13 +117,7 @@ def _add(document: str, candidates: list[Candidate]) -> Generator[list[Call], li
     ]
     if not cited:
         return left
-    calls = [_addition(document, item, citations[item.id]) for item in cited]
-    results = yield calls
-    again = [n for n, result in enumerate(results) if failed(result)]
-    if again:
-        repeated = yield [calls[n] for n in again]
-        for n, result in zip(again, repeated, strict=True):
-            results[n] = result
+    results = yield [_addition(document, item, citations[item.id]) for item in cited]
     for item, result in zip(cited, results, strict=True):
         if failed(result):
             left.append(f"{item.id} · {document} · {result[:200].splitlines()[0]}")
@@ -178,15 +171,6 @@ def _undecided(
     )]  # fmt: skip
     found = yield [("search_files", {"query": item.text, "path": "requirements"}) for item in rest]
     return [item for item, hits in zip(rest, found, strict=True) if "requirements/req_" not in hits]
-
-
-def _irrelevant(verdict: str) -> bool:
-    if failed(verdict):
-        return False
-    if re.search(r"not relevant|irrelevant|relevant: (?:no|false)", verdict, re.IGNORECASE):
-        return True
-    score = _SCORE.search(verdict)
-    return score is not None and float(score.group(0)) < 0.4
 
 
 def _quoted(result: str, count: int) -> list[str]:

@@ -12,8 +12,6 @@ from activities.rehearsal.seen import failed
 
 _NUMBERED = re.compile(r"^ *(\d+)\t(.*)$")
 _TOTAL = re.compile(r"lines \d+-\d+ of (\d+)")
-_FINAL = re.compile(r"does not exist|no such|no file|past its end|not offered", re.IGNORECASE)
-ATTEMPTS = 3
 PAGE = 200
 MAX_PAGES = 30
 _ORIGINAL = (".pdf", ".docx", ".html", ".htm")
@@ -52,11 +50,7 @@ def parse_page(result: str, limit: int) -> Page:
 
 def read_page(path: str, offset: int, limit: int) -> Generator[list[Call], list[str], Page]:
     """One page of a file; empty when it cannot be read."""
-    result = ""
-    for _ in range(ATTEMPTS):
-        result = yield from once("read_file", path=path, offset=offset, limit=limit)
-        if not failed(result) or _FINAL.search(result):
-            break
+    result = yield from once("read_file", path=path, offset=offset, limit=limit)
     return parse_page(result, limit)
 
 

@@ -27,7 +27,7 @@ class ZeroCost:
 
     Args:
         steps: Model calls of each tactical phase, `todo_complete` included.
-        tool: Called in every step; `alternate` takes turns between a small new file and the log.
+        tool: Called in every step.
         size: Characters written by one call.
         appends: To one log before the next is begun; 0: all to one.
         todos: Todos of each tactical phase, 5 to 20.
@@ -35,7 +35,7 @@ class ZeroCost:
     """
 
     steps: int = 100
-    tool: Literal["append_file", "write_file", "read_file", "alternate"] = "append_file"
+    tool: Literal["append_file", "write_file", "read_file"] = "append_file"
     size: int = 200
     appends: int = 0
     todos: int = 5
@@ -57,15 +57,13 @@ class ZeroCost:
         count = self._count(messages[-3], self.steps * done // total) + 1
         if count >= self.steps * (done + 1) // total:
             return Reply(calls=[("todo_complete", {"notes": str(count)})])
-        tool = self.tool
-        if tool == "alternate":
-            tool = "write_file" if count % 2 else "append_file"
-        if tool == "read_file":
+        if self.tool == "read_file":
             # A limit no file reaches carries the count.
             return Reply(calls=[("read_file", {"path": "plan.md", "limit": count % 5000 or 1})])
-        path = self._log(count) if tool == "append_file" else f"output/file_{count % _FILES:02d}.md"
+        appends = self.tool == "append_file"
+        path = self._log(count) if appends else f"output/file_{count % _FILES:02d}.md"
         content = f"{count} ".ljust(self.size - 1, ".") + "\n"
-        return Reply(calls=[(tool, {"path": path, "content": content})])
+        return Reply(calls=[(self.tool, {"path": path, "content": content})])
 
     def _log(self, count: int) -> str:
         number = count // self.appends if self.appends else 0
@@ -109,7 +107,7 @@ class ZeroCost:
         return ("write_file", {"path": "plan.md", "content": "\n".join(lines) + "\n"})
 
     def _finish(self) -> Call:
-        made = LOG if self.tool in ("append_file", "alternate") else "output/file_01.md"
+        made = LOG if self.tool == "append_file" else "output/file_01.md"
         deliverable = "plan.md" if self.tool == "read_file" else made
         arguments = {
             "summary": f"{self.phases} phases of {self.steps} steps were made.",

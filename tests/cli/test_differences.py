@@ -145,6 +145,10 @@ def test_a_project_is_not_forked_but_its_jobs(engine, starter):
     engine.job("tea", project=True, jobs=[{"job": "tea.brew-coder-1", "status": "accepted"}])
     told = "tea is a project and cannot be forked; fork one of its jobs, such as tea.brew-coder-1"
     assert starter("fork", "tea", "--phase", "1").error == told
+    for look in (["files"], ["log"], ["diff", "1", "now"]):
+        assert (
+            "`starter.py show tea` prints what to clone" in starter(look[0], "tea", *look[1:]).error
+        )
     engine.job("tea-bare", project=True)
     assert "`starter.py show` names them" in starter("fork", "tea-bare", "--phase", "1").error
 

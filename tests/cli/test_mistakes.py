@@ -5,7 +5,6 @@ import logging
 import pytest
 
 from activities.checkpoints import Root
-from cli.demo import DOCUMENT
 from engine.logs import Json
 from tests.activities.traces.noting import store, trace
 
@@ -245,20 +244,3 @@ def test_a_root_that_cannot_be_written_is_named(starter, monkeypatch, tmp_path):
     assert str(root) in error
     assert "LONGHAUL_WORKSPACES" in error
     assert str(root) in starter("demo").error
-
-
-COMMANDS = (
-    "demo", "start", "fork", "list", "show", "watch", "rewind", "cancel", "pause", "resume",
-    "files", "diff", "log", "doctor", "tools", "config check", "config schema",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(offline, command):
-    ran = offline(*command.split(), "--help")
-    assert ran.code == 0
-    assert "Usage" in ran.out
-
-
-def test_the_document_of_the_demo_ships():
-    assert DOCUMENT.is_file()

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import Root
-from activities.projects.repository import Repository, repository_path
 from cli.project_input import project_input
 from cli.view import sheet
 
@@ -105,25 +103,3 @@ def test_a_project_shows_its_units_and_its_jobs():
         "7 model calls · 5 tool calls · 1,000 tokens",
         "git clone /r/tea.git",
     ]
-
-
-def test_files_log_and_diff_of_a_project_show_its_main_line(offline, workspaces):
-    root = Root.open(workspaces, create=True)
-    held = Repository.create(repository_path(root, "tea"))
-    first = held.with_files(str(held.git.TreeBuilder().write()), {"menu.md": b"tea\n"})
-    begun = held.commit(first, [], "Project: Tea", 1_700_000_000)
-    second = held.with_files(first, {"menu.md": b"green tea\n", "cups.md": b"cups\n"})
-    merged = held.commit(second, [begun], "Merge tea.cups-worker-1", 1_700_000_000)
-    held.point("main", merged)
-
-    assert offline("files", "tea").out.split() == ["5", "cups.md", "10", "menu.md"]
-    assert offline("files", "tea", "menu.md").out == "green tea\n"
-    assert offline("files", "tea", "menu.md", "--at", begun[:8]).out == "tea\n"
-    told = offline("log", "tea").out.splitlines()
-    assert [line.split("  ")[-1] for line in told] == ["Project: Tea", "Merge tea.cups-worker-1"]
-    changes = offline("diff", "tea", begun[:8], "now").out
-    assert "-tea\n+green tea\n" in changes
-    assert "+cups" in changes
-    assert offline("diff", "tea", begun[:8], "now", "cups.md", "--stat").out == "cups.md\n"
-    assert "a commit as `log` names it" in offline("files", "tea", "--at", "3").error
-    assert "there is no pot.md" in offline("files", "tea", "pot.md").error

@@ -17,7 +17,11 @@ NODE = "nodes:\n  Tea:\n    key: id\n    properties:\n      id: {type: text}\n"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (NODE.replace("key", "kee"), "nodes.Tea.kee: found the unknown key 'kee'"),
+        (
+            NODE.replace("key", "kee"),
+            "nodes.Tea.key: field required; nodes.Tea.kee: extra inputs are not permitted, "
+            "found 'id', expected key?",
+        ),
         (NODE.replace("text", "string"), "nodes.Tea.properties.id.type: input should be"),
         (NODE.replace("key: id", "key: name"), "nodes.Tea: name is not among its properties"),
         (NODE.replace("Tea", "Green tea"), "nodes.Green tea: string should match pattern"),

@@ -12,7 +12,6 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.learning.activity import learn_activity
-from activities.learning.covering import covers
 from activities.learning.moving import roll_back
 from activities.learning.passing import Lessons
 from config.guard_schema import Guard, Match
@@ -108,58 +107,6 @@ def test_one_that_spoke_once_or_was_in_fewer_jobs_stays(tmp_path: Path) -> None:
     guards.put(learned(guard()))
     store(root, trace(1, guard="no-scratch"))
     assert Lessons(root).standing()[0].figures.silent_jobs == 0
-
-
-def test_a_guard_that_another_one_leaves_nothing_to_do_is_retired(tmp_path: Path) -> None:
-    root = completed(tmp_path)
-    guards = LearnedGuards(root.path)
-    guards.put(learned(guard("narrow"), "experiment"))
-    guards.put(learned(guard("wide", tool=["*_file"], path=["scratch*"])))
-    [line] = Lessons(root).learn()
-    assert line == (
-        "narrow: experiment -> retired, retired by itself: wide refuses all that it is about"
-    )
-
-
-def test_of_two_that_are_the_same_one_stays(tmp_path: Path) -> None:
-    root = completed(tmp_path)
-    guards = LearnedGuards(root.path)
-    guards.put(learned(guard("one")))
-    guards.put(learned(guard("two")))
-    assert len(Lessons(root).learn()) == 1
-    assert [one.stage for one in guards.newest()] == ["retired", "active"]
-
-
-@pytest.mark.parametrize(
-    ("wide", "narrow", "does"),
-    [
-        ({}, {}, True),
-        ({"tool": []}, {}, True),
-        ({}, {"tool": []}, False),
-        ({"path": ["*"]}, {"path": ["a/*", "b?"]}, False),
-        ({"path": ["*"]}, {"path": ["a/*", "b/*"]}, True),
-        ({"path": ["a/*"]}, {"path": ["a/*", "b/*"]}, False),
-        ({"path": ["a/b*"]}, {"path": ["a/*"]}, False),
-        ({"reads_lines": 500}, {"reads_lines": 1000}, True),
-        ({"reads_lines": 1000}, {"reads_lines": 500}, False),
-        ({"reads_lines": 1000}, {}, False),
-        ({}, {"reads_lines": 1000}, True),
-        ({"phase": "tactical"}, {}, False),
-        ({}, {"phase": "tactical"}, True),
-        ({"not_ran": ["run_command"]}, {"not_ran": ["run_command"]}, True),
-        ({"not_ran": ["run_command"]}, {}, False),
-        ({"content": ["a"]}, {"content": ["b"]}, False),
-    ],
-)
-def test_whether_one_guard_covers_another(
-    wide: dict[str, Any], narrow: dict[str, Any], does: bool
-) -> None:
-    assert covers(guard(**wide), guard(**narrow)) is does
-
-
-def test_what_asks_or_stands_elsewhere_covers_nothing() -> None:
-    assert not covers(guard().model_copy(update={"decision": "ask"}), guard())
-    assert not covers(guard().model_copy(update={"point": "todo_complete"}), guard())
 
 
 def test_a_proposal_gives_way_to_what_was_written_while_it_was_tried(tmp_path: Path) -> None:

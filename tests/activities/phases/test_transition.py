@@ -13,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import Conversation
 from activities.phases.transition import Phases, predefined_todos
-from activities.rehearsal import Failure, Reply, Script
+from activities.rehearsal import Reply, Script
 from config.loader import load_agent
 from protocol.endings import Transitioned, TransitionRequest
 from tests.activities.standing import AT, Standing, environment
@@ -104,13 +104,6 @@ async def test_workflow_memory_gets_the_list_without_what_only_checkpoints_keep(
     held = job.open(made.commit).state.phase.todos[0].done_when
     assert held is not None
     assert held.file_exists == "a.md"
-
-
-async def test_without_a_summary_the_notes_take_its_place(job: Standing) -> None:
-    made = await turn(job, Failure(401))
-    page = job.open(made.commit).text("archive/phase_002.md")
-    assert "From the notes on the todos" in page
-    assert "All is handed over." in page
 
 
 async def test_the_boxes_of_the_first_plan_become_the_scope(job: Standing) -> None:

@@ -4,11 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from activities.rehearsal import Failure, Reply, Request, Script, Turn, call
+from activities.rehearsal import Failure, Reply, Request, Script, call
 
 
-def request(text: str = "go", *, tools: bool = True) -> Request:
-    return {"messages": [{"role": "user", "content": text}], "tools": [{}] if tools else []}
+def request(text: str = "go") -> Request:
+    return {"messages": [{"role": "user", "content": text}]}
 
 
 def test_replies_are_played_in_order_and_requests_kept() -> None:
@@ -34,19 +34,11 @@ def test_an_unexpected_request_is_refused_and_remembered() -> None:
         script.verify()
 
 
-def test_a_request_that_is_not_what_a_reply_expects_does_not_use_it_up() -> None:
-    script = Script(Turn(Reply("x"), expect=lambda asked: "yes" in str(asked)))
-    assert isinstance(script(request("no")), Failure)
-    assert script(request("yes")) == Reply("x")
-    with pytest.raises(AssertionError, match="not what reply 1 expects"):
-        script.verify()
-
-
 def test_an_assertion_in_a_function_reaches_the_test() -> None:
     def check(asked: Request) -> Reply:
         raise AssertionError("the todo list is missing")
 
-    script = Script(Turn(check))
+    script = Script(check)
     assert isinstance(script(request()), Failure)
     with pytest.raises(AssertionError, match="the todo list is missing"):
         script.verify()
@@ -64,12 +56,6 @@ def test_the_with_block_verifies_unless_it_failed_itself() -> None:
         pass
     with pytest.raises(KeyError), Script(Reply("one")):
         raise KeyError
-
-
-def test_summaries_can_be_answered_apart() -> None:
-    with Script(Reply("one"), summary=Reply("in short")) as script:
-        assert script(request(tools=False)) == Reply("in short")
-        assert script(request()) == Reply("one")
 
 
 def test_threads_share_a_script() -> None:

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from engine.otel import switch
-from examples.receiver import Receiver, Span
+from tests.engine.otel.receiver import Receiver, Span
 
 
 @dataclass

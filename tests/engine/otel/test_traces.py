@@ -14,8 +14,8 @@ from activities.rehearsal import Answer, Failure, Request
 from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Model
 from engine.development import Server, free_port
-from examples.receiver import Span
 from tests.crash.processes import Nursery
+from tests.engine.otel.receiver import Span
 from tests.engine.otel.watching import KEY, Watched, named, under, watched
 from tests.workflows.short import DONE, Call, Short, job
 from tests.workflows.team import Team, project, write

@@ -15,8 +15,8 @@ from temporalio.client import Client
 from activities.rehearsal.server import ModelServer
 from activities.rehearsal.wire import Model
 from engine.development import Server
-from examples.receiver import Receiver, Span
 from tests.crash.processes import REPOSITORY, Nursery, Worker, environment
+from tests.engine.otel.receiver import Receiver, Span
 
 KEY = "sk-planted-key-0123456789"
 

@@ -1,4 +1,4 @@
-"""Requirements and their citations."""
+"""Requirements with their citations, and traces."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from alembic import op
 
 revision = "0001"
 down_revision = None
+
+TEXTS = ("project", "job", "agent", "task")
+CONTENT = ("type", "todo", "what_happened", "what_was_correct", "why", "source", "guard", "tool")
+PLACE = ("path", "stage", "checkpoint", "scope")
 
 
 def upgrade() -> None:
@@ -56,3 +60,18 @@ def upgrade() -> None:
             ["job", "requirement"], ["requirements.job", "requirements.id"], ondelete="CASCADE"
         ),
     )
+    op.create_table(
+        "traces",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("key", sa.Text, nullable=False, unique=True),
+        *(sa.Column(name, sa.Text, nullable=False) for name in TEXTS),
+        sa.Column("phase", sa.Integer, nullable=False),
+        sa.Column("step", sa.Integer, nullable=False),
+        sa.Column("at", sa.BigInteger, nullable=False),
+        *(sa.Column(name, sa.Text, nullable=False) for name in (*CONTENT, *PLACE)),
+        sa.Column("retrieved", sa.Integer, nullable=False),
+        sa.Column("embedding", sa.LargeBinary),
+        sa.Column("embedded_by", sa.Text),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("traces_of_job", "traces", ["job"])

@@ -1,8 +1,4 @@
-"""A receiver of OpenTelemetry traces and metrics in a few lines: OTLP over HTTP, kept in memory.
-
-It stands in for a collector in `examples.trace` and in the tests. For anything else take a real
-one; workers send to it in the same way.
-"""
+"""A receiver of OpenTelemetry traces and metrics: OTLP over HTTP, kept in memory."""
 
 from __future__ import annotations
 
@@ -32,10 +28,6 @@ class Span:
     ended: int
     failed: bool
     attributes: dict[str, Any]
-
-    @property
-    def seconds(self) -> float:
-        return (self.ended - self.begun) / 1e9
 
 
 class Receiver:
