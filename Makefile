@@ -20,6 +20,7 @@ demo: setup ## server, worker and a real job on a real document (ARGS=--keep sta
 
 test: develop ## everything that CI runs (ARGS="-k rewind" runs some)
 	@$(PYTHON_BIN) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+	@if [ -n "$$CI" ]; then $(PYTHON_BIN) -m scripts.audit; fi
 
 check: develop ## format, lint, types, then tests
 	@$(PYTHON_BIN) -m ruff format --check .
@@ -54,9 +55,8 @@ screenshot: setup ## take the pictures of the documentation anew (needs uv and C
 	@VIRTUAL_ENV=.venv uv run --active --no-project --with playwright==1.65.2 \
 		python -m scripts.screenshot
 
-audit: ## known vulnerabilities of the pinned versions (needs uv and the network)
-	@uv run --no-project --with pip-audit==2.10.1 pip-audit --disable-pip --require-hashes --vulnerability-service osv \
-		--requirement requirements.txt --requirement requirements-dev.txt
+audit: setup ## known vulnerabilities of the pinned versions (needs the network)
+	@$(PYTHON_BIN) -m scripts.audit
 
 record: develop ## histories for the replay test, after a change of the workflow's shape
 	@$(PYTHON_BIN) -m tests.replay.record

@@ -1,0 +1,74 @@
+"""Asks a public database (OSV) for known vulnerabilities of the pinned versions: `make audit`.
+
+Ends with 1 where there are some. Where the database cannot be reached nothing was checked: it says
+so and ends with 0, since that is no fault of the versions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+ADDRESS = "https://api.osv.dev/v1/querybatch"
+SECONDS = 30
+AT_ONCE = 500
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)
+
+
+def pinned(*files: Path) -> list[tuple[str, str]]:
+    """Names and versions in files of requirements, sorted."""
+    found = {pin for file in files for pin in _PIN.findall(file.read_text(encoding="utf-8"))}
+    return sorted(found)
+
+
+def known(pins: list[tuple[str, str]], address: str) -> dict[str, list[str]]:
+    """Ids of advisories, by `name==version`.
+
+    Raises:
+        OSError: the database does not answer.
+        ValueError, LookupError, TypeError, AttributeError: what answers is not the database.
+    """
+    found: dict[str, list[str]] = {}
+    for first in range(0, len(pins), AT_ONCE):
+        part = pins[first : first + AT_ONCE]
+        queries = [
+            {"package": {"name": name, "ecosystem": "PyPI"}, "version": version}
+            for name, version in part
+        ]
+        results = _asked(address, {"queries": queries})["results"]
+        for (name, version), result in zip(part, results, strict=True):
+            if ids := [str(entry["id"]) for entry in result.get("vulns") or []]:
+                found[f"{name}=={version}"] = ids
+    return found
+
+
+def _asked(address: str, question: dict[str, Any]) -> dict[str, Any]:
+    request = urllib.request.Request(
+        address, json.dumps(question).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
+
+
+def main(files: list[str], address: str = ADDRESS) -> int:
+    """Print what is known; the exit code."""
+    pins = pinned(*map(Path, files))
+    try:
+        found = known(pins, address)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        print(f"NOT CHECKED: {address} cannot be asked ({' '.join(str(error).split())[:200]}).")
+        return 0
+    for pin, ids in found.items():
+        print(f"{pin}: {', '.join(ids)}  https://osv.dev/vulnerability/{ids[0]}")
+    print(f"{len(pins)} pinned versions checked, {len(found)} with known vulnerabilities.")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or ["requirements.txt", "requirements-dev.txt"]))

@@ -1,0 +1,79 @@
+"""The audit of pinned versions, against a server that speaks the database's protocol."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from scripts.audit import main, pinned
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+class _Database(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        results = [
+            {"vulns": [{"id": "PYSEC-1"}, {"id": "GHSA-2"}]}
+            if (query["package"]["name"], query["version"]) == ("tea", "1.0")
+            else {}
+            for query in asked["queries"]
+        ]
+        body = json.dumps({"results": results} if self.path == "/v1" else []).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep the test's output clean."""
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Database)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def pins(tmp_path: Path) -> str:
+    file = tmp_path / "requirements.txt"
+    file.write_text("tea==1.0 \\\n    --hash=sha256:00\nmilk[hot]==2.1 ; python_version > '3'\n")
+    return str(file)
+
+
+def test_known_vulnerabilities_fail_it(
+    database: str, pins: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([pins], f"{database}/v1") == 1
+    out = capsys.readouterr().out
+    assert "tea==1.0: PYSEC-1, GHSA-2" in out
+    assert "2 pinned versions checked, 1 with" in out
+
+
+def test_without_any_it_passes(database: str, tmp_path: Path) -> None:
+    (tmp_path / "pins").write_text("tea==1.1\n")
+    assert main([str(tmp_path / "pins")], f"{database}/v1") == 0
+
+
+@pytest.mark.parametrize("odd", ["http://127.0.0.1:1/v1", "{database}/other"])
+def test_where_nothing_could_be_checked_it_says_so_and_does_not_fail(
+    database: str, pins: str, odd: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([pins], odd.format(database=database)) == 0
+    assert "NOT CHECKED" in capsys.readouterr().out
+
+
+def test_all_of_our_pins_are_read() -> None:
+    files = [REPOSITORY / name for name in ("requirements.txt", "requirements-dev.txt")]
+    found = dict(pinned(*files))
+    assert len(found) > 50
+    assert {"temporalio", "pydantic", "pytest"} <= set(found)
