@@ -97,7 +97,10 @@ class Compacting:
                 else digest.dropped(summary, _folded(snapshot, planned), needed)
             )
         snapshot.compaction = Compaction(
-            cleared=planned.cleared, folded=planned.folded, summary=summary
+            cleared=planned.cleared,
+            folded=planned.folded,
+            unseen=planned.unseen,
+            summary=summary,
         )
         usage = Usage()
         for reply in written:
@@ -117,7 +120,8 @@ class Compacting:
 def _plan(snapshot: Snapshot, request: CompactRequest) -> Plan:
     """What to do; the same whenever it is asked of the same checkpoint."""
     encoding = encoding_of(snapshot.config.model_for(snapshot.state.phase.kind).name)
-    present = Plan(snapshot.compaction.cleared, snapshot.compaction.folded)
+    before = snapshot.compaction
+    present = Plan(before.cleared, before.folded, before.unseen)
     return plan(
         snapshot.view.pieces(encoding),
         OPENING,

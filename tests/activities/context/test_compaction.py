@@ -103,6 +103,20 @@ def test_a_pointer_names_a_call_that_shows_the_same(tool: str, arguments: str, a
     assert shown[1]["content"] == f"[result processed; {again} to see it again]"
 
 
+async def test_results_the_model_never_saw_are_not_called_processed(job: Standing) -> None:
+    read = [("read_file", json.dumps({"path": f"notes/{number}.md"})) for number in range(12)]
+    job.reply(*read)
+    for number in range(len(read)):
+        job.commit = job.run("read_file", job.request(call=number)).commit
+    with Script(Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
+        made = await compact(job, script)
+    job.commit = made.commit
+    results = [message["content"] for message in messages(job)[-13:-1]]
+    left = "[result left out for lack of room, not seen yet; read_file("
+    assert [result.startswith(left) for result in results] == [True] * 7 + [False] * 5
+    assert made.context == context_tokens(job.open()) <= LIMIT
+
+
 async def test_what_changes_between_two_compactions_is_the_end_alone(job: Standing) -> None:
     with Script() as script:
         job.commit = (await compact(job, script)).commit
