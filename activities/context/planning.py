@@ -69,16 +69,23 @@ def plan(
         if not hard and size(cleared, start) <= ENOUGH * limit:
             return replace(present, cleared=cleared)
         last = len(pieces) if hard else newest
-        places = [n for n in beginnings if n > start] + ([len(pieces)] if hard else [])
-        folded = next((n for n in places if size(cleared, n) <= ROOM * limit), last)
+        folded = next((n for n in beginnings if size(cleared, n) <= ROOM * limit), last)
         if folded <= start:
             return replace(present, cleared=cleared)
         return replace(present, cleared=max(cleared, folded), folded=folded)
 
+    def fits(found: Plan) -> bool:
+        shown = size(found.cleared, max(found.folded, start))
+        return found.folded <= newest and shown <= limit
+
     few = _clear_before(pieces)
     found = made(min(few, newest))
-    fits = found.folded <= newest and size(found.cleared, max(found.folded, start)) <= limit
-    return found if few <= newest or fits else replace(made(few), unseen=newest)
+    # Of the newest reply's results at most the last few then, and at least the last.
+    for clear in range(max(few, newest + 2), len(pieces)):
+        if fits(found):
+            break
+        found = replace(made(clear), unseen=newest)
+    return found
 
 
 def _clear_before(pieces: Sequence[Piece]) -> int:

@@ -65,6 +65,14 @@ def test_what_the_model_has_not_seen_stays_where_it_fits() -> None:
     expected = Plan(cleared=len(pieces) - KEPT_RESULTS, folded=0, unseen=2)
     assert planned(pieces, 20_000) == expected
     assert planned([*pieces, *exchange()], 20_000, expected).unseen == 2
+    # Of few that are long as many as fit, and the last whatever its size.
+    pieces = OPENING + exchange() + exchange(results=4, result=5_000)
+    assert planned(pieces, 24_000) == Plan(cleared=4, folded=4)
+    assert planned(pieces, 15_000) == Plan(cleared=len(pieces) - 2, folded=4, unseen=4)
+    assert planned(pieces, 3_000) == Plan(cleared=len(pieces) - 1, folded=4, unseen=4)
+    # Where the endpoint finds it too long as well, before all of the reply is folded.
+    hard = Plan(cleared=len(pieces) - 1, folded=0, unseen=4)
+    assert planned(pieces, 24_000, hard=True) == hard
 
 
 def test_the_endpoints_word_goes_over_our_count() -> None:
