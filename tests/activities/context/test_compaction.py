@@ -176,7 +176,7 @@ async def test_one_that_forgets_twice_is_completed_by_the_system(job: Standing) 
     assert count(summary) <= 2000
 
 
-@pytest.mark.parametrize("answer", [Failure(401), Failure(400, "no"), Reply("")])
+@pytest.mark.parametrize("answer", [Failure(400, "no"), Reply("")])
 async def test_without_a_summary_the_oldest_exchanges_go_and_what_is_open_stays(
     job: Standing, answer: Any
 ) -> None:
@@ -194,6 +194,10 @@ async def test_a_failure_that_may_pass_is_tried_again_and_what_was_paid_is_kept(
 ) -> None:
     talk(job, 12)
     told = Reply("nothing to say")
+    with Script(Failure(401)) as script, pytest.raises(ApplicationError) as refused:
+        await compact(job, script, id_="6")
+    # A person's to mend, and nothing was dropped for it.
+    assert refused.value.type == "Credentials"
     with Script(told, Failure(503), Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
         with pytest.raises(ApplicationError):
             await compact(job, script)
