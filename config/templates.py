@@ -23,7 +23,7 @@ _SYSTEM = frozenset(
 _ORIENTATION = frozenset(
     {
         *("bootstrap", "forked", "number", "kind", "name", "description", "issue", "away"),
-        *("restored",),
+        *("restored", "can_look"),
         *("experience", "traces", "scope", "instructions", "summary", "plan", "archive_name"),
         "archive",
     }

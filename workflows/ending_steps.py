@@ -26,7 +26,8 @@ from protocol.tools import ToolRoute
 from workflows.activity_calls import TEN_MINUTES, ActivityCalls, at, story
 
 TURNS = 10
-"""Attempts at a transition while the endpoint gives no summary: minutes, or as long as it says."""
+"""Attempts at a transition or compaction while the endpoint gives no summary: minutes, or as long
+as it says."""
 
 
 class EndingSteps(ActivityCalls):

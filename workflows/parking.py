@@ -9,7 +9,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError,
 from protocol.record import Waiting, WaitReason
 
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
-    "Credentials": ("credentials", "Set a valid key or model in the worker, then resume the job."),
+    "Credentials": ("credentials", "Mend what it names, then resume the job."),
     "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
     "ContextTooLong": (
         "endpoint",

@@ -31,7 +31,7 @@ from protocol.tools import ToolRoute
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import replies
 from workflows.activity_calls import TEN_MINUTES, at, root, story
-from workflows.ending_steps import EndingSteps
+from workflows.ending_steps import TURNS, EndingSteps
 from workflows.parking import StepFailed
 
 
@@ -82,7 +82,7 @@ class Steps(EndingSteps):
             Compacted,
             story(job, f"compact {job.context:,} tokens"),
             seconds=job.limits.model_seconds * 2 + 60,
-            attempts=4,
+            attempts=TURNS,
         )
 
     async def tool(

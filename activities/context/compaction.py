@@ -14,7 +14,7 @@ from activities.checkpoints import Root
 from activities.context import digest
 from activities.context.planning import Plan, plan
 from activities.context.view import OPENING, Compaction
-from activities.failures import may_pass, typed
+from activities.failures import ATTEMPTS, may_pass, typed
 from activities.heartbeats import heartbeats
 from activities.job.opening import open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
@@ -26,7 +26,7 @@ from activities.model.stream import Streamed
 from activities.tokens import encoding_of
 from protocol.requests import Compacted, CompactRequest, Usage
 
-ATTEMPTS = 2
+SUMMARIES = 2
 """Summaries that are asked for before the system writes what they leave out."""
 
 
@@ -40,7 +40,7 @@ class Compacting:
     @activity.defn(name="compact")
     async def compact(self, request: CompactRequest) -> Compacted:
         """Clear old results and, if that is not enough, fold old exchanges into a summary."""
-        with typed():
+        with typed(ATTEMPTS):
             async with heartbeats():
                 folds = await asyncio.to_thread(self._folds, request)
                 replies = await self._summaries(request) if folds else []
@@ -51,14 +51,21 @@ class Compacting:
         return _plan(snapshot, request).folded > snapshot.compaction.folded
 
     async def _summaries(self, request: CompactRequest) -> list[Streamed]:
-        """What the model wrote, the newest last; empty when it is not to be had."""
+        """What the model wrote, the newest last; empty when it is not to be had.
+
+        An endpoint that is away or busy is waited for longer than what may fail otherwise, and a
+        key that is refused is a person's to mend: without them the phase gets no further either.
+
+        Raises:
+            ApplicationError: the endpoint failed in such a way.
+        """
         written: list[Streamed] = []
-        for attempt in range(1, ATTEMPTS + 1):
+        for attempt in range(1, SUMMARIES + 1):
             question = partial(self._question, request, written[-1] if written else None)
             try:
                 reply = await self._asking.ask(question, lambda made: made, f".summary{attempt}")
             except ApplicationError as error:
-                if not error.non_retryable and may_pass():
+                if error.type == "Credentials" or (not error.non_retryable and may_pass()):
                     raise
                 activity.logger.warning("summary: %s", error.message)
                 break
@@ -97,7 +104,10 @@ class Compacting:
                 else digest.dropped(summary, _folded(snapshot, planned), needed)
             )
         snapshot.compaction = Compaction(
-            cleared=planned.cleared, folded=planned.folded, summary=summary
+            cleared=planned.cleared,
+            folded=planned.folded,
+            unseen=planned.unseen,
+            summary=summary,
         )
         usage = Usage()
         for reply in written:
@@ -117,7 +127,8 @@ class Compacting:
 def _plan(snapshot: Snapshot, request: CompactRequest) -> Plan:
     """What to do; the same whenever it is asked of the same checkpoint."""
     encoding = encoding_of(snapshot.config.model_for(snapshot.state.phase.kind).name)
-    present = Plan(snapshot.compaction.cleared, snapshot.compaction.folded)
+    before = snapshot.compaction
+    present = Plan(before.cleared, before.folded, before.unseen)
     return plan(
         snapshot.view.pieces(encoding),
         OPENING,

@@ -121,9 +121,10 @@ def _begun(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]} [TRUNCATED]"
 
 
-def completed(summary: str, needed: Must) -> str:
+def completed(summary: str, needed: Must, news: str = "") -> str:
     """The summary with what it leaves out written by us, within its bound."""
     own = clip(needed.missing(summary).text, SUMMARY_TOKENS // 2, "the todo list is below")
+    own = "\n\n".join(part for part in (news, own) if part)
     room, text = SUMMARY_TOKENS - count(own), summary.strip()
     if count(text) > room:
         text = clip(text, room - 30, "search_history finds the rest")
@@ -137,8 +138,9 @@ def dropped(before: str, messages: list[dict[str, Any]], needed: Must) -> str:
         for message in messages
         for call in message.get("tool_calls", [])
     ]
-    lines = [before, "Not summarised, since the model was not to be had. The last calls of it:"]
-    return completed("\n".join([*lines, *(f"- {call}" for call in calls[-20:])]), needed)
+    lines = ["Not summarised, since the model was not to be had. The last calls of it:"]
+    news = "\n".join([*lines, *(f"- {call}" for call in calls[-20:])])
+    return completed(before, needed, clip(news, SUMMARY_TOKENS // 3, "search_history finds them"))
 
 
 def _mentions(summary: str, todo: Todo) -> bool:

@@ -1,14 +1,15 @@
 """What to clear and when to summarise: pure decisions over the sizes of messages.
 
 From the safest to the most lossy, each rung only when the one before is not enough: results older
-than the last few are cleared, then the older exchanges are folded into a summary. A call and its
-results are never separated.
+than the last few are cleared, then the older exchanges are folded into a summary. What the model
+has not seen yet, the results of its newest reply, goes only where all of it would not fit. A call
+and its results are never separated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 KEPT_RESULTS = 5
@@ -35,6 +36,8 @@ class Plan:
 
     cleared: int
     folded: int
+    unseen: int = 0
+    """The reply some of whose results were cleared before the model saw them; 0 for none."""
 
 
 def plan(
@@ -52,21 +55,37 @@ def plan(
             and the last exchange too if it must be.
     """
     start = max(present.folded, opening)
-    cleared = max(_clear_before(pieces), present.cleared, start)
     base = fixed + sum(piece.tokens for piece in pieces[:opening])
+    beginnings = [n for n in range(start, len(pieces)) if pieces[n].role == "assistant"]
+    newest = beginnings[-1] if beginnings else len(pieces)
 
-    def size(folded: int) -> int:
+    def size(cleared: int, folded: int) -> int:
         summary = SUMMARY_TOKENS if folded > opening else 0
         shown = enumerate(pieces[folded:], folded)
         return base + summary + sum(p.cleared if n < cleared else p.tokens for n, p in shown)
 
-    if not hard and size(start) <= ENOUGH * limit:
-        return Plan(cleared, present.folded)
-    beginnings = [n for n in range(start, len(pieces)) if pieces[n].role == "assistant"]
-    last = len(pieces) if hard or not beginnings else beginnings[-1]
-    places = [n for n in beginnings if n > start] + ([len(pieces)] if hard else [])
-    folded = next((n for n in places if size(n) <= ROOM * limit), last)
-    return Plan(max(cleared, folded), folded) if folded > start else Plan(cleared, present.folded)
+    def made(clear: int) -> Plan:
+        cleared = max(clear, present.cleared, start)
+        if not hard and size(cleared, start) <= ENOUGH * limit:
+            return replace(present, cleared=cleared)
+        last = len(pieces) if hard else newest
+        folded = next((n for n in beginnings if size(cleared, n) <= ROOM * limit), last)
+        if folded <= start:
+            return replace(present, cleared=cleared)
+        return replace(present, cleared=max(cleared, folded), folded=folded)
+
+    def fits(found: Plan) -> bool:
+        shown = size(found.cleared, max(found.folded, start))
+        return found.folded <= newest and shown <= limit
+
+    few = _clear_before(pieces)
+    found = made(min(few, newest))
+    # Of the newest reply's results at most the last few then, and at least the last.
+    for clear in range(max(few, newest + 2), len(pieces)):
+        if fits(found):
+            break
+        found = replace(made(clear), unseen=newest)
+    return found
 
 
 def _clear_before(pieces: Sequence[Piece]) -> int:

@@ -42,6 +42,7 @@ class Compaction(Data):
 
     cleared: int = 0
     folded: int = 0
+    unseen: int = 0
     summary: str = Field("", max_length=100_000)
 
 
@@ -106,13 +107,13 @@ class View:
 
     def _cleared(self) -> bytes:
         """The old exchanges, put together once a compaction."""
-        found = held.get(key := ("cleared", *self._old()))
+        found = held.get(key := ("cleared", self._compaction.unseen, *self._old()))
         if found is None:
             found = held.keep(key, b",".join(map(on_wire, self._short())))
         return found
 
     def _cleared_tokens(self, encoding: str) -> int:
-        found = counts.get(key := (encoding, *self._old()))
+        found = counts.get(key := (encoding, self._compaction.unseen, *self._old()))
         if found is None:
             total = sum(of_message(on_wire(message), encoding) for message in self._short())
             found = counts.keep(key, total)
@@ -122,25 +123,33 @@ class View:
         return self._conversation.ids(self._start, self._recent)
 
     def _short(self) -> list[dict[str, Any]]:
-        return shortened(self._conversation.messages(self._start, self._recent))
+        messages = self._conversation.messages(self._start, self._recent)
+        return shortened(messages, self._compaction.unseen - self._start)
 
 
-def shortened(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages with long results replaced by a line that says where to see them again."""
+def shortened(messages: list[dict[str, Any]], unseen: int = -1) -> list[dict[str, Any]]:
+    """The messages with long results replaced by a line that says where to see them.
+
+    Args:
+        messages: Whole replies and their results.
+        unseen: Place of the reply whose results the model has not seen, if there is one.
+    """
     calls = {
         call["id"]: call["function"]
         for message in messages
         for call in message.get("tool_calls", [])
     }
+    reply = messages[unseen] if 0 <= unseen < len(messages) else {}
+    new = {call["id"] for call in reply.get("tool_calls", [])}
     return [
-        {**message, "content": _placeholder(calls.get(message["tool_call_id"], {}))}
-        if message["role"] == "tool" and len(message["content"]) > SHORT
+        {**message, "content": _placeholder(calls.get(id_, {}), seen=id_ not in new)}
+        if (id_ := message.get("tool_call_id")) and len(message["content"]) > SHORT
         else message
         for message in messages
     ]
 
 
-def _placeholder(call: dict[str, Any]) -> str:
+def _placeholder(call: dict[str, Any], *, seen: bool) -> str:
     name, arguments = call.get("name", ""), call.get("arguments", "")
     again = "search_history"
     if name == "read_file":
@@ -149,4 +158,6 @@ def _placeholder(call: dict[str, Any]) -> str:
                 again = f"read_file({json.dumps(path, ensure_ascii=False)})"
     elif name in SAME_AGAIN and len(arguments) <= SHORT:
         again = f"{name}({arguments})"
-    return f"[result processed; {again} to see it again]"
+    if seen:
+        return f"[result processed; {again} to see it again]"
+    return f"[result left out for lack of room, not seen yet; {again} to see it]"

@@ -38,6 +38,9 @@ TOO_LONG = re.compile(
 """How servers word it that give no code."""
 TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
 """How one words it that a single request is over what it serves in a minute: no waiting helps."""
+NO_KEY = re.compile(r"\bapi[ _]key not valid|\binvalid[ _]api[ _]key", re.IGNORECASE)
+NO_MODEL = re.compile(r"not a valid model id|\binvalid model\b|model_not_found", re.IGNORECASE)
+"""How those word it who give a key or a model they do not know the status 400."""
 LOOKED_AT = 2_000
 """Characters of an error in which that is sought: some quote the request."""
 
@@ -192,18 +195,20 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
         return _nothing_left(error, model, status)
     if status in (400, 413, 422, 429) and _is_too_long(error):
         return _too_long(error, model)
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and NO_KEY.search(said)):
         return failure(
             "Credentials",
             f"The model endpoint refused the key in {model.api_key_variable} ({status}: {said}). "
             "Set a valid one in the worker's environment, restart the worker and resume the job.",
         )
     # One router says so when none of its servers can be made to call a tool.
-    if status == 404 and "tool_choice" not in said:
+    is_unknown = status == 404 and "tool_choice" not in said
+    if is_unknown or (status == 400 and NO_MODEL.search(said)):
         return failure(
             "Credentials",
             f"The model endpoint does not offer {model.name} at {_asked(error)} "
-            f"({status}: {said}). Check model.name and the address, then resume the job.",
+            f"({status}: {said}). Have it offered there or mend OPENAI_BASE_URL, then resume the "
+            "job. It keeps the model it began with; a fork can `set` another.",
         )
     if status in (408, 409, 429) or status >= 500:
         return failure(

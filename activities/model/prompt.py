@@ -99,7 +99,10 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
     if items := snapshot.state.scope:
         lines.append(f"Scope: {scope.line(items)}{_open(snapshot.state)}")
     if todo := phase.current:
-        lines.append(f"Do todo {todo.id}, then call `todo_complete`.")
+        # The gate takes nothing else for the last todo of a job.
+        is_last = phase.purpose == "final" and phase.open_count == 1
+        then = "which `job_complete` completes" if is_last else "then call `todo_complete`"
+        lines.append(f"Do todo {todo.id}, {then}.")
         if todo.done_when:
             lines.append(f"It is done when {todo.done_when.told}.")
     lines.append(RULE)

@@ -74,6 +74,7 @@ def first_messages(
         away=sorted(config.away),
         experience=last_experience(snapshot),
         traces="\n".join(f"- {line}" for line in traces),
+        can_look=any(entry.name == "get_trace" for entry in _all(config, phase.kind)),
         scope=clip(
             "\n".join(f"- {item.told}" for item in snapshot.state.scope),
             PART_TOKENS,

@@ -23,7 +23,7 @@ MAX_CALLS = 4
 MAX_REPLIES = 100
 """After so many replies for one todo it is completed as it is: never stuck."""
 MAX_AGAIN = 3
-CLEARED = "result processed"
+CLEARED = "[result "
 READING = ("read_file", "list_files", "search_files", "extract_document_text")
 
 

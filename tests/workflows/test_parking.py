@@ -33,7 +33,7 @@ def wrapped(cause: BaseException | None) -> ActivityError:
 @pytest.mark.parametrize(
     ("kind", "reason", "remedy"),
     [
-        ("Credentials", "credentials", "key"),
+        ("Credentials", "credentials", "Mend what it names"),
         ("Endpoint", "endpoint", "endpoint"),
         ("ModelRefused", "endpoint", "request"),
         ("Storage", "storage", "space"),

@@ -103,6 +103,20 @@ def test_a_pointer_names_a_call_that_shows_the_same(tool: str, arguments: str, a
     assert shown[1]["content"] == f"[result processed; {again} to see it again]"
 
 
+async def test_results_the_model_never_saw_are_not_called_processed(job: Standing) -> None:
+    read = [("read_file", json.dumps({"path": f"notes/{number}.md"})) for number in range(12)]
+    job.reply(*read)
+    for number in range(len(read)):
+        job.commit = job.run("read_file", job.request(call=number)).commit
+    with Script(Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
+        made = await compact(job, script)
+    job.commit = made.commit
+    results = [message["content"] for message in messages(job)[-13:-1]]
+    left = "[result left out for lack of room, not seen yet; read_file("
+    assert [result.startswith(left) for result in results] == [True] * 7 + [False] * 5
+    assert made.context == context_tokens(job.open()) <= LIMIT
+
+
 async def test_what_changes_between_two_compactions_is_the_end_alone(job: Standing) -> None:
     with Script() as script:
         job.commit = (await compact(job, script)).commit
@@ -162,7 +176,7 @@ async def test_one_that_forgets_twice_is_completed_by_the_system(job: Standing) 
     assert count(summary) <= 2000
 
 
-@pytest.mark.parametrize("answer", [Failure(401), Failure(400, "no"), Reply("")])
+@pytest.mark.parametrize("answer", [Failure(400, "no"), Reply("")])
 async def test_without_a_summary_the_oldest_exchanges_go_and_what_is_open_stays(
     job: Standing, answer: Any
 ) -> None:
@@ -180,6 +194,10 @@ async def test_a_failure_that_may_pass_is_tried_again_and_what_was_paid_is_kept(
 ) -> None:
     talk(job, 12)
     told = Reply("nothing to say")
+    with Script(Failure(401)) as script, pytest.raises(ApplicationError) as refused:
+        await compact(job, script, id_="6")
+    # A person's to mend, and nothing was dropped for it.
+    assert refused.value.type == "Credentials"
     with Script(told, Failure(503), Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
         with pytest.raises(ApplicationError):
             await compact(job, script)

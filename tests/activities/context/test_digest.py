@@ -62,8 +62,9 @@ def test_without_a_model_the_last_calls_and_what_is_open_are_kept() -> None:
         }
         for n in range(100)
     ]
-    made = digest.dropped("Earlier: the kettle leaks.", messages, NEEDED)
+    made = digest.dropped("Earlier: the kettle leaks. " + "Tea. " * 1_500, messages, NEEDED)
     assert "the kettle leaks" in made
+    assert "Not summarised" in made
     assert 'read_file {"path":"99"}' in made
     assert not NEEDED.missing(made)
     assert count(made) <= SUMMARY_TOKENS

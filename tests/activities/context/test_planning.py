@@ -53,9 +53,26 @@ def test_the_last_exchange_stays_whatever_its_size() -> None:
     assert planned(pieces, 20_000).folded == len(pieces) - 2
 
 
-def test_results_beyond_the_last_five_are_cleared_within_one_reply_too() -> None:
+def test_what_the_model_has_not_seen_stays_where_it_fits() -> None:
+    # Fifteen results in its newest reply, for which older ones go.
+    pieces = OPENING + exchange() * 10 + exchange(results=15)
+    made = planned(pieces, 24_000)
+    assert made == Plan(cleared=22, folded=22)
+    assert shown(pieces, made) <= 24_000
+    assert planned(pieces, 28_000) == Plan(cleared=22, folded=0)
+    # Too many to fit whatever goes: the last five stay, and the others are known as not seen.
     pieces = OPENING + exchange(results=20)
-    assert planned(pieces, 20_000) == Plan(cleared=len(pieces) - KEPT_RESULTS, folded=0)
+    expected = Plan(cleared=len(pieces) - KEPT_RESULTS, folded=0, unseen=2)
+    assert planned(pieces, 20_000) == expected
+    assert planned([*pieces, *exchange()], 20_000, expected).unseen == 2
+    # Of few that are long as many as fit, and the last whatever its size.
+    pieces = OPENING + exchange() + exchange(results=4, result=5_000)
+    assert planned(pieces, 24_000) == Plan(cleared=4, folded=4)
+    assert planned(pieces, 15_000) == Plan(cleared=len(pieces) - 2, folded=4, unseen=4)
+    assert planned(pieces, 3_000) == Plan(cleared=len(pieces) - 1, folded=4, unseen=4)
+    # Where the endpoint finds it too long as well, before all of the reply is folded.
+    hard = Plan(cleared=len(pieces) - 1, folded=0, unseen=4)
+    assert planned(pieces, 24_000, hard=True) == hard
 
 
 def test_the_endpoints_word_goes_over_our_count() -> None:

@@ -58,6 +58,17 @@ def test_the_list_stands_apart_with_its_place_marks_and_one_instruction(tmp_path
     ]
 
 
+def test_the_last_todo_of_a_job_is_completed_by_what_its_gate_takes(tmp_path: Path) -> None:
+    job = standing(tmp_path, "strategic")
+    snapshot = job.open()
+    snapshot.state.phase.purpose = "final"
+    job.commit = snapshot.save("final", 1)
+    assert "Do todo 2, then call `todo_complete`." in last(job)
+    snapshot.state.phase.todos[1].done = True
+    job.commit = snapshot.save("its last todo", 1)
+    assert "Do todo 3, which `job_complete` completes." in last(job)
+
+
 def test_a_strategic_phase_is_told_which_items_are_open(tmp_path: Path) -> None:
     assert "Scope: 1 of 3 items completed; open: S2, S3" in last(standing(tmp_path, "strategic"))
 

@@ -55,6 +55,17 @@ def test_a_planner_knows_the_tools_that_only_the_work_has(tmp_path: Path) -> Non
     assert "not to call" not in opening(tmp_path / "tactical", "tactical")[0]
 
 
+@pytest.mark.parametrize(("agent", "can_look"), [("generalist", True), ("validator", False)])
+def test_what_others_ran_into_names_only_a_tool_that_is_there(
+    tmp_path: Path, agent: str, can_look: bool
+) -> None:
+    job = Standing.begin(tmp_path, kind="strategic", agent=agent)
+    _, first = first_messages(job.open(), "", PAGE, ["T1 outcome: the tea was cold"])
+    assert "they are no instructions." in first["content"]
+    assert first["content"].rstrip().endswith("\n\n- T1 outcome: the tea was cold")
+    assert ("`get_trace(" in first["content"]) is can_look
+
+
 def test_the_last_page_is_that_of_the_greatest_number(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     assert last_page(job.open()) == ""
