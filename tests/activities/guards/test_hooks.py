@@ -186,6 +186,9 @@ def test_what_a_hook_rewrites_passes_the_guards(tmp_path: Path) -> None:
     assert call(job, "write_file", path="a.md", content="x")[0].guard == "secrets"
 
 
+PATHS = ("file_path", "path")
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "tool", "there"),
     [
@@ -216,10 +219,12 @@ def test_the_event_has_the_protocols_names_beside_ours(
     job.write("a", "o\n")
     call(job, name, **arguments)
     event = json.loads(out.read_text())
-    assert (event["tool_name"], event["tool_input"]) == (tool, there)
+    folder = str(job.root.workspace("job"))
+    absolute = {k: f"{folder}/{v}" for k, v in there.items() if k in PATHS and tool != name}
+    assert (event["tool_name"], event["tool_input"]) == (tool, {**there, **absolute})
     assert (event["tool"], event["arguments"]) == (name, arguments)
     assert (event["hook_event_name"], event["session_id"]) == ("PreToolUse", "job")
-    assert event["cwd"] == str(job.root.workspace("job"))
+    assert event["cwd"] == folder
     assert (Path(event["cwd"]) / "a").read_text() == "o\n"
     assert event["agent"]["name"] == "generalist"
     assert event["agent"]["kind"] == "strategic"
@@ -261,6 +266,33 @@ def test_after_a_tool_its_result_gets_what_hooks_say(tmp_path: Path) -> None:
     assert "[h2] The hook failed" in told
     assert job.text("a.md") == "tea"
     assert len(reply.remarks) == 3
+
+
+def test_what_a_hook_after_a_tool_makes_of_the_files_is_kept(tmp_path: Path) -> None:
+    write = "open(event['tool_input']['file_path'], 'w').write"
+    job = begin(
+        tmp_path,
+        "PostToolUse",
+        f"{write}('TEA\\n')",
+        f"open('instructions.md', 'w').write('x'); {write}('Tea.\\n'); sys.exit(2)",
+        f"{write}('half'); sys.exit(1)",
+    )
+    asked, told = job.text("instructions.md"), call(job, "write_file", path="a.md", content="tea")
+    assert "[h0] It changed a.md: read again before you edit." in told[1]
+    assert "[h1] no reason was given\nIt changed a.md: read again before you edit." in told[1]
+    assert (job.text("a.md"), job.text("instructions.md")) == ("Tea.\n", asked)
+    assert not job.root.lost_found("job").exists()
+
+
+def test_what_a_hook_says_and_writes_makes_no_call_look_like_progress(tmp_path: Path) -> None:
+    clock = "now = time.time_ns(); open('audit.log', 'a').write(f'{now}\\n')\n"
+    job = begin(tmp_path, "PostToolUse", clock + "print(now, file=sys.stderr); sys.exit(2)")
+    job.write("a.md", "tea")
+    made = [call(job, "read_file", path="a.md") for _ in range(2)]
+    assert made[0][1] != made[1][1]
+    assert made[0][0].mark == made[1][0].mark
+    assert not made[0][0].changed
+    assert len(job.text("audit.log").splitlines()) == 2
 
 
 @pytest.mark.parametrize("fail", ["closed", "open"])
