@@ -263,7 +263,7 @@ def _record(
         ),
     )
     guarded = told.model_dump(exclude_unset=True) if told else {}
-    commit, mark = snapshot.save(story, at), fingerprints.of_text(text)
+    commit, mark = snapshot.save(story, at), fingerprints.of_result(text)
     reply = ToolReply(commit=commit, at=at, ok=not error, mark=mark, **guarded)
     if changed:
         reply.changed = True
