@@ -12,6 +12,7 @@ from activities.checkpoints import Files, Root
 from activities.guards.hooks import Hooks
 from activities.guards.judging import ALLOW, Judge, Opinion, Outcome, settle
 from activities.guards.matching import Situation, concerns
+from activities.guards.routes import asking
 from activities.guards.secrets import redact
 from activities.job.opening import job_id
 from activities.job.snapshot import Snapshot
@@ -19,6 +20,10 @@ from config.guard_files import render_argument
 from config.guard_schema import Guard, HookEvent, Point, Stage
 from config.schema import Problem
 from protocol.requests import Guarded
+
+BY_CONFIGURATION = "approve"
+"""Who asks when the configuration does: no guard."""
+CONFIGURED = "The agent's configuration asks for approval of each call of this tool."
 
 
 @dataclass
@@ -51,7 +56,7 @@ class Guards:
             for guard in self._rules()
             if guard.point == point and guard.match.changes is None
         ]
-        judges = [*told, *self._hooks.judges("PreToolUse", tool)]
+        judges = [*self._approval(tool), *told, *self._hooks.judges("PreToolUse", tool)]
         outcome = self._settle(judges, arguments)
         for point in () if outcome.denied else ("before_tool", *points):
             self._try(self._situation(point, tool, arguments, ""))
@@ -61,6 +66,9 @@ class Guards:
         if outcome.asks:
             # A person approves what would then be run, and not what was sent.
             would = settle(judges, arguments, approved=True, bypass=self.bypass)
+            if would.denied:
+                # Nobody is asked about what is refused after all.
+                outcome = would
         self.rewritten = would.rewritten
         self.instead = {
             name: value
@@ -161,7 +169,11 @@ class Guards:
         return outcome
 
     def _may_be_permitted(self, tool: str, asked: Outcome, judges: list[Judge]) -> Outcome:
-        """Ask the hooks that may answer in a person's place."""
+        """Ask the hooks that may answer in a person's place, but not in place of the person whom
+        the configuration names.
+        """
+        if asked.guard == BY_CONFIGURATION:
+            return asked
         for judge in self._hooks.judges("PermissionRequest", tool, reason=asked.asks):
             opinion = judge.ask(asked.arguments)
             if opinion.word == "deny":
@@ -171,6 +183,12 @@ class Guards:
                 self.approved = True
                 return self._settle(judges, opinion.arguments or asked.arguments)
         return asked
+
+    def _approval(self, tool: str) -> list[Judge]:
+        """The agent's configuration, if it asks a person about this tool."""
+        if tool not in asking(self.snapshot.config):
+            return []
+        return [Judge(BY_CONFIGURATION, lambda _: Opinion("ask", CONFIGURED))]
 
     def _judge(self, guard: Guard, point: Point, tool: str, after: Files | None = None) -> Judge:
         def judge(arguments: dict[str, Any]) -> Opinion:

@@ -307,6 +307,7 @@ def test_what_a_hook_after_a_tool_fails_with_tells_no_credential(tmp_path: Path,
     assert key not in told + reply.model_dump_json()
 
 
+NOTE = {"path": "a.md", "content": "x"}
 ASKS = say({"permissionDecision": "ask", "permissionDecisionReason": "Really?"})
 
 
@@ -340,6 +341,36 @@ def test_a_hook_may_answer_in_a_persons_place(
     job.reply(("write_file", json.dumps({"path": "a.md", "content": "x"})))
     reply = job.run("write_file", job.request(), local=False)
     assert (reply.ok, reply.guard) == (ok, guard)
+
+
+def test_what_the_configuration_asks_a_person_about_is_the_call_as_it_would_be_run(
+    tmp_path: Path,
+) -> None:
+    hooks = {
+        "PreToolUse": [hook(tmp_path / "moves.py", say({"updatedInput": {"file_path": "b.md"}}))],
+        "PermissionRequest": [hook(tmp_path / "p.py", say({"permissionDecision": "allow"}))],
+    }
+    job = Standing.begin(tmp_path, set={"hooks": hooks, "approve": ["write_file"]})
+
+    def write(content: str, **details: Any) -> ToolReply:
+        job.reply(("write_file", json.dumps({"path": "a.md", "content": content})))
+        return job.run("write_file", job.request(**details), local=False)
+
+    asked = write("x")
+    assert (asked.guard, asked.instead) == ("approve", {"path": "b.md"})
+    assert "configuration asks for approval" in asked.asks
+    secret = write("AKIA" + "IOSFODNN7EXAMPLE")
+    assert (secret.guard, secret.asks) == ("secrets", "")
+    assert write("x", approved=True).ok
+
+
+def test_nobody_is_asked_about_what_is_refused_once_it_is_rewritten(tmp_path: Path) -> None:
+    deny = (
+        "if event['arguments']['path'] == 'b.md':\n    print('never', file=sys.stderr); sys.exit(2)"
+    )
+    moves = say({"updatedInput": {"file_path": "b.md"}})
+    reply, told = call(begin(tmp_path, "PreToolUse", ASKS, moves, deny), "write_file", **NOTE)
+    assert (reply.asks, reply.guard, told) == ("", "h2", "Error: Refused by h2: never")
 
 
 def test_a_bypass_lets_one_refusal_through_and_says_whose(tmp_path: Path) -> None:
