@@ -101,6 +101,13 @@ def test_the_same_holds_at_the_other_points(tmp_path: Path, stage: str) -> None:
     assert "[rule]" not in wrote
 
 
+def test_a_guard_on_trial_is_not_asked_about_what_another_refuses(tmp_path: Path) -> None:
+    job = begin(tmp_path, rule(name="new", stage="experiment"), rule(match={"path": ["b.md"]}))
+    for path, tried in (("a.md", ["new"]), ("b.md", [])):
+        job.reply(("write_file", json.dumps({"path": path, "content": "x"})))
+        assert job.run("write_file", job.request()).trials == tried
+
+
 def test_after_a_tool_a_guard_adds_to_the_result(tmp_path: Path) -> None:
     given = {"point": "after_tool", "decision": "feedback", "message": "Mind the style."}
     job = begin(tmp_path, rule(**given, match={"tool": ["write_file"], "content": ["Wrote"]}))
@@ -166,6 +173,16 @@ def test_a_todo_that_ends_no_phase_is_refused_in_its_own_call(tmp_path: Path) ->
     job = begin(tmp_path, rule(point="todo_complete", match={"arguments": {"notes": "maybe"}}))
     assert "Refused by rule" in job.call("todo_complete", notes="maybe done")
     assert job.call("todo_complete", notes="done").startswith("Completed todo 1")
+
+
+def test_what_ends_something_cannot_be_rewritten(tmp_path: Path) -> None:
+    body = "print(json.dumps({'updatedInput': {'notes': 'done'}}))"
+    hooks = {"PreToolUse": [hook(tmp_path / "h.py", body, matcher="todo_complete")]}
+    ending = end(Standing.begin(tmp_path, set={"hooks": hooks}), "todo_complete", ["phase_end"])
+    assert (ending.guard, ending.refusal) == (
+        "h",
+        "Refused by h: h rewrites what cannot be rewritten",
+    )
 
 
 def test_a_stop_hook_is_told_whether_one_has_blocked_before(tmp_path: Path) -> None:

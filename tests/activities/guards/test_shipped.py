@@ -215,6 +215,8 @@ def test_no_other_tool_gets_around_it(tmp_path: Path) -> None:
     assert "Refused" in job.call("delete_file", path="feature-list.json")
     assert "Refused" in job.call("move_file", old="feature-list.json", new="x.json")
     assert "Refused" in job.call("move_file", old="draft.json", new="app/feature-list.json")
+    job.put(lambda files: files.link("door", "draft.json"))
+    assert "Refused" in job.call("move_file", old="door", new="app/feature-list.json")
     assert job.text("feature-list.json") == LISTED
 
 
