@@ -10,30 +10,8 @@ from typing import Any
 import pytest
 
 from activities.guards.processes import run
-from protocol.requests import ToolReply
-from tests.activities.guards.scripts import hook
+from tests.activities.guards.scripts import begin, call, hook, say
 from tests.activities.standing import Standing
-
-
-def begin(path: Path, event: str, *bodies: str, **details: Any) -> Standing:
-    hooks = [
-        hook(path / f"h{n}.py", body, **{"timeout": 60, **details}) for n, body in enumerate(bodies)
-    ]
-    return Standing.begin(path, set={"hooks": {event: hooks}})
-
-
-def call(job: Standing, name: str, **arguments: Any) -> tuple[ToolReply, str]:
-    """Call a tool in a regular activity; gives the reply and what the model sees."""
-    job.reply((name, json.dumps(arguments)))
-    reply = job.run(name, job.request(), local=False)
-    job.commit = reply.commit
-    told: str = job.open().conversation.messages()[-1].get("content") or ""
-    return reply, told
-
-
-def say(answer: object) -> str:
-    return f"print({json.dumps(json.dumps(answer))})"
-
 
 BLOCKING = {
     "exit 2": "print('not on Sundays', file=sys.stderr); sys.exit(2)",
@@ -251,62 +229,6 @@ def test_a_matcher_is_a_pattern_of_the_whole_name(
     assert call(job, "write_file", path="a.md", content="x")[0].ok is not asked
 
 
-def test_after_a_tool_its_result_gets_what_hooks_say(tmp_path: Path) -> None:
-    seen = "open(os.path.join(event['cwd'], 'a.md')).read()"
-    job = begin(
-        tmp_path,
-        "PostToolUse",
-        f"print({seen}, 'needs a title', file=sys.stderr); sys.exit(2)",
-        say({"hookSpecificOutput": {"additionalContext": "12 files now"}}),
-        "sys.exit(1)",
-    )
-    reply, told = call(job, "write_file", path="a.md", content="tea")
-    assert reply.ok
-    assert told.startswith("Wrote 3 characters to a.md.\n\n[h0] tea needs a title\n\n[h1] 12 files")
-    assert "[h2] The hook failed" in told
-    assert job.text("a.md") == "tea"
-    assert len(reply.remarks) == 3
-
-
-def test_what_a_hook_after_a_tool_makes_of_the_files_is_kept(tmp_path: Path) -> None:
-    write = "open(event['tool_input']['file_path'], 'w').write"
-    job = begin(
-        tmp_path,
-        "PostToolUse",
-        f"{write}('TEA\\n')",
-        f"open('instructions.md', 'w').write('x'); {write}('Tea.\\n'); sys.exit(2)",
-        f"{write}('half'); sys.exit(1)",
-    )
-    asked, told = job.text("instructions.md"), call(job, "write_file", path="a.md", content="tea")
-    assert "[h0] It changed a.md: read again before you edit." in told[1]
-    assert "[h1] no reason was given\nIt changed a.md: read again before you edit." in told[1]
-    assert (job.text("a.md"), job.text("instructions.md")) == ("Tea.\n", asked)
-    assert not job.root.lost_found("job").exists()
-
-
-def test_what_a_hook_says_and_writes_makes_no_call_look_like_progress(tmp_path: Path) -> None:
-    clock = "now = time.time_ns(); open('audit.log', 'a').write(f'{now}\\n')\n"
-    job = begin(tmp_path, "PostToolUse", clock + "print(now, file=sys.stderr); sys.exit(2)")
-    job.write("a.md", "tea")
-    made = [call(job, "read_file", path="a.md") for _ in range(2)]
-    assert made[0][1] != made[1][1]
-    assert made[0][0].mark == made[1][0].mark
-    assert not made[0][0].changed
-    assert len(job.text("audit.log").splitlines()) == 2
-
-
-@pytest.mark.parametrize("fail", ["closed", "open"])
-def test_what_a_hook_after_a_tool_fails_with_tells_no_credential(tmp_path: Path, fail: str) -> None:
-    # The hook's own: it looks like one, and nobody here was given it.
-    key = "ghp_" + "a1B2" * 9
-    body = f"print('no access with {key}', file=sys.stderr); sys.exit(1)"
-    job = begin(tmp_path, "PostToolUse", body, fail=fail)
-    reply, told = call(job, "write_file", path="a.md", content="tea")
-    said = told if fail == "closed" else ""
-    assert "no access with [redacted]" in said + str(reply.remarks)
-    assert key not in told + reply.model_dump_json()
-
-
 NOTE = {"path": "a.md", "content": "x"}
 ASKS = say({"permissionDecision": "ask", "permissionDecisionReason": "Really?"})
 
@@ -341,27 +263,6 @@ def test_a_hook_may_answer_in_a_persons_place(
     job.reply(("write_file", json.dumps({"path": "a.md", "content": "x"})))
     reply = job.run("write_file", job.request(), local=False)
     assert (reply.ok, reply.guard) == (ok, guard)
-
-
-def test_what_the_configuration_asks_a_person_about_is_the_call_as_it_would_be_run(
-    tmp_path: Path,
-) -> None:
-    hooks = {
-        "PreToolUse": [hook(tmp_path / "moves.py", say({"updatedInput": {"file_path": "b.md"}}))],
-        "PermissionRequest": [hook(tmp_path / "p.py", say({"permissionDecision": "allow"}))],
-    }
-    job = Standing.begin(tmp_path, set={"hooks": hooks, "approve": ["write_file"]})
-
-    def write(content: str, **details: Any) -> ToolReply:
-        job.reply(("write_file", json.dumps({"path": "a.md", "content": content})))
-        return job.run("write_file", job.request(**details), local=False)
-
-    asked = write("x")
-    assert (asked.guard, asked.instead) == ("approve", {"path": "b.md"})
-    assert "configuration asks for approval" in asked.asks
-    secret = write("AKIA" + "IOSFODNN7EXAMPLE")
-    assert (secret.guard, secret.asks) == ("secrets", "")
-    assert write("x", approved=True).ok
 
 
 def test_nobody_is_asked_about_what_is_refused_once_it_is_rewritten(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from activities.tools import REGISTRY
 from config.guard_schema import Guard
 from config.loader import load_agent
 from protocol.endings import Ending, EndingRequest
-from tests.activities.guards.scripts import hook
+from protocol.requests import ToolReply
+from tests.activities.guards.scripts import hook, say
 from tests.activities.standing import AT, Standing, environment
 
 
@@ -234,3 +235,24 @@ def test_a_call_that_hooks_are_asked_about_is_a_regular_activity(tmp_path: Path)
     local = {name for name, entry in REGISTRY.items() if guarded_route(config, entry).local}
     assert "write_file" not in local
     assert {"read_file", "edit_file"} <= local
+
+
+def test_what_the_configuration_asks_a_person_about_is_the_call_as_it_would_be_run(
+    tmp_path: Path,
+) -> None:
+    hooks = {
+        "PreToolUse": [hook(tmp_path / "moves.py", say({"updatedInput": {"file_path": "b.md"}}))],
+        "PermissionRequest": [hook(tmp_path / "p.py", say({"permissionDecision": "allow"}))],
+    }
+    job = Standing.begin(tmp_path, set={"hooks": hooks, "approve": ["write_file"]})
+
+    def write(content: str, **details: Any) -> ToolReply:
+        job.reply(("write_file", json.dumps({"path": "a.md", "content": content})))
+        return job.run("write_file", job.request(**details), local=False)
+
+    asked = write("x")
+    assert (asked.guard, asked.instead) == ("approve", {"path": "b.md"})
+    assert "configuration asks for approval" in asked.asks
+    secret = write("AKIA" + "IOSFODNN7EXAMPLE")
+    assert (secret.guard, secret.asks) == ("secrets", "")
+    assert write("x", approved=True).ok
