@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.guards.hooks import matching
-from activities.guards.routes import OF_CALLS, OF_THE_WORKFLOW
+from activities.guards.routes import OF_CALLS, OF_THE_WORKFLOW, asking
 from activities.starting.pinning import KINDS
 from activities.tools import REGISTRY, Tool
 from activities.tools.offering import offer
@@ -79,7 +79,8 @@ def of_agent(name: str) -> Equipped:
 
     def told(entry: Tool, *, deferred: bool = False) -> Told:
         guards = list(dict.fromkeys(_guards(found.config, entry)))
-        return _told(entry, routes[entry.name], guards=guards, deferred=deferred)
+        asks = entry.name in asking(found.config)
+        return _told(entry, routes[entry.name], guards=guards, asks=asks, deferred=deferred)
 
     if found.reviews:
         # Nothing guards what can only read.
@@ -102,7 +103,6 @@ def _told(entry: Tool, route: ToolRoute, **of_agent: Any) -> Told:
         effect=entry.effect,
         local=route.local,
         parameters=entry.arguments.schema,
-        asks=route.asks,
         **of_agent,
     )
 

@@ -21,8 +21,6 @@ class ToolRoute(Data):
     """Calls that follow it in the same reply are not run."""
     polling: bool = False
     """Calling it again is no repetition while its result changes."""
-    asks: bool = False
-    """Each call needs a person's approval; the agent's configuration says so."""
     guarded: bool = False
     """For calls that the workflow acts on before a tool is run: whether guards or hooks are asked
     then."""

@@ -59,7 +59,7 @@ def after_call(course: Course, happened: Happened, figures: StuckFigures) -> Cou
     if call.tool == "job_complete" and not happened.denied:
         changes["completions"] = course.completions + 1
     elif call.tool == "todo_complete" and not happened.denied:
-        same = reply.mark == course.refusal
+        same = reply.mark == course.refusal and not course.waited
         changes |= {"refusal": reply.mark, "refusals": course.refusals + 1 if same else 1}
     else:
         deed = Deed(
@@ -69,7 +69,9 @@ def after_call(course: Course, happened: Happened, figures: StuckFigures) -> Cou
             error=reply.error_mark,
             news=news,
         )
-        changes["deeds"] = [*course.deeds, deed][-window(figures) :]
+        # After a wait the same call looks again, whatever tool it is; `stale` goes on.
+        kept = _others(course, call) if course.waited else course.deeds
+        changes["deeds"] = [*kept, deed][-window(figures) :]
     return course.model_copy(update=changes)
 
 
@@ -86,7 +88,6 @@ def window(figures: StuckFigures) -> int:
 def _polled(course: Course, call: Call, key: str, result: str) -> Course:
     """After a poll that is no repetition: its result changed, or the agent waited before it."""
     changed = course.polled.get(key) != result
-    others = [d for d in course.deeds if (d.tool, d.arguments) != (call.tool, call.mark)]
     return course.model_copy(
         update={
             "waited": False,
@@ -95,9 +96,13 @@ def _polled(course: Course, call: Call, key: str, result: str) -> Course:
             "stale": 0 if changed else course.stale,
             "replies": 0 if changed else course.replies,
             # No run goes on over a change of the result; nor do polls, over a wait.
-            "deeds": [] if changed else others,
+            "deeds": [] if changed else _others(course, call),
         }
     )
+
+
+def _others(course: Course, call: Call) -> list[Deed]:
+    return [d for d in course.deeds if (d.tool, d.arguments) != (call.tool, call.mark)]
 
 
 def _latest(seen: list[str], mark: str) -> list[str]:

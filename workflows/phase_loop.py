@@ -120,10 +120,6 @@ class PhaseLoop(Judging):
             await self._deny(call, "tools", gates.unknown_tool(call.tool, offered))
         elif why := gates.phase_rule(route, kind):
             await self._deny(call, "phase", why)
-        elif route.asks and not await self.ask_person(
-            call, route, questions.CONFIGURED, guard=questions.BY_CONFIGURATION
-        ):
-            return
         elif call.tool == course.WAIT and call.seconds:
             await self._wait(call, route)
         elif call.tool == "request_clarification":

@@ -20,9 +20,6 @@ ENOUGH = (
     "No more questions can be put to people in this job. Use your best judgement, and note the "
     "assumption in workspace.md."
 )
-BY_CONFIGURATION = "approve"
-"""Who asks when the configuration does: no guard."""
-CONFIGURED = "The agent's configuration asks for approval of each call of this tool."
 SHOWN = 300
 
 

@@ -76,9 +76,6 @@ class ToolCalls:
         asked = questions.approval_at_hand(job)
         if asked is None:
             shown = await self.steps.show_call(job)
-            if shown.error:
-                await self._run(call, route, shown.error)
-                return False
             shown.arguments |= instead or {}
             questions.request_approval(job, call.tool, shown, question, guard)
             asked = questions.approval_at_hand(job)
@@ -255,8 +252,7 @@ class ToolCalls:
     @property
     def _was_tried(self) -> bool:
         """Whether guards on trial had their say of the call at hand when a guard asked a person."""
-        asked = questions.approval_at_hand(self.job)
-        return asked is not None and asked.guard != questions.BY_CONFIGURATION
+        return questions.approval_at_hand(self.job) is not None
 
     @property
     def _approved(self) -> bool:

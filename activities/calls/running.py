@@ -116,7 +116,7 @@ def run_tool(
         before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
         story = snapshot.story(entry.name)
         try:
-            text = _run(snapshot, entry, raw, request, guards)
+            text, added, made = _run(snapshot, entry, raw, request, guards)
         except Refused as refusal:
             refused = refusal.outcome
             if refused.asks:
@@ -136,9 +136,13 @@ def run_tool(
             if "plan.md" in changed:
                 follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
             told = guards.report()
-            # What the system notes beside a call's work is no progress of the job.
-            worked = any(not is_system(path) for path in changed)
-            reply = _record(snapshot, request, at, story, text, told=told, changed=worked)
+            # Neither what the system notes beside a call's work is progress of the job, nor what
+            # hooks say and write, with the time of day perhaps.
+            own = changed if made == snapshot.files else [c.path for c in diff(before, made)]
+            worked = any(not is_system(path) for path in own)
+            reply = _record(
+                snapshot, request, at, story, text, told=told, added=added, changed=worked
+            )
             if news := snapshot.state.items_changed_since(ledger):
                 reply.scope = news
             return reply
@@ -148,7 +152,8 @@ def run_tool(
 
 def _run(
     snapshot: Snapshot, entry: Tool, raw_arguments: str, request: ToolRequest, guards: Guards
-) -> str:
+) -> tuple[str, str, Files]:
+    """The tool's result, what is added to it, and the files as the tool itself left them."""
     state = snapshot.state
     if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
         raise ToolError(why)
@@ -199,12 +204,11 @@ def _run(
     outcome = guards.change(entry.name, arguments, context.files)
     if outcome.guard:
         raise Refused(outcome)
-    text += guards.feedback(entry.name, arguments, text, context.files)
-    snapshot.files = context.files
+    added, snapshot.files = guards.feedback(entry.name, arguments, text, context.files)
     snapshot.reads = context.reads
     snapshot.state = context.state
     told = _rewritten(guards)
-    return f"{told}\n{text}" if told else text
+    return f"{told}\n{text}" if told else text, added, context.files
 
 
 def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot) -> str:
@@ -245,11 +249,12 @@ def _record(
     error: str | None = None,
     told: Guarded | None = None,
     *,
+    added: str = "",
     changed: bool = False,
 ) -> ToolReply:
     # A server's answer, say, may hold the key that it was given.
     text, error = hide(text), hide(error) if error else error
-    content = cut(text, snapshot.config.limits.result_characters)
+    content = cut(text + hide(added), snapshot.config.limits.result_characters)
     snapshot.conversation = snapshot.conversation.append(
         tool_result(request.step, request.call, f"Error: {content}" if error else content),
         *(
@@ -258,7 +263,7 @@ def _record(
         ),
     )
     guarded = told.model_dump(exclude_unset=True) if told else {}
-    commit, mark = snapshot.save(story, at), fingerprints.of_text(text)
+    commit, mark = snapshot.save(story, at), fingerprints.of_result(text)
     reply = ToolReply(commit=commit, at=at, ok=not error, mark=mark, **guarded)
     if changed:
         reply.changed = True

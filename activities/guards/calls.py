@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from activities import metrics
-from activities.checkpoints import Files, Root, project
+from activities.checkpoints import Files, Root
 from activities.guards.hooks import Hooks
 from activities.guards.judging import ALLOW, Judge, Opinion, Outcome, settle
 from activities.guards.matching import Situation, concerns
+from activities.guards.routes import asking
 from activities.guards.secrets import redact
-from activities.job.opening import job_id, order
+from activities.job.opening import job_id
 from activities.job.snapshot import Snapshot
 from config.guard_files import render_argument
 from config.guard_schema import Guard, HookEvent, Point, Stage
 from config.schema import Problem
 from protocol.requests import Guarded
+
+BY_CONFIGURATION = "approve"
+"""Who asks when the configuration does: no guard."""
+CONFIGURED = "The agent's configuration asks for approval of each call of this tool."
 
 
 @dataclass
@@ -37,7 +43,6 @@ class Guards:
     """Arguments that the call would be run with and did not come with."""
     rewritten: tuple[str, ...] = ()
     """Who put them there."""
-    _shown: Files | None = None
 
     def before(self, tool: str, arguments: dict[str, Any], *points: Point) -> Outcome:
         """What comes of a call before it is run.
@@ -51,7 +56,7 @@ class Guards:
             for guard in self._rules()
             if guard.point == point and guard.match.changes is None
         ]
-        judges = [*told, *self._hooks.judges("PreToolUse", tool)]
+        judges = [*self._approval(tool), *told, *self._hooks.judges("PreToolUse", tool)]
         outcome = self._settle(judges, arguments)
         for point in () if outcome.denied else ("before_tool", *points):
             self._try(self._situation(point, tool, arguments, ""))
@@ -61,6 +66,9 @@ class Guards:
         if outcome.asks:
             # A person approves what would then be run, and not what was sent.
             would = settle(judges, arguments, approved=True, bypass=self.bypass)
+            if would.denied:
+                # Nobody is asked about what is refused after all.
+                outcome = would
         self.rewritten = would.rewritten
         self.instead = {
             name: value
@@ -97,18 +105,21 @@ class Guards:
             self._try(self._situation("before_tool", tool, arguments, "", after))
         return outcome
 
-    def feedback(self, tool: str, arguments: dict[str, Any], result: str, after: Files) -> str:
-        """What is added to a result."""
+    def feedback(
+        self, tool: str, arguments: dict[str, Any], result: str, after: Files
+    ) -> tuple[str, Files]:
+        """What is added to a result, and the files as hooks leave them."""
         now = self._situation("after_tool", tool, arguments, result)
         lines = [
             (guard.name, guard.message)
             for guard in self._rules()
             if guard.decision == "feedback" and concerns(guard, now) is not None
         ]
-        lines += self._hooks_on(after).remarks(tool, arguments, result)
+        said, after = self._hooks.after(tool, arguments, result, after)
+        lines += said
         for name, _ in lines:
             self.remarks.append(f"guard {name} added to the result of {tool}")
-        return "".join(f"\n\n[{name}] {text}" for name, text in lines)
+        return "".join(f"\n\n[{name}] {text}" for name, text in lines), after
 
     def reply(self, text: str) -> Guard | None:
         """The guard that does not accept a reply."""
@@ -158,7 +169,11 @@ class Guards:
         return outcome
 
     def _may_be_permitted(self, tool: str, asked: Outcome, judges: list[Judge]) -> Outcome:
-        """Ask the hooks that may answer in a person's place."""
+        """Ask the hooks that may answer in a person's place, but not in place of the person whom
+        the configuration names.
+        """
+        if asked.guard == BY_CONFIGURATION:
+            return asked
         for judge in self._hooks.judges("PermissionRequest", tool, reason=asked.asks):
             opinion = judge.ask(asked.arguments)
             if opinion.word == "deny":
@@ -168,6 +183,12 @@ class Guards:
                 self.approved = True
                 return self._settle(judges, opinion.arguments or asked.arguments)
         return asked
+
+    def _approval(self, tool: str) -> list[Judge]:
+        """The agent's configuration, if it asks a person about this tool."""
+        if tool not in asking(self.snapshot.config):
+            return []
+        return [Judge(BY_CONFIGURATION, lambda _: Opinion("ask", CONFIGURED))]
 
     def _judge(self, guard: Guard, point: Point, tool: str, after: Files | None = None) -> Judge:
         def judge(arguments: dict[str, Any]) -> Opinion:
@@ -190,19 +211,9 @@ class Guards:
     ) -> Situation:
         return Situation.of(self.snapshot, point, tool, arguments, text, after)
 
-    @property
+    @cached_property
     def _hooks(self) -> Hooks:
-        return self._hooks_on(self.snapshot.files)
-
-    def _hooks_on(self, files: Files) -> Hooks:
-        folder = self.root.workspace(job_id())
-
-        def show() -> None:
-            if self._shown != files:
-                project(self.snapshot.checkpoints, self.root, job_id(), files, order())
-                self._shown = files
-
-        return Hooks(self.snapshot, job_id(), str(folder), show, self.remarks)
+        return Hooks(self.snapshot, self.root, job_id(), self.remarks)
 
 
 def _rewritten(guard: Guard, arguments: dict[str, Any], groups: dict[str, str]) -> Opinion:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from activities.checkpoints import Files, FilesError, Root, diff, project
+from activities.commands.private import PrivateFolder, private_folder
 from activities.guards.answers import Answer, HookFailed, read_answer
 from activities.guards.judging import ALLOW, Judge, Opinion
-from activities.guards.names import arguments_here, arguments_there, tool_there
+from activities.guards.names import arguments_here, arguments_there, response_there, tool_there
 from activities.guards.processes import run
 from activities.guards.secrets import redact
+from activities.job.opening import order
 from activities.job.snapshot import Snapshot
+from activities.tools.ownership import without_owned
 from config.guard_schema import Hook, HookEvent, compiled
 from config.schema import AgentConfig
+
+MOST_NAMED = 5
+"""Paths that a result names of those that a hook changed."""
 
 
 def matching(config: AgentConfig, event: HookEvent, tool: str = "") -> list[Hook]:
@@ -29,17 +37,16 @@ def matching(config: AgentConfig, event: HookEvent, tool: str = "") -> list[Hook
     ]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Hooks:
     """The hooks of a job at one step."""
 
     snapshot: Snapshot
+    root: Root
     job: str
-    folder: str
-    show: Callable[[], None]
-    """Brings the folder up to date; hooks look at files in it."""
     failed: list[str]
     """What was let pass although its hook failed, for people."""
+    _shown: bool = False
 
     def judges(self, event: HookEvent, tool: str = "", **told: Any) -> list[Judge]:
         """The hooks of an event, each as a judge of the tool's arguments."""
@@ -48,13 +55,22 @@ class Hooks:
             for hook in matching(self.snapshot.config, event, tool)
         ]
 
-    def remarks(self, tool: str, arguments: dict[str, Any], result: str) -> list[tuple[str, str]]:
-        """What the hooks after a tool have to add to its result, each with its name."""
+    def after(
+        self, tool: str, arguments: dict[str, Any], result: str, files: Files
+    ) -> tuple[list[tuple[str, str]], Files]:
+        """What the hooks after a tool add to its result, each with its name, and what they make of
+        the files: formatters are hooks. What one leaves that fails is not kept.
+        """
         found = []
         for hook in matching(self.snapshot.config, "PostToolUse", tool):
-            told = {"tool_response": {"text": result}}
             try:
-                answer = self._ask(hook, "PostToolUse", tool, arguments, told)
+                with private_folder(files, self.root, self.job) as private:
+                    there = arguments_there(tool, arguments, str(private.path))
+                    told = {"tool_response": response_there(tool, there, result)}
+                    answer = self._ask(
+                        hook, "PostToolUse", tool, arguments, told, folder=private.path
+                    )
+                    left = _read_back(private)
             except HookFailed as failed:
                 if hook.fail == "closed":
                     text = redact(f"The hook failed, its check is not made: {failed}")
@@ -63,9 +79,13 @@ class Hooks:
                     self._pass_over(hook, failed)
                 continue
             said = answer.reason if answer.word == "deny" else ""
-            if text := "\n".join(part for part in (said, answer.context) if part):
+            left, _ = without_owned(self.snapshot.state.phase.kind, files, left)
+            changed = [change.path for change in diff(files, left)]
+            parts = [said, answer.context, _changed(changed)]
+            if text := "\n".join(part for part in parts if part):
                 found.append((hook.title, redact(text)))
-        return found
+            files = left
+        return found, files
 
     def _pass_over(self, hook: Hook, why: HookFailed) -> None:
         self.failed.append(redact(f"hook {hook.title} failed and was passed over: {why}"))
@@ -85,8 +105,20 @@ class Hooks:
 
         return judge
 
+    @property
+    def _folder(self) -> Path:
+        return self.root.workspace(self.job)
+
+    def _show(self) -> Path:
+        """The folder people look at, brought up to date: hooks look at files in it."""
+        if not self._shown:
+            held = self.snapshot
+            project(held.checkpoints, self.root, self.job, held.files, order())
+            self._shown = True
+        return self._folder
+
     def _opinion(self, answer: Answer, tool: str, arguments: dict[str, Any]) -> Opinion:
-        made = arguments_here(tool, answer.updated, arguments, self.folder)
+        made = arguments_here(tool, answer.updated, arguments, str(self._folder))
         changed = made if made != arguments else {}
         if answer.word in ("deny", "ask"):
             reason = answer.reason or "no reason was given"
@@ -103,13 +135,14 @@ class Hooks:
         tool: str,
         arguments: dict[str, Any],
         told: dict[str, Any],
+        folder: Path | None = None,
     ) -> Answer:
-        self.show()
+        workspace = str(folder or self._show())
         phase = self.snapshot.state.phase
         said: dict[str, Any] = {
             "session_id": self.job,
             "transcript_path": "",
-            "cwd": self.folder,
+            "cwd": workspace,
             "permission_mode": "default",
             "hook_event_name": event,
             "agent": {
@@ -122,12 +155,26 @@ class Hooks:
         if tool:
             said |= {"tool": tool, "arguments": arguments}
             said["tool_name"] = tool_there(tool)
-            said["tool_input"] = arguments_there(tool, arguments)
+            said["tool_input"] = arguments_there(tool, arguments, workspace)
         ran = run(
             hook.command,
             json.dumps(said | told).encode(),
-            folder=self.folder,
+            folder=workspace,
             seconds=hook.timeout,
             variables=hook.environment,
         )
         return read_answer(ran)
+
+
+def _read_back(private: PrivateFolder) -> Files:
+    try:
+        return private.read_back()
+    except FilesError as error:
+        raise HookFailed(str(error)) from None
+
+
+def _changed(paths: list[str]) -> str:
+    if not paths:
+        return ""
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return f"It changed {', '.join(paths[:MOST_NAMED])}{more}: read again before you edit."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +36,33 @@ def tool_there(tool: str) -> str:
     return f"mcp__{tool}" if "__" in tool else tool
 
 
-def arguments_there(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments under the protocol's names."""
-    names = NAMES[tool].arguments if tool in NAMES else {}
-    made = {names.get(name, name): value for name, value in arguments.items()}
+def arguments_there(tool: str, arguments: dict[str, Any], workspace: str) -> dict[str, Any]:
+    """The arguments under the protocol's names.
+
+    Paths are absolute there: scripts hold them against the project's folder, or look for `/src/`.
+
+    Args:
+        workspace: The folder that relative paths are in.
+    """
+    if tool not in NAMES:
+        return dict(arguments)
+    given = dict(arguments)
+    if isinstance(path := given.get("path"), str):
+        given["path"] = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118
+    made = {NAMES[tool].arguments.get(name, name): value for name, value in given.items()}
     return {**made, "old_string": ""} if tool == "append_file" else made
+
+
+def response_there(tool: str, there: dict[str, Any], result: str) -> dict[str, Any]:
+    """A tool's result, also where the protocol's scripts look for it.
+
+    Args:
+        there: The arguments under the protocol's names.
+    """
+    if tool == "run_command":
+        return {"text": result, "stdout": result, "stderr": ""}
+    path = there.get("file_path")
+    return {"text": result, "filePath": path} if path else {"text": result}
 
 
 def arguments_here(
@@ -53,9 +76,14 @@ def arguments_here(
     names = {
         there: here for here, there in (NAMES[tool].arguments if tool in NAMES else {}).items()
     }
-    updated = {names.get(name, name): value for name, value in given.items()}
+    told = arguments_there(tool, arguments, workspace)
+    # Scripts give back what they do not mean to change.
+    other = {
+        name: value for name, value in given.items() if name not in told or told[name] != value
+    }
+    updated = {names.get(name, name): value for name, value in other.items()}
     if tool == "append_file":
         updated.pop("old_string", None)
-    if isinstance(path := updated.get("path"), str) and path.startswith(f"{workspace}/"):
-        updated["path"] = path.removeprefix(f"{workspace}/")
+    if isinstance(path := updated.get("path"), str) and f"{path}/".startswith(f"{workspace}/"):
+        updated["path"] = os.path.relpath(path, workspace)
     return {**arguments, **updated}

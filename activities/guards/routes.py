@@ -5,6 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from activities.guards.hooks import matching
+from activities.tools.equipment import toolbox
 from activities.tools.registry import Tool, select
 from config.guard_schema import Hook, HookEvent
 from config.schema import AgentConfig
@@ -20,6 +21,13 @@ OF_THE_WORKFLOW = {
 }
 """Calls for which the workflow turns to another phase, ends, asks or waits before a tool is run, if
 one is at all; and the further points they stand at."""
+
+
+def asking(config: AgentConfig) -> set[str]:
+    """The tools whose calls a person approves, each of them. Raises KeyError for one unknown."""
+    if not config.approve:
+        return set()
+    return {entry.name for entry in select(config.approve, toolbox(config))}
 
 
 def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
@@ -49,7 +57,7 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
             and (not guard.match.tool or any(fnmatchcase(entry.name, t) for t in guard.match.tool))
             for guard in config.rules
         )
-        if guarded:
+        if guarded or entry.name in asking(config):
             route.guarded = True
         route.seconds += sum(int(hook.timeout) + 2 for hook in ending)
     return route

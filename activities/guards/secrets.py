@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections import Counter
 from functools import cache
 from typing import Any
@@ -13,6 +14,9 @@ from activities.plain import plain
 from config.guard_files import read_guards
 from config.guard_schema import Match, compiled, matching
 from config.loader import SHIPPED
+
+_NAMES = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[.,;]*")
+"""An attribute, such as `settings.key2`."""
 
 
 def looks_random(text: str, bits: float) -> bool:
@@ -27,11 +31,24 @@ def entropy(text: str) -> float:
     return -sum(n / len(text) * math.log2(n / len(text)) for n in counts)
 
 
+def telling(hit: Any, bits: float) -> bool:
+    """Whether the group `value` of a match holds what looks random, and is not a piece of code.
+
+    Code stands without quotes: `secret = hashlib.sha256(seed)`, `api_key=settings.key2`.
+    """
+    start, end = hit.span(hit.re.groupindex["value"])
+    text, value = hit.string, hit.group("value")
+    if text[start - 1 : start] not in ('"', "'") and (
+        text[end : end + 1] == "(" or _NAMES.fullmatch(value)
+    ):
+        return False
+    return looks_random(value, bits)
+
+
 def found_in(text: str, match: Match) -> bool:
     """Whether one of the match's content patterns is in the text."""
     return any(
-        "value" not in compiled(pattern).groupindex
-        or looks_random(hit.group("value"), match.random or 0)
+        "value" not in compiled(pattern).groupindex or telling(hit, match.random or 0)
         for pattern in matching(tuple(match.content), text)
         for hit in compiled(pattern).finditer(text)
     )
@@ -60,8 +77,7 @@ def _hide(bits: float) -> Any:
         whole: str = hit.group(0)
         if "value" not in hit.re.groupindex:
             return HIDDEN
-        value: str = hit.group("value")
-        return whole.replace(value, HIDDEN) if looks_random(value, bits) else whole
+        return whole.replace(hit.group("value"), HIDDEN) if telling(hit, bits) else whole
 
     return hide
 

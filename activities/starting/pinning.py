@@ -9,12 +9,12 @@ from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.commands.sandbox import NoSandbox
 from activities.failures import failure, may_pass
-from activities.guards.routes import guarded_route
+from activities.guards.routes import asking, guarded_route
 from activities.mcp.errors import Away
 from activities.model.endpoint import chosen_name
 from activities.model.prices import check_prices, dearest
-from activities.tools import Tool, select
-from activities.tools.equipment import check_servers, toolbox
+from activities.tools import Tool
+from activities.tools.equipment import check_servers
 from activities.tools.offering import tools_of
 from config.learned import LearnedGuards
 from config.schema import AgentConfig, Problem
@@ -136,14 +136,9 @@ def limits_of(config: AgentConfig) -> JobLimits:
 
 
 def routes_of(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
-    """How each tool is called; those that the agent's `approve` names ask a person first."""
+    """How each tool is called."""
     try:
-        asking = {entry.name for entry in select(config.approve, toolbox(config))}
+        asking(config)
     except KeyError as unknown:
         raise no_such_tool(config, "approve", unknown) from None
-    return [
-        guarded_route(config, entry).model_copy(
-            update={"asks": True} if entry.name in asking else {}
-        )
-        for entry in tools
-    ]
+    return [guarded_route(config, entry) for entry in tools]

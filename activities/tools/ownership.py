@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from activities.checkpoints import Files, diff
 from activities.checkpoints import parse as parts_of
+from activities.checkpoints.entries import with_entry
 from protocol.state import PhaseKind
 
 SYSTEM = (
@@ -50,6 +52,18 @@ def in_the_way(path: str) -> str | None:
     if any(pattern.startswith(f"{path}/") for pattern in SYSTEM):
         return f"{path} is a folder that the system writes to. Give the file another name."
     return None
+
+
+def without_owned(kind: PhaseKind, before: Files, after: Files) -> tuple[Files, list[str]]:
+    """`after` with what a program may not change as it was before, and the paths of that."""
+    put_back = []
+    for change in diff(before, after):
+        made = change.new is not None and change.new.kind != "folder"
+        if refusal(change.path, kind) or (made and in_the_way(change.path)):
+            put_back.append(change.path)
+    for path in put_back:
+        after = with_entry(after, path, before.raw(tuple(path.split("/"))))
+    return after, put_back
 
 
 def of_git(path: str) -> str | None:

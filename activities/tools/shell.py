@@ -9,15 +9,14 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.calls import effects
-from activities.checkpoints import Files, diff
-from activities.checkpoints.entries import with_entry
+from activities.checkpoints import Files
 from activities.commands import sandbox
 from activities.commands.private import private_folder
 from activities.errors import ToolError, Unreached
 from activities.job.kept import Kept
 from activities.plain import cut_middle
 from activities.tools.context import ToolContext
-from activities.tools.ownership import in_the_way, refusal
+from activities.tools.ownership import without_owned
 from activities.tools.registry import tool
 
 FOLDER = "commands/"
@@ -74,7 +73,7 @@ def _run(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
             after, notes = private.read_back(), private.notes
     except sandbox.NoSandbox as error:
         raise Unreached(str(error)) from error
-    after, put_back = without_owned(context, before, after)
+    after, put_back = without_owned(context.state.phase.kind, before, after)
     if put_back:
         named = ", ".join(put_back[:MOST_NAMED])
         more = f" and {len(put_back) - MOST_NAMED} more" if len(put_back) > MOST_NAMED else ""
@@ -93,18 +92,6 @@ def _run(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
     log = after.read(LOG) if after.entry(LOG) else b""
     after = after.write(LOG, log + json.dumps(entry, ensure_ascii=False).encode() + b"\n")
     return _told(ended, path, notes), after
-
-
-def without_owned(context: ToolContext, before: Files, after: Files) -> tuple[Files, list[str]]:
-    """`after` with what a command may not change as it was before, and the paths of that."""
-    kind, put_back = context.state.phase.kind, []
-    for change in diff(before, after):
-        made = change.new is not None and change.new.kind != "folder"
-        if refusal(change.path, kind) or (made and in_the_way(change.path)):
-            put_back.append(change.path)
-    for path in put_back:
-        after = with_entry(after, path, before.raw(tuple(path.split("/"))))
-    return after, put_back
 
 
 def _with_output(context: ToolContext, files: Files, ended: sandbox.Ended) -> tuple[Files, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.fingerprints import LENGTH, of_arguments, of_error, of_text
+from activities.fingerprints import LENGTH, of_arguments, of_error, of_result, of_text
 
 
 def test_arguments_are_compared_by_what_they_mean() -> None:
@@ -39,6 +39,23 @@ def test_texts() -> None:
 def test_numbers_and_names_make_no_other_error(one: str, other: str) -> None:
     assert of_text(one) != of_text(other)
     assert of_error(one) == of_error(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("1 failed in 0.12s", "1 failed in 1.04s", True),
+        ("ok  pkg/a\t0.005s", "ok  pkg/a\t0.011s", True),
+        ("Ran 3 tests in 0.001 seconds", "Ran 3 tests in 0.002 seconds", True),
+        ("passes (12ms)", "passes (9 ms)", True),
+        ("<A object at 0x7f3a10c4>", "<A object at 0x7f99d2b0>", True),
+        ("2 failed in 0.12s", "1 failed in 0.12s", False),
+        ("running for 30 s", "running for 35 s", False),
+        ("version 1.2", "version 1.3", False),
+    ],
+)
+def test_how_long_it_took_makes_no_other_result(one: str, other: str, same: bool) -> None:
+    assert (of_result(one) == of_result(other)) is same
 
 
 def test_another_error_is_another() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from protocol.course import StuckFigures
 from tests.workflows.courses import Event, Watch, completed, did, news, refused
 from workflows.course import MAX_POLLED, MAX_SEEN, Happened, window
-from workflows.stuck import Narrow
+from workflows.stuck import Narrow, Wait
 
 FIGURES = StuckFigures()
 
@@ -47,6 +47,16 @@ def test_waiting_is_never_being_stuck() -> None:
     assert Watch().play([WAITED] * 1000) == []
     refused = Watch().play([did("wait", 9**9, error="too long")] * 4)
     assert isinstance(refused[-1], Narrow)
+
+
+def test_any_call_may_be_made_again_after_a_wait_but_not_for_ever() -> None:
+    looked = did("run_command", "gh run view", "in progress")
+    down = did("fetch_page", "localhost", error="refused")
+    early = did("todo_complete", "", error="It is done when `make ci` succeeds.")
+    for event in (looked, down, early):
+        assert Watch().play([event, WAITED] * 14) == []
+        assert isinstance(Watch().play([event, WAITED] * 41)[-1], Wait)
+    assert isinstance(Watch().play([looked] * 5)[-1], Narrow)
 
 
 def test_polls_between_waits_are_no_run() -> None:

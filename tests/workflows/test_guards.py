@@ -53,7 +53,7 @@ async def test_a_person_is_shown_the_call_as_guards_have_rewritten_it(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
     body = (
-        "if event['tool_input']['file_path'] == 'notes/a.txt':\n"
+        "if event['arguments']['path'] == 'notes/a.txt':\n"
         "    print(json.dumps({'permissionDecision': 'ask', 'permissionDecisionReason': 'Sure?',\n"
         "        'updatedInput': {'file_path': 'output/a.md'}}))"
     )
@@ -80,7 +80,7 @@ async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
         "    sys.exit(2)"
     )
     moves = (
-        "path = event['tool_input']['file_path']\n"
+        "path = event['arguments']['path']\n"
         "if path == 'output/proof.txt':\n"
         "    print(json.dumps({'updatedInput': {'file_path': 'output/proof.md'}}))\n"
         "if path == 'forbidden.md':\n"

@@ -72,6 +72,7 @@ def test_open_items_and_phases_are_unexplained_until_an_entry_names_them(job: St
 def test_an_entry_without_the_id_or_without_a_reason_explains_nothing(entry: str) -> None:
     assert not explained("S1", "tea", [entry])
     assert explained("S1", "tea", [entry, "S1 tea: none in stock"])
+    assert not explained("S1", "describe green tea", ["S1: describe green tea"])
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1.1, "high", None])

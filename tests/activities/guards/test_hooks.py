@@ -10,30 +10,8 @@ from typing import Any
 import pytest
 
 from activities.guards.processes import run
-from protocol.requests import ToolReply
-from tests.activities.guards.scripts import hook
+from tests.activities.guards.scripts import begin, call, hook, say
 from tests.activities.standing import Standing
-
-
-def begin(path: Path, event: str, *bodies: str, **details: Any) -> Standing:
-    hooks = [
-        hook(path / f"h{n}.py", body, **{"timeout": 60, **details}) for n, body in enumerate(bodies)
-    ]
-    return Standing.begin(path, set={"hooks": {event: hooks}})
-
-
-def call(job: Standing, name: str, **arguments: Any) -> tuple[ToolReply, str]:
-    """Call a tool in a regular activity; gives the reply and what the model sees."""
-    job.reply((name, json.dumps(arguments)))
-    reply = job.run(name, job.request(), local=False)
-    job.commit = reply.commit
-    told: str = job.open().conversation.messages()[-1].get("content") or ""
-    return reply, told
-
-
-def say(answer: object) -> str:
-    return f"print({json.dumps(json.dumps(answer))})"
-
 
 BLOCKING = {
     "exit 2": "print('not on Sundays', file=sys.stderr); sys.exit(2)",
@@ -186,6 +164,9 @@ def test_what_a_hook_rewrites_passes_the_guards(tmp_path: Path) -> None:
     assert call(job, "write_file", path="a.md", content="x")[0].guard == "secrets"
 
 
+PATHS = ("file_path", "path")
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "tool", "there"),
     [
@@ -216,10 +197,12 @@ def test_the_event_has_the_protocols_names_beside_ours(
     job.write("a", "o\n")
     call(job, name, **arguments)
     event = json.loads(out.read_text())
-    assert (event["tool_name"], event["tool_input"]) == (tool, there)
+    folder = str(job.root.workspace("job"))
+    absolute = {k: f"{folder}/{v}" for k, v in there.items() if k in PATHS and tool != name}
+    assert (event["tool_name"], event["tool_input"]) == (tool, {**there, **absolute})
     assert (event["tool"], event["arguments"]) == (name, arguments)
     assert (event["hook_event_name"], event["session_id"]) == ("PreToolUse", "job")
-    assert event["cwd"] == str(job.root.workspace("job"))
+    assert event["cwd"] == folder
     assert (Path(event["cwd"]) / "a").read_text() == "o\n"
     assert event["agent"]["name"] == "generalist"
     assert event["agent"]["kind"] == "strategic"
@@ -246,35 +229,7 @@ def test_a_matcher_is_a_pattern_of_the_whole_name(
     assert call(job, "write_file", path="a.md", content="x")[0].ok is not asked
 
 
-def test_after_a_tool_its_result_gets_what_hooks_say(tmp_path: Path) -> None:
-    seen = "open(os.path.join(event['cwd'], 'a.md')).read()"
-    job = begin(
-        tmp_path,
-        "PostToolUse",
-        f"print({seen}, 'needs a title', file=sys.stderr); sys.exit(2)",
-        say({"hookSpecificOutput": {"additionalContext": "12 files now"}}),
-        "sys.exit(1)",
-    )
-    reply, told = call(job, "write_file", path="a.md", content="tea")
-    assert reply.ok
-    assert told.startswith("Wrote 3 characters to a.md.\n\n[h0] tea needs a title\n\n[h1] 12 files")
-    assert "[h2] The hook failed" in told
-    assert job.text("a.md") == "tea"
-    assert len(reply.remarks) == 3
-
-
-@pytest.mark.parametrize("fail", ["closed", "open"])
-def test_what_a_hook_after_a_tool_fails_with_tells_no_credential(tmp_path: Path, fail: str) -> None:
-    # The hook's own: it looks like one, and nobody here was given it.
-    key = "ghp_" + "a1B2" * 9
-    body = f"print('no access with {key}', file=sys.stderr); sys.exit(1)"
-    job = begin(tmp_path, "PostToolUse", body, fail=fail)
-    reply, told = call(job, "write_file", path="a.md", content="tea")
-    said = told if fail == "closed" else ""
-    assert "no access with [redacted]" in said + str(reply.remarks)
-    assert key not in told + reply.model_dump_json()
-
-
+NOTE = {"path": "a.md", "content": "x"}
 ASKS = say({"permissionDecision": "ask", "permissionDecisionReason": "Really?"})
 
 
@@ -308,6 +263,15 @@ def test_a_hook_may_answer_in_a_persons_place(
     job.reply(("write_file", json.dumps({"path": "a.md", "content": "x"})))
     reply = job.run("write_file", job.request(), local=False)
     assert (reply.ok, reply.guard) == (ok, guard)
+
+
+def test_nobody_is_asked_about_what_is_refused_once_it_is_rewritten(tmp_path: Path) -> None:
+    deny = (
+        "if event['arguments']['path'] == 'b.md':\n    print('never', file=sys.stderr); sys.exit(2)"
+    )
+    moves = say({"updatedInput": {"file_path": "b.md"}})
+    reply, told = call(begin(tmp_path, "PreToolUse", ASKS, moves, deny), "write_file", **NOTE)
+    assert (reply.asks, reply.guard, told) == ("", "h2", "Error: Refused by h2: never")
 
 
 def test_a_bypass_lets_one_refusal_through_and_says_whose(tmp_path: Path) -> None:

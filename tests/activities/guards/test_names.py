@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from activities.guards.names import arguments_there, tool_there
+from activities.guards.names import arguments_here, arguments_there, response_there, tool_there
 from activities.tools import REGISTRY
 
 
@@ -23,6 +23,21 @@ def test_what_scripts_look_for_has_the_protocols_names() -> None:
         "list_files": "Glob",
     }
     assert {tool: tool_there(tool) for tool in there} == there
-    assert arguments_there("run_command", {"command": "ls"}) == {"command": "ls"}
-    edit = arguments_there("edit_file", {"path": "a", "old": "b", "new": "c"})
-    assert edit == {"file_path": "a", "old_string": "b", "new_string": "c"}
+    assert arguments_there("run_command", {"command": "ls"}, "/w") == {"command": "ls"}
+    edit = arguments_there("edit_file", {"path": "a", "old": "b", "new": "c"}, "/w")
+    assert edit == {"file_path": "/w/a", "old_string": "b", "new_string": "c"}
+    assert arguments_there("list_files", {"path": "."}, "/w") == {"path": "/w"}
+    ran = response_there("run_command", {"command": "ls"}, "Exit code 0. No output.")
+    assert ran["stdout"] == ran["text"] == "Exit code 0. No output."
+    assert response_there("edit_file", edit, "Done.")["filePath"] == "/w/a"
+
+
+def test_arguments_that_a_script_gives_back_as_they_were_are_not_rewritten() -> None:
+    for tool, given in (
+        ("append_file", {"path": "./a", "content": "c"}),
+        ("list_files", {"path": "."}),
+        ("edit_file", {"path": "a", "old": "b", "new": "c"}),
+    ):
+        there = arguments_there(tool, given, "/w")
+        assert arguments_here(tool, there, given, "/w") == given
+    assert arguments_here("list_files", {"path": "/w"}, {"path": "a"}, "/w") == {"path": "."}

@@ -15,7 +15,8 @@ from activities.tools import REGISTRY
 from config.guard_schema import Guard
 from config.loader import load_agent
 from protocol.endings import Ending, EndingRequest
-from tests.activities.guards.scripts import hook
+from protocol.requests import ToolReply
+from tests.activities.guards.scripts import hook, say
 from tests.activities.standing import AT, Standing, environment
 
 
@@ -101,6 +102,13 @@ def test_the_same_holds_at_the_other_points(tmp_path: Path, stage: str) -> None:
     assert "[rule]" not in wrote
 
 
+def test_a_guard_on_trial_is_not_asked_about_what_another_refuses(tmp_path: Path) -> None:
+    job = begin(tmp_path, rule(name="new", stage="experiment"), rule(match={"path": ["b.md"]}))
+    for path, tried in (("a.md", ["new"]), ("b.md", [])):
+        job.reply(("write_file", json.dumps({"path": path, "content": "x"})))
+        assert job.run("write_file", job.request()).trials == tried
+
+
 def test_after_a_tool_a_guard_adds_to_the_result(tmp_path: Path) -> None:
     given = {"point": "after_tool", "decision": "feedback", "message": "Mind the style."}
     job = begin(tmp_path, rule(**given, match={"tool": ["write_file"], "content": ["Wrote"]}))
@@ -168,6 +176,16 @@ def test_a_todo_that_ends_no_phase_is_refused_in_its_own_call(tmp_path: Path) ->
     assert job.call("todo_complete", notes="done").startswith("Completed todo 1")
 
 
+def test_what_ends_something_cannot_be_rewritten(tmp_path: Path) -> None:
+    body = "print(json.dumps({'updatedInput': {'notes': 'done'}}))"
+    hooks = {"PreToolUse": [hook(tmp_path / "h.py", body, matcher="todo_complete")]}
+    ending = end(Standing.begin(tmp_path, set={"hooks": hooks}), "todo_complete", ["phase_end"])
+    assert (ending.guard, ending.refusal) == (
+        "h",
+        "Refused by h: h rewrites what cannot be rewritten",
+    )
+
+
 def test_a_stop_hook_is_told_whether_one_has_blocked_before(tmp_path: Path) -> None:
     body = "print(event['stop_hook_active'], file=sys.stderr); sys.exit(2)"
     job = Standing.begin(tmp_path, set={"hooks": {"Stop": [hook(tmp_path / "h.py", body)]}})
@@ -217,3 +235,24 @@ def test_a_call_that_hooks_are_asked_about_is_a_regular_activity(tmp_path: Path)
     local = {name for name, entry in REGISTRY.items() if guarded_route(config, entry).local}
     assert "write_file" not in local
     assert {"read_file", "edit_file"} <= local
+
+
+def test_what_the_configuration_asks_a_person_about_is_the_call_as_it_would_be_run(
+    tmp_path: Path,
+) -> None:
+    hooks = {
+        "PreToolUse": [hook(tmp_path / "moves.py", say({"updatedInput": {"file_path": "b.md"}}))],
+        "PermissionRequest": [hook(tmp_path / "p.py", say({"permissionDecision": "allow"}))],
+    }
+    job = Standing.begin(tmp_path, set={"hooks": hooks, "approve": ["write_file"]})
+
+    def write(content: str, **details: Any) -> ToolReply:
+        job.reply(("write_file", json.dumps({"path": "a.md", "content": content})))
+        return job.run("write_file", job.request(**details), local=False)
+
+    asked = write("x")
+    assert (asked.guard, asked.instead) == ("approve", {"path": "b.md"})
+    assert "configuration asks for approval" in asked.asks
+    secret = write("AKIA" + "IOSFODNN7EXAMPLE")
+    assert (secret.guard, secret.asks) == ("secrets", "")
+    assert write("x", approved=True).ok

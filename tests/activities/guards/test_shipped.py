@@ -42,6 +42,12 @@ SECRETS = [
     'db_password: "' + 'x8Kq2!mZp9w"',
     '{"client_secret": "' + '9f8e7d6c5b4a3210ffee"}',
     "Authorization: Bearer " + "abc123DEF456ghi789",
+    "export DB_PASSWORD='" + "kJ8#mN2$pQ5&'",
+    "GITHUB_TOKEN=" + "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "SECRET_KEY = '" + "django-insecure-9f8e7d6c5b4a3928'",
+    "AccountKey=" + "9f8e7d6c5b4a39281706f5e4d3c2b1a0==",
+    'password="' + 'Summer2024.Rain"',
+    "whsec_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9v",
 ]
 HARMLESS = [
     "The password must have at least 12 characters.",
@@ -64,6 +70,13 @@ HARMLESS = [
     "token = tokenizer.encode(text)",
     "sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     "passwd: see /etc/passwd",
+    "secret = hashlib.sha256(seed1).hexdigest()",
+    "secret = generate_secret_v2()",
+    "Client(api_key=settings.OPENAI_API_KEY1)",
+    "access_token: response.data.access_token2,",
+    "password: '${DB_PASSWORD1}'",
+    "GITHUB_TOKEN: ${{ secrets.GITHUB_TOKEN2 }}",
+    "MAX_TOKEN = 128000",
 ]
 
 
@@ -202,6 +215,8 @@ def test_no_other_tool_gets_around_it(tmp_path: Path) -> None:
     assert "Refused" in job.call("delete_file", path="feature-list.json")
     assert "Refused" in job.call("move_file", old="feature-list.json", new="x.json")
     assert "Refused" in job.call("move_file", old="draft.json", new="app/feature-list.json")
+    job.put(lambda files: files.link("door", "draft.json"))
+    assert "Refused" in job.call("move_file", old="door", new="app/feature-list.json")
     assert job.text("feature-list.json") == LISTED
 
 
