@@ -17,6 +17,8 @@ from config.loader import SHIPPED
 
 _NAMES = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[.,;]*")
 """An attribute, such as `settings.key2`."""
+MOST_DIGITS = 3
+"""In the names of one; a key has more."""
 
 
 def looks_random(text: str, bits: float) -> bool:
@@ -38,9 +40,9 @@ def telling(hit: Any, bits: float) -> bool:
     """
     start, end = hit.span(hit.re.groupindex["value"])
     text, value = hit.string, hit.group("value")
-    if text[start - 1 : start] not in ('"', "'") and (
-        text[end : end + 1] == "(" or _NAMES.fullmatch(value)
-    ):
+    names = _NAMES.fullmatch(value) and sum(map(str.isdigit, value)) <= MOST_DIGITS
+    bare = text[start - 1 : start] not in ('"', "'")
+    if bare and (names or text[end : end + 1] == "("):
         return False
     return looks_random(value, bits)
 

@@ -47,6 +47,7 @@ SECRETS = [
     "SECRET_KEY = '" + "django-insecure-9f8e7d6c5b4a3928'",
     "AccountKey=" + "9f8e7d6c5b4a39281706f5e4d3c2b1a0==",
     'password="' + 'Summer2024.Rain"',
+    "api_key = " + "abcD1234efGH5678.ijKL9012mnOP3456",
     "whsec_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9v",
 ]
 HARMLESS = [
