@@ -99,6 +99,8 @@ class Course(Data):
     """Calls without a new result, a changed file or a completed todo."""
     replies: int = 0
     """Model calls since the last completed todo."""
+    unread: list[str] = Field(default_factory=list)
+    """Patterns that the model was told of since its last reply: it has not read that yet."""
     narrowed: str = ""
     """The pattern because of which only todo_rewind and todo_complete are accepted."""
     narrowed_at: int = 0

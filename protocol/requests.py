@@ -94,6 +94,8 @@ class ModelRequest(At):
 
 
 MAX_PATH = 120
+MAX_CALLS = 32
+"""Of a reply; those beyond are dropped, and the model is told."""
 
 
 class Call(Data):

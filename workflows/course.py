@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protocol.course import Course, Deed, StuckFigures
-from protocol.requests import Call, ToolReply
+from protocol.requests import MAX_CALLS, Call, ToolReply
 
 WAIT = "wait"
 LONGEST_CYCLE = 5
@@ -34,6 +34,7 @@ def after_reply(course: Course, calls: Sequence[Call]) -> Course:
         update={
             "silent": 0 if calls else course.silent + 1,
             "replies": course.replies + (not only_waits),
+            "unread": [],
         }
     )
 
@@ -76,13 +77,16 @@ def after_call(course: Course, happened: Happened, figures: StuckFigures) -> Cou
 
 
 def window(figures: StuckFigures) -> int:
-    """How many calls the longest pattern needs."""
-    return max(
+    """How many calls the longest pattern needs, and a reply more: a count must be able to rise when
+    the model has read that it was told.
+    """
+    longest = max(
         LONGEST_CYCLE * figures.cycle.then,
         figures.same_result.then,
         figures.same_call_error.then,
         2 * figures.same_error.then,
     )
+    return longest + MAX_CALLS
 
 
 def _polled(course: Course, call: Call, key: str, result: str) -> Course:

@@ -2,7 +2,8 @@
 
 Each row of `ROWS` counts one pattern. When an event raises a row's count to the row's `nudge`, or
 to a multiple of it, the model is told; at its `then` the phase is narrowed to going back, or the
-job waits for a person.
+job waits for a person. That comes in a later reply than the nudge: of a reply with many calls the
+model has not read the first result when the last is carried out.
 """
 
 from __future__ import annotations
@@ -81,6 +82,11 @@ def judge(before: Course, after: Course, figures: StuckFigures, todo: int) -> Ve
     return next(iter([*waits, *grave, *found]), None)
 
 
+def told(course: Course, verdict: Nudge) -> Course:
+    """The course once the model is to be told."""
+    return course.model_copy(update={"unread": [*course.unread, verdict.pattern]})
+
+
 def narrow(course: Course, verdict: Narrow, step: int) -> Course:
     """The course once the next turn is the last before a rewind."""
     return course.model_copy(update={"narrowed": verdict.issue, "narrowed_at": step})
@@ -103,7 +109,7 @@ def _judge(
 ) -> Verdict | None:
     allowed: Figures = getattr(figures, row.name)
     count = row.count(after)
-    if count < allowed.nudge or count <= row.count(before):
+    if count < allowed.nudge or count <= row.count(before) or row.name in after.unread:
         return None
     issue = row.words(after, count)
     if count < allowed.then:

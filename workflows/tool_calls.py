@@ -228,6 +228,8 @@ class ToolCalls:
             job.correction = verdict.text
         if isinstance(verdict, stuck.Narrow):
             job.course = stuck.narrow(now, verdict, job.step)
+        else:
+            job.course = stuck.told(now, verdict)
 
     async def _kept_from(self, call: Call, route: ToolRoute, points: list[Point]) -> bool:
         """Whether guards or hooks refuse a call that the workflow acts on, or a person is asked."""

@@ -18,13 +18,12 @@ from pydantic import Field
 from activities.model.events import Events
 from activities.plain import NAME_CHARACTERS, plain, tool_name
 from config.sections import ModelConfig
-from protocol.requests import Usage
+from protocol.requests import MAX_CALLS, Usage
 from protocol.state import Data
 
 MAX_TEXT = 50_000
 """Characters of a reply's text that are kept."""
 MAX_ARGUMENTS = 2_000_000
-MAX_CALLS = 32
 MAX_EXTRA = 100_000
 MAX_MODEL = 200
 REASONING = ("reasoning_content", "reasoning")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from protocol.course import Course, StuckFigures
 from protocol.requests import Call, ToolReply
 from workflows.course import Happened, after_call, after_reply
-from workflows.stuck import Verdict, judge
+from workflows.stuck import Nudge, Verdict, judge, told
 
 Event = Happened | None
 """A tool call, or (None) a reply without one."""
@@ -53,6 +53,13 @@ class Watch:
         """What is said to these events, in order."""
         return [verdict for event in events for verdict in self._one(event)]
 
+    def play_in_one_reply(self, events: Sequence[Happened]) -> list[Verdict]:
+        """What is said to these calls of one reply, in order."""
+        said = [*self._move(after_reply(self.course, [event.call for event in events]))]
+        for event in events:
+            said += self._move(after_call(self.course, event, self.figures))
+        return said
+
     def _one(self, event: Event) -> Iterator[Verdict]:
         yield from self._move(after_reply(self.course, [event.call] if event else []))
         if event:
@@ -61,4 +68,6 @@ class Watch:
     def _move(self, course: Course) -> Iterator[Verdict]:
         before, self.course = self.course, course
         if verdict := judge(before, course, self.figures, 3):
+            if isinstance(verdict, Nudge):
+                self.course = told(course, verdict)
             yield verdict

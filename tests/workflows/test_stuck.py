@@ -102,6 +102,16 @@ def test_a_pattern_is_noticed_at_its_figures(pattern: str) -> None:
     assert str(allowed.then) in last.issue
 
 
+def test_what_the_model_has_not_read_yet_does_not_narrow_it() -> None:
+    failing = [did("list_files", k, error="e") for k in range(20)]
+    watch = Watch(apart("same_error"))
+    assert [type(said) for said in watch.play_in_one_reply(failing)] == [Nudge]
+    assert [type(said) for said in watch.play_in_one_reply(failing[:1])] == [Narrow]
+    mended = Watch(apart("same_error"))
+    mended.play_in_one_reply(failing)
+    assert mended.play_in_one_reply([news(1), news(2)]) == []
+
+
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_it_is_its_own_row_that_notices(pattern: str) -> None:
     row, events, _ = PATTERNS[pattern]

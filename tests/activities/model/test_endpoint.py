@@ -20,7 +20,7 @@ from temporalio.exceptions import ApplicationError
 from activities.model.asking import answer
 from activities.model.call import assistant_message
 from activities.model.endpoint import REHEARSAL, chosen_name, connect
-from activities.model.stream import MAX_CALLS, MAX_TEXT, Streamed
+from activities.model.stream import MAX_TEXT, Streamed
 from activities.rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
 from config.sections import ModelConfig
 
