@@ -203,7 +203,7 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
         return failure(
             "Credentials",
             f"The model endpoint does not offer {model.name} at {_asked(error)} "
-            f"({status}: {said}). Check model.name and the address, then resume the job.",
+            f"({status}: {said}). Check the name and the address.",
         )
     if status in (408, 409, 429) or status >= 500:
         return failure(
