@@ -175,6 +175,16 @@ def scopes(job: JobRecord) -> list[tuple[Scope, Budget, Spent]]:
     ]
 
 
+def seconds_left(job: JobRecord) -> float:
+    """How long the job may be at work until a limit is reached."""
+    left = [
+        budget.seconds - spent.seconds
+        for _, budget, spent in scopes(job)
+        if budget.seconds is not None
+    ]
+    return max(0.001, min(left, default=float("inf")))
+
+
 def standing(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
     """The limits that are set, each with what was used of it: for people and programs."""
     return {

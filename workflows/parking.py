@@ -9,12 +9,16 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError,
 from protocol.record import Waiting, WaitReason
 
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
-    "Credentials": ("credentials", "Mend what it names, then resume the job."),
+    "Credentials": (
+        "credentials",
+        "Give the worker a valid key, or have the endpoint offer the model, then resume the job; "
+        'it keeps its model, another one takes a fork with {"set": {"model.name": "…"}}.',
+    ),
     "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
     "ContextTooLong": (
         "endpoint",
-        "Not even a compacted conversation fits the model's window: start a job with a larger "
-        "model, or shorten workspace.md and rewind.",
+        "Not even a compacted conversation fits the model's window: pause the job, shorten "
+        'workspace.md and rewind; or fork it with a larger model, {"set": {"model.name": "…"}}.',
     ),
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
     "Dependency": ("dependency", "Bring back what it names, then resume the job."),

@@ -41,7 +41,7 @@ class Start:
         pause = parking.TRY_AGAIN
         while True:
             try:
-                made = await self._steps.prepare(request)
+                made = await self._attempt(request)
             except StepFailed as failed:
                 if not _may_pass(failed):
                     # Without the reason: it is in the failure, and a list shows all of it.
@@ -62,6 +62,25 @@ class Start:
                 self.waiting = None
                 return made
 
+    async def _attempt(self, request: PrepareRequest) -> Prepared:
+        """One attempt; given up at once when a person cancels, since documents may take long."""
+
+        def cancels() -> Letter | None:
+            return next((one for one in self._inbox.letters if one.signal == "cancel"), None)
+
+        attempt, given_up = asyncio.create_task(self._steps.prepare(request)), False
+        try:
+            await workflow.wait_condition(lambda: attempt.done() or cancels() is not None)
+        finally:
+            if not attempt.done():
+                attempt.cancel()
+                await workflow.wait([attempt])
+                # What was prepared all the same has something to close.
+                given_up = attempt.cancelled() or attempt.exception() is not None
+        if given_up and (letter := cancels()):
+            await self._cancel(request, letter)
+        return attempt.result()
+
     def _asked(self) -> list[Letter]:
         """What people want of a start; other letters are for the job once it has begun."""
         return [one for one in self._inbox.letters if one.signal in ("resume", "cancel")]
@@ -69,14 +88,15 @@ class Start:
     async def _heed(self, request: PrepareRequest) -> None:
         for letter in self._asked():
             if letter.signal == "cancel":
-                await self._cancel(request, letter.payload.get("reason") or "by a person")
+                await self._cancel(request, letter)
             before = self._inbox.letters[: self._inbox.letters.index(letter)]
             for pause in [one for one in before if one.signal == "pause"]:
                 self._inbox.letters.remove(pause)
             self._inbox.letters.remove(letter)
 
-    async def _cancel(self, request: PrepareRequest, reason: str) -> NoReturn:
+    async def _cancel(self, request: PrepareRequest, letter: Letter) -> NoReturn:
         """There is nothing to close, and only the server can end it as cancelled."""
+        reason = letter.payload.get("reason") or "by a person"
         told = f"cancelled before it began: {reason}"
         self.waiting = None
         self._inbox.notice(told)

@@ -124,8 +124,10 @@ class Steps(EndingSteps):
             ends = max(now, min(ends, call.until))
         return Timer(begun=now, ends=ends)
 
-    async def sleep(self, job: JobRecord, timer: Timer, woken: Callable[[], bool]) -> bool:
-        """Let time pass; whether it is over, and not only interrupted."""
+    async def sleep(
+        self, job: JobRecord, timer: Timer, most: float, woken: Callable[[], bool]
+    ) -> bool:
+        """Let time pass, at most so much; whether the timer is over, and not only interrupted."""
         left = timer.ends - workflow.time()
         if left <= 0:
             return True
@@ -133,10 +135,10 @@ class Steps(EndingSteps):
             return False
         summary = story(job, f"wait {timer.seconds:,} s")
         try:
-            await workflow.wait_condition(woken, timeout=left, timeout_summary=summary)
+            await workflow.wait_condition(woken, timeout=min(left, most), timeout_summary=summary)
             over = False
         except TimeoutError:
-            over = True
+            over = left <= most
         self.may_continue_as_new = True
         return over
 

@@ -189,7 +189,9 @@ class ToolCalls:
             # A step of its own, so that people see for how long.
             job.timer = self.steps.timer(call)
             return
-        over = await self.steps.sleep(job, job.timer, self.has_letters)
+        if self._parked(budget.Reservation()):
+            return
+        over = await self.steps.sleep(job, job.timer, budget.seconds_left(job), self.has_letters)
         if over and await self._run(call, route):
             job.timer = None
 

@@ -20,6 +20,7 @@ from activities.starting.cancelling import ask_server
 from activities.stores.turning import at_end
 from activities.tools import REGISTRY
 from protocol.endings import Closed, CloseRequest, JobResult
+from protocol.state import sentence
 
 MAX_LISTED = 200
 
@@ -75,7 +76,7 @@ def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
     return JobResult(
         status=request.status,
         dropped=[
-            f"{item.id}: {item.text} Reason: {item.reason}"
+            f"{item.id}: {sentence(item.text)} Reason: {item.reason}"
             for item in snapshot.state.scope
             if item.status == "dropped"
         ][:MAX_LISTED],

@@ -207,8 +207,7 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
         return failure(
             "Credentials",
             f"The model endpoint does not offer {model.name} at {_asked(error)} "
-            f"({status}: {said}). Have it offered there or mend OPENAI_BASE_URL, then resume the "
-            "job. It keeps the model it began with; a fork can `set` another.",
+            f"({status}: {said}). Check the name and the address.",
         )
     if status in (408, 409, 429) or status >= 500:
         return failure(

@@ -11,7 +11,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.rehearsal import Failure, call
+from activities.rehearsal import Failure
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
@@ -136,18 +136,20 @@ async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(
 
 
 async def test_seconds_count_without_the_time_people_take(temporal: Client, root: Root) -> None:
-    # A wait of its own counts.
-    model = Deviating({3: call("wait", seconds=2), 4: call("wait", seconds=3600)}, Short())
-    async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(charged(limits__job__seconds=1))
+    # A wait of its own counts, and is broken off.
+    async with serving(temporal, root, at_todo(phase=2, number=1, model=Short())) as jobs:
+        handle = await jobs.start(job())
+        begun = await jobs.until(handle, waits_until=bool)
+        await handle.signal("limit", {"seconds": 1})
         status = await jobs.until(handle, waiting_for="budget")
         spent = status["limits"]["job"]["seconds"]["spent"]
         assert spent >= 1
         await asyncio.sleep(2)
         waited = (await handle.query("status"))["limits"]["job"]["seconds"]["spent"]
         assert waited == spent
-        await handle.signal("limit", {"seconds": int(spent) + 1})
-        await jobs.until(handle, step=lambda step: step > status["step"])
+        await handle.signal("limit", {"seconds": 1000})
+        status = await jobs.until(handle, waiting_for=None)
+        assert status["waits_until"] == begun["waits_until"]
         await handle.terminate()
 
 

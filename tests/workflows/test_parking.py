@@ -33,9 +33,13 @@ def wrapped(cause: BaseException | None) -> ActivityError:
 @pytest.mark.parametrize(
     ("kind", "reason", "remedy"),
     [
-        ("Credentials", "credentials", "Mend what it names"),
+        ("Credentials", "credentials", "key"),
+        # The model is pinned with the rest of the configuration.
+        ("Credentials", "credentials", "another one takes a fork"),
         ("Endpoint", "endpoint", "endpoint"),
         ("ModelRefused", "endpoint", "request"),
+        # Only of a paused job are edits taken in.
+        ("ContextTooLong", "endpoint", "pause the job, shorten workspace.md and rewind"),
         ("Storage", "storage", "space"),
         ("WrongRoot", "storage", "root"),
         ("ValueError", "tool", "errors/"),
@@ -51,7 +55,7 @@ def test_typed_failures(kind: str, reason: str, remedy: str, local: bool) -> Non
     assert waiting.reason == reason
     assert waiting.message == "write_file: it broke"
     assert remedy in waiting.remedy
-    assert "resume" in waiting.remedy
+    assert "resume" in waiting.remedy or kind == "ContextTooLong"
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ async def test_items_are_added_and_dropped_in_strategic_phases(
     ) as jobs:
         handle = await jobs.start(job())
         result = await jobs.result(handle)
-        assert result["dropped"] == ["A2: spoons Reason: Nobody takes sugar."]
+        assert result["dropped"] == ["A2: spoons. Reason: Nobody takes sugar."]
         status = await handle.query("status")
         assert status["scope"] == {
             "original": 2, "completed": 2, "added": 2, "dropped": 1, "open": 0

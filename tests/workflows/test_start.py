@@ -13,6 +13,7 @@ from temporalio.exceptions import CancelledError
 from activities.checkpoints import Root
 from activities.failures import failure
 from activities.heartbeats import heartbeats
+from activities.starting.cancelling import cancel_start
 from engine.service import build_worker
 from protocol.starting import Prepared, PrepareRequest
 from tests.workflows.serving import Jobs
@@ -34,7 +35,7 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
                 await asyncio.sleep(60)
         raise failure("Dependency", "The MCP server tea cannot be reached.")
 
-    async with build_worker(temporal, task_queue="disturbed", activities=[prepare]):
+    async with build_worker(temporal, task_queue="disturbed", activities=[prepare, cancel_start]):
         start = {"agent": "generalist", "instructions": "Make tea."}
         handle = await temporal.start_workflow("Job", start, id="disturbed", task_queue="disturbed")
         # Only a person can free space: the start waits for that, and goes on.
@@ -46,4 +47,14 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
         await handle.cancel()
         with pytest.raises(WorkflowFailureError) as caught:
             await asyncio.wait_for(handle.result(), 30)
-    assert isinstance(caught.value.cause, CancelledError)
+        assert isinstance(caught.value.cause, CancelledError)
+        # The signal does the same, whatever is read meanwhile.
+        begun.clear()
+        again = await temporal.start_workflow("Job", start, id="again", task_queue="disturbed")
+        await asyncio.wait_for(begun.wait(), 30)
+        await again.signal("cancel", {"reason": "Too long."})
+        with pytest.raises(WorkflowFailureError) as caught:
+            await asyncio.wait_for(again.result(), 30)
+        assert isinstance(caught.value.cause, CancelledError)
+        told = (await again.query("status"))["notices"]
+    assert told == ["cancelled before it began: Too long."]

@@ -23,6 +23,7 @@ from activities.model.endpoint import REHEARSAL, chosen_name, connect
 from activities.model.stream import MAX_TEXT, Streamed
 from activities.rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
 from config.sections import ModelConfig
+from protocol.requests import MAX_CALLS
 
 MODEL = ModelConfig.model_validate({"name": "m", "temperature": None})
 BODY = json.dumps({"model": "m", "stream": True, "messages": [], "tools": []}).encode()
