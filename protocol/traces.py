@@ -12,6 +12,8 @@ TraceType = Literal["violation", "correction", "decision", "approval", "outcome"
 Source = Literal["guard", "gate", "hook", "person", "detector", "agent"]
 MOST_CHARACTERS = 400
 """Of each text of a trace."""
+ASKED = "The agent asked: "
+"""With which the trace of an answer begins; its question follows."""
 MOST_AT_A_TIME = 25
 """Traces that are handed over together."""
 MOST_KEPT = 100

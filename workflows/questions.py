@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from protocol.record import Approval, JobRecord, Letter, Question, Waiting
 from protocol.requests import ShownCall
 from protocol.state import one_line
+from protocol.traces import ASKED
 from workflows import traces
 from workflows.parking import quoted
 
@@ -137,7 +138,7 @@ def take(job: JobRecord, letter: Letter) -> str | None:
         return why
     if letter.signal == "answer" and question:
         question.answer = f"A person answers: {letter.payload['text']}"
-        happened = f"The agent asked: {question.question}"
+        happened = f"{ASKED}{question.question}"
         text = letter.payload["text"]
         traces.note(job, "correction", "person", "clarification", happened, what_was_correct=text)
     elif approval:

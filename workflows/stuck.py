@@ -28,7 +28,11 @@ class Nudge:
     word: ClassVar = "the model was told"
     pattern: str
     issue: str
-    text: str
+    advice: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.issue} {self.advice}"
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Narrow:
     word: ClassVar = "only todo_rewind and todo_complete are accepted next"
     pattern: str
     issue: str
+    advice: str
     text: str
 
 
@@ -48,6 +53,7 @@ class Wait:
     word: ClassVar = "a person is asked"
     pattern: str
     issue: str
+    advice: str
     waiting: Waiting
 
 
@@ -111,14 +117,13 @@ def _judge(
     count = row.count(after)
     if count < allowed.nudge or count <= row.count(before) or row.name in after.unread:
         return None
-    issue = row.words(after, count)
+    issue, advice = row.words(after, count), row.advice.format(todo=todo)
     if count < allowed.then:
-        advice = row.advice.format(todo=todo)
-        return Nudge(row.name, issue, f"{issue} {advice}") if count % allowed.nudge == 0 else None
+        return Nudge(row.name, issue, advice) if count % allowed.nudge == 0 else None
     if row.then == "rewind":
-        return Narrow(row.name, issue, _last_turn(issue, todo))
+        return Narrow(row.name, issue, advice, _last_turn(issue, todo))
     waiting = Waiting(reason=row.then, message=issue, remedy=_REMEDIES[row.then])
-    return Wait(row.name, issue, waiting)
+    return Wait(row.name, issue, advice, waiting)
 
 
 def _last_turn(issue: str, todo: int) -> str:

@@ -219,7 +219,7 @@ class ToolCalls:
             "detector",
             verdict.pattern,
             verdict.issue,
-            what_was_correct=verdict.word,
+            what_was_correct=verdict.advice,
         )
         if isinstance(verdict, stuck.Wait):
             job.waiting = verdict.waiting

@@ -14,7 +14,7 @@ from config.sections import Learning
 from protocol.requests import MAX_PATH
 
 BY_ITSELF = "retired by itself"
-WRITTEN = ("write_file", "append_file", "edit_file", "move_file")
+WRITTEN = ("write_file", "append_file", "edit_file")
 Approved = tuple[str, int, str, str]
 """A call that was approved: job, step, tool, and the file it names, by which those of one reply are
 told apart."""

@@ -11,6 +11,7 @@ from sqlalchemy import Row
 
 from activities.learning.figures import spelled
 from activities.requirements.likeness import likeness
+from protocol.traces import ASKED
 
 ALIKE = 0.45
 """Likeness by letters from which two situations are the same."""
@@ -42,7 +43,7 @@ class Pattern:
     @property
     def lesson(self) -> str:
         """What was said most often of what is right."""
-        said = Counter[str](row.what_was_correct or row.why for row in self.traces)
+        said = Counter[str](map(_right, self.traces))
         most = max(sorted(said), key=lambda text: (bool(text), said[text]))
         return most.removeprefix(f"Refused by {self.guard}: ")
 
@@ -80,9 +81,18 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
 
 
 def reason_of(row: Row[Any]) -> str:
-    """What traces of one pattern have alike."""
+    """What traces of one pattern have alike: of answers the question, as many are just `Yes.`"""
     said: str = row.what_was_correct or row.why or row.what_happened
-    return said
+    return row.what_happened.removeprefix(ASKED) if _is_answer(row) else said
+
+
+def _right(row: Row[Any]) -> str:
+    said: str = row.what_was_correct or row.why
+    return f"{row.what_happened} {said}" if _is_answer(row) else said
+
+
+def _is_answer(row: Row[Any]) -> bool:
+    return bool(row.source == "person" and row.what_happened.startswith(ASKED))
 
 
 def _alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:

@@ -85,6 +85,10 @@ class Index:
         self.rows.update((row.id, row) for row in found)
         self.newest = max(self.newest, *(row.id for row in new)) if new else self.newest
 
+    def is_of_another(self, found: Sequence[Row[Any]]) -> bool:
+        """Whether these are another store's: what has a number here has another key there."""
+        return any(row.id in self.rows and self.rows[row.id].key != row.key for row in found)
+
     def by_words(self, query: str, fits: Fits, most: int) -> list[int]:
         """The best by BM25 of those that fit."""
         asked = asked_words(query)
@@ -157,12 +161,13 @@ def find(
 
 
 def _bring_up(store: Store, index: Index, seconds: float) -> None:
-    """Take in what came since; all anew once traces were removed."""
+    """Take in what came since; all anew once traces were removed, or the store replaced."""
     found, count = store.read(
         lambda c: (rows.newer(c, index.newest), rows.count(c)), seconds=seconds
     )
+    replaced = index.is_of_another(found)
     index.take(found)
-    if len(index.rows) > count:
+    if replaced or len(index.rows) > count:
         index.clear()
         index.take(store.read(lambda c: rows.newer(c, 0), seconds=seconds))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
@@ -29,16 +30,45 @@ from config.learned import LearnedGuards
 from config.schema import Problem
 from engine.connection import ui_link, workspaces_root
 
+T = TypeVar("T")
 MOST_ENDED = 200
 """Completed jobs that are looked up to be compared."""
 
 
-def stored_traces(job_id: str) -> list[dict[str, Any]]:
-    """A job's traces from the store of this environment; none where it does not answer."""
-    try:
-        found = storing.traces_of(Root.open(workspaces_root(), create=False), job_id)
-    except (StoreAway, RootError):
-        return []
+class Stored:
+    """The store of this environment, asked until it does not answer: each try takes its time."""
+
+    def __init__(self) -> None:
+        self.away: list[str] = []
+        """A remark on what is missing, if it did not answer."""
+
+    def traces(self, job_id: str) -> list[dict[str, Any]]:
+        """A job's traces; none where they cannot be read."""
+        return self._asked(lambda root: _traces(root, job_id))
+
+    def habits(self, project: str, agent: str = "", job_id: str = "") -> list[Habit]:
+        """Mistakes that come again; none where they cannot be read.
+
+        Args:
+            project: Whose jobs are compared; empty: those that work for none.
+            agent: Of which agent; empty: of each.
+            job_id: Whose report it is, if it is a job's.
+        """
+        return self._asked(lambda root: _habits(root, project, agent, job_id))
+
+    def _asked(self, work: Callable[[Root], list[T]]) -> list[T]:
+        if self.away:
+            return []
+        try:
+            return work(Root.open(workspaces_root(), create=False))
+        except (StoreAway, RootError, Problem) as error:
+            self.away.append(
+                f"Not all traces, and what is told by them, could be read: {line(error)}"
+            )
+            return []
+
+
+def _traces(root: Root, job_id: str) -> list[dict[str, Any]]:
     return [
         {
             "time": f"{datetime.fromtimestamp(row.at, UTC):%Y-%m-%d %H:%M}",
@@ -54,30 +84,18 @@ def stored_traces(job_id: str) -> list[dict[str, Any]]:
                 "why": row.why,
             },
         }
-        for row in found
+        for row in storing.traces_of(root, job_id)
     ]
 
 
-def stored_habits(project: str, agent: str = "", job_id: str = "") -> list[Habit]:
-    """Mistakes that come again, from the store of this environment; none where it is away.
-
-    Args:
-        project: Whose jobs are compared; empty: those that work for none.
-        agent: Of which agent; empty: of each.
-        job_id: Whose report it is, if it is a job's.
-    """
-
+def _habits(root: Root, project: str, agent: str, job_id: str) -> list[Habit]:
     def alike(one: Any) -> bool:
         return one.project == project and agent in ("", one.agent)
 
-    try:
-        root = Root.open(workspaces_root(), create=False)
-        found = [row for row in Store(root).read(rows.some) if alike(row)]
-        learned = [one for one in LearnedGuards(root.path).newest() if alike(one)]
-    except (StoreAway, RootError, Problem):
-        return []
+    found = [row for row in Store(root).read(rows.some) if alike(row)]
     if not found:
         return []
+    learned = [one for one in LearnedGuards(root.path).newest() if alike(one)]
     names = {root.repository(row.job).stem: row.job for row in found}
     ended = {
         names.get(folder, folder): one.at
@@ -93,6 +111,7 @@ async def gather(client: Client, job_id: str) -> Report | ProjectReport:
     Raises:
         Mistake: there is no such job, or its checkpoints are not in this environment.
     """
+    stored = Stored()
     try:
         seen = await look(client, job_id)
     except Mistake as unknown:
@@ -101,33 +120,34 @@ async def gather(client: Client, job_id: str) -> Report | ProjectReport:
             held = _kept(job_id, None)
         except Mistake:
             raise unknown from None
-        found = compose(job_id, None, None, held, stored_traces(job_id), now=datetime.now(UTC))
-        return _compared(found, held)
+        found = compose(job_id, None, None, held, stored.traces(job_id), now=datetime.now(UTC))
+        return _compared(found, held, stored)
     if seen.status.get("project"):
-        return await _project(client, seen)
+        return await _project(client, seen, stored)
     if not seen.live and str(seen.status.get("agent")).startswith("project ("):
         raise Mistake(
             f"{job_id} is a project, and only a worker can name its jobs; start one, or report "
             "the jobs one by one"
         )
     held = _kept(seen.id, seen)
-    return _compared(await _job(client, seen, held), held)
+    return _compared(await _job(client, seen, held, stored), held, stored)
 
 
-def _compared(report: Report, held: Kept) -> Report:
+def _compared(report: Report, held: Kept, stored: Stored) -> Report:
     """With its mistakes over all jobs of its agent."""
-    report.habits = stored_habits(held.project, held.agent, report.job.id)
+    report.habits = stored.habits(held.project, held.agent, report.job.id)
+    report.remarks += stored.away
     return report
 
 
-async def _job(client: Client, seen: Seen, held: Kept) -> Report:
+async def _job(client: Client, seen: Seen, held: Kept, stored: Stored) -> Report:
     tally, whole = await _tallied(client, seen)
     link = ui_link(seen.id, client.namespace)
-    now, traces = datetime.now(UTC), stored_traces(seen.id)
+    now, traces = datetime.now(UTC), stored.traces(seen.id)
     return compose(seen.id, seen, tally, held, traces, now=now, whole=whole, link=link)
 
 
-async def _project(client: Client, seen: Seen) -> ProjectReport:
+async def _project(client: Client, seen: Seen, stored: Stored) -> ProjectReport:
     """Of each job what can be had; one that cannot be read is named, and holds nothing up."""
     begun = [*(seen.status.get("jobs") or []), *(seen.status.get("running") or [])]
     ids = list(dict.fromkeys(str(job["job"]) for job in begun))
@@ -138,16 +158,17 @@ async def _project(client: Client, seen: Seen) -> ProjectReport:
         try:
             begun_job = await look(client, job_id)
             held = _kept(begun_job.id, begun_job)
-            reports.append(await _job(client, begun_job, held))
+            reports.append(await _job(client, begun_job, held, stored))
         except Mistake as missing:
             remarks.append(line(missing))
+    again = stored.habits(seen.id)
     return ProjectReport(
         id=line(seen.id),
         title=line(seen.status.get("title")),
         status=line(seen.word, 40),
         jobs=reports,
-        habits=stored_habits(seen.id),
-        remarks=remarks,
+        habits=again,
+        remarks=[*remarks, *stored.away],
     )
 
 

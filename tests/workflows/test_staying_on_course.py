@@ -11,6 +11,7 @@ from temporalio.client import Client, WorkflowHandle
 from activities.checkpoints import Root
 from activities.rehearsal import Reply, call
 from activities.rehearsal.wire import Request
+from activities.traces.storing import traces_of
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, close, job
 from tests.workflows.tea import in_phase
@@ -70,6 +71,10 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
     notices = "\n".join(status["notices"])
     for words in ("the model was told", "are accepted next", "went back"):
         assert words in notices
+    # What others can learn from it is what to do, and not what the system did.
+    noted = [row for row in traces_of(root, handle.id) if row.source == "detector"]
+    assert [row.guard for row in noted] == ["same_result", "same_result"]
+    assert all("call todo_rewind with what stands in the way" in r.what_was_correct for r in noted)
 
 
 class Relenting(Looping):

@@ -12,6 +12,7 @@ from activities.learning.patterns import extract_patterns
 from activities.learning.proposing import propose
 from config.learned import Learned
 from config.sections import Learning
+from protocol.traces import ASKED
 
 SETTINGS = Learning.model_validate({})
 
@@ -39,6 +40,18 @@ def test_other_words_for_the_same_are_the_same_pattern() -> None:
     said = ["Write under output/ only.", "Please write under output/ only!"]
     [found] = extract_patterns([row(n, what_was_correct=said[n % 2]) for n in range(6)])
     assert len(found.traces) == 6
+
+
+def test_answers_are_alike_by_their_questions() -> None:
+    asked = ["May I?", "Does the report name its author?", "May I?"]
+    said = {"guard": "clarification", "tool": "", "path": "", "what_was_correct": "Yes."}
+    rows = [row(n, what_happened=f"{ASKED}{one}", **said) for n, one in enumerate(asked)]
+    found = extract_patterns(rows)
+    assert [pattern.lesson for pattern in found] == [
+        "The agent asked: May I? Yes.",
+        "The agent asked: Does the report name its author? Yes.",
+    ]
+    assert "The agent asked: May I? Yes." in propose(found[0], 5000).prompt
 
 
 @pytest.mark.parametrize(

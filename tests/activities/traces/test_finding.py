@@ -62,6 +62,17 @@ def test_what_was_removed_is_not_found_and_its_number_never_comes_again(
     assert found(root, "tea") == ["run.1"]
 
 
+def test_another_store_in_the_place_of_the_first_is_searched_itself(root: Root) -> None:
+    store(root, trace(1, "tea"), trace(2, "coffee"))
+    assert found(root, "coffee") == ["run.2"]
+    for path in (root.path / ".longhaul").glob("store.sqlite3*"):
+        path.unlink()
+    # As many, and by the same numbers.
+    store(root, trace(3, "milk"), trace(4, "juice"))
+    assert found(root, "coffee") == []
+    assert found(root, "milk") == ["run.3"]
+
+
 def test_without_a_project_an_agent_finds_what_its_own_jobs_left(root: Root) -> None:
     store(root, trace(1, "tea"))
     store(root, trace(2, "tea"), agent="coder")

@@ -73,7 +73,10 @@ def job(engine: Any, workspaces: Path) -> Iterator[tuple[str, Callable[[], None]
 
 
 def test_a_job_is_reported_as_it_was_and_then_from_what_is_left(
-    job: tuple[str, Callable[[], None]], starter: Any, tmp_path: Path
+    job: tuple[str, Callable[[], None]],
+    starter: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name, end_worker = job
     full = _as_it_was(name, starter, tmp_path / "report.html")
@@ -97,6 +100,11 @@ def test_a_job_is_reported_as_it_was_and_then_from_what_is_left(
     assert [phase["name"] for phase in told["phases"]] == [p["name"] for p in full["phases"]]
     assert (told["figures"]["tool_errors"], told["steps"]) == (None, [])
     assert any("Temporal no longer has" in remark for remark in told["remarks"])
+
+    # Figures of traces that could not be read are not passed off as none.
+    monkeypatch.setenv("LONGHAUL_STORE_URL", "postgresql://127.0.0.1:1/db")
+    told = json.loads(starter("report", "forgotten", "--json").out)
+    assert sum("Not all traces" in remark for remark in told["remarks"]) == 1
 
 
 def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
