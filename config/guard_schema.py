@@ -41,6 +41,12 @@ def compiled(pattern: str) -> Any:
     return re2.compile(pattern, options=options)
 
 
+def why_not(error: re2.error) -> str:
+    """The engine's words on a pattern that is none; it gives them as bytes."""
+    said = error.args[0]
+    return said.decode() if isinstance(said, bytes) else str(said)
+
+
 def matching(patterns: tuple[str, ...], text: str) -> list[str]:
     """Those of the patterns that may be somewhere in the text, each still to be looked for.
 
@@ -72,8 +78,7 @@ def _pattern(text: str) -> str:
     try:
         compiled(text)
     except re2.error as error:
-        said = error.args[0].decode() if isinstance(error.args[0], bytes) else error
-        raise ValueError(f"expected a pattern in re2 syntax ({said})") from None
+        raise ValueError(f"expected a pattern in re2 syntax ({why_not(error)})") from None
     return text
 
 

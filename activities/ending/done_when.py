@@ -9,7 +9,7 @@ import re2
 from pydantic import ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, parse
-from config.guard_schema import compiled
+from config.guard_schema import compiled, why_not
 from protocol.state import DoneWhen
 from protocol.telling import wrong_everywhere
 
@@ -44,7 +44,7 @@ def checked(condition: DoneWhen) -> DoneWhen:
     except PathRefused as refused:
         raise ValueError(str(refused)) from None
     except re2.error as error:
-        raise ValueError(f"pattern is not valid RE2: {error}") from None
+        raise ValueError(f"pattern is not valid RE2: {why_not(error)}") from None
     return condition
 
 

@@ -94,18 +94,9 @@ def decide(
     """
     # Both rows, always in the same order: two that each call the other a duplicate take turns.
     rows = {name: find(connection, name, lock=True) for name in sorted({ref, duplicate_of or ref})}
-    row = rows[ref]
-    if row is None or row.withdrawn:
-        raise StoreRefuses(
-            f"There is no requirement {ref} any more or yet; call take_requirement() for the next."
-        )
-    if row.decided_by == call.job and (row.decided_key == call.key or row.decided_at >= call.at):
+    row = _undecided(rows[ref], call, ref)
+    if row is None:
         return
-    if row.taken_by != call.job or row.at > call.at:
-        raise StoreRefuses(
-            f"{ref} is not held by this job, or changed since it was taken: call "
-            "take_requirement() and decide on what it answers."
-        )
     if duplicate_of is not None:
         if "/" not in duplicate_of:
             full = f"{row.job}/{duplicate_of}"
@@ -126,6 +117,27 @@ def decide(
     )
     if status == "rejected":
         reopen(connection, R.duplicate_of == ref)
+
+
+def check(connection: Connection, call: Call, ref: str) -> None:
+    """Raises StoreRefuses where `decide` does for the requirement itself."""
+    _undecided(find(connection, ref), call, ref)
+
+
+def _undecided(row: Row[Any] | None, call: Call, ref: str) -> Row[Any] | None:
+    """The requirement, which the job holds; None where this call or a later one decided on it."""
+    if row is None or row.withdrawn:
+        raise StoreRefuses(
+            f"There is no requirement {ref} any more or yet; call take_requirement() for the next."
+        )
+    if row.decided_by == call.job and (row.decided_key == call.key or row.decided_at >= call.at):
+        return None
+    if row.taken_by != call.job or row.at > call.at:
+        raise StoreRefuses(
+            f"{ref} is not held by this job, or changed since it was taken: call "
+            "take_requirement() and decide on what it answers."
+        )
+    return row
 
 
 def decided(

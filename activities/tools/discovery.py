@@ -14,6 +14,7 @@ from activities.errors import ToolError
 from activities.tools.context import ToolContext
 from activities.tools.offering import MOST_OFFERED, offer
 from activities.tools.registry import Tool, tool
+from config.guard_schema import why_not
 
 BEST = 5
 MORE = 20
@@ -90,7 +91,7 @@ def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
     try:
         wanted = re2.compile(pattern, options=options)
     except re2.error as error:
-        raise ToolError(f"query is not a valid RE2 pattern: {error}") from None
+        raise ToolError(f"query is not a valid RE2 pattern: {why_not(error)}") from None
     ranked = [entry for n in range(3) for entry in pool if wanted.search(_parts(entry)[n])]
     return list(dict.fromkeys(ranked))
 

@@ -21,11 +21,13 @@ from activities.tools.context import ToolContext
 from activities.tools.documents import document_of
 from activities.tools.files import MAX_LINE, Path
 from activities.tools.registry import tool
+from config.guard_schema import why_not
 
 MAX_HITS = 100
 MANY = 10
 """Of more lines than these the number is told: a model miscounts."""
 MAX_PASSAGES = 10
+PAGES = "tools"
 EXCERPT_BEFORE = 120
 HEARTBEAT_LINES = 20_000
 _WORD = re.compile(r"[^\W_]{3,}")
@@ -43,7 +45,8 @@ def search_files(
     `text` compares without regard to case; `regex` takes RE2 syntax. Both answer with path, line
     number and line, of a long line the part around its first match and its column. `semantic`
     takes a question or a description in other words than the file's, and answers with the 10
-    passages that fit best, the best first, each with path and first line.
+    passages that fit best, the best first, each with path and first line; of tools/ only when
+    `path` leads there.
     """
     if mode == "semantic":
         return _by_meaning(context, query, path)
@@ -77,7 +80,7 @@ def _pattern(query: str, mode: str) -> re2._Regexp[str]:
         options.log_errors = False
         return re2.compile(re2.escape(query) if mode == "text" else query, options=options)
     except re2.error as error:
-        raise ToolError(f"query is not a valid RE2 pattern: {error}") from None
+        raise ToolError(f"query is not a valid RE2 pattern: {why_not(error)}") from None
 
 
 def _among(context: ToolContext, path: str) -> Iterator[Entry]:
@@ -114,9 +117,13 @@ def _by_meaning(context: ToolContext, query: str, path: str) -> str:
     entry = context.files.entry(context.files.resolved(path))
     if entry is None:
         raise FileMissing(path)
+    files = context.files
+    # The pages on tools would come before what a small workspace holds on anything.
+    if entry.path.partition("/")[0] != PAGES and files.entry(PAGES):
+        files = files.delete(PAGES)
     found = search(
         context.root.repository(context.job) / "search",
-        context.files,
+        files,
         query,
         path=entry.path,
         limit=MAX_PASSAGES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from pydantic import Field
@@ -74,6 +75,9 @@ def decide_requirement(
         # without its job is none of the store's, as that says itself.
         concerns = "/" in id and integrates(context)
         if status == "accepted" and concerns and not holds(writer, id):
+            # What it may not decide on is not for it to put there.
+            with suppress(StoreAway):
+                writer.store.read(lambda connection: deciding.check(connection, writer.call, id))
             raise ToolError(
                 f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."
             )

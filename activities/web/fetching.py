@@ -187,10 +187,12 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
             return response.headers["location"]
         if response.status_code != 200:
             # Not in the server's words, which may be thousands and say anything.
-            reason = httpx2.codes.get_reason_phrase(response.status_code)
+            status = response.status_code
+            reason = httpx2.codes.get_reason_phrase(status)
+            passes = status in (408, 429) or status >= 500
             raise Refused(
-                f"{url}: the server answered {f'{response.status_code} {reason}'.strip()}. "
-                "Check the address or take another source."
+                f"{url}: the server answered {f'{status} {reason}'.strip()}. "
+                f"{'Try again later' if passes else 'Check the address'} or take another source."
             )
         media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not (media.startswith("text/") or media.endswith(("+json", "+xml")) or media in _OTHERS):

@@ -69,6 +69,9 @@ def test_a_path_narrows_the_search(job: Standing) -> None:
     assert "notes0" not in inside
     assert "wages" not in search(job, "wage", path="notes/law.md")
     assert "There is no" in search(job, "wage", path="nowhere")
+    job.put(lambda files: files.write("tools/wage.md", b"Asks for a wage."))
+    assert "tools/" not in search(job, "wage")
+    assert "tools/wage.md" in search(job, "wage", path="tools")
 
 
 def test_only_what_is_new_is_embedded(job: Standing, endpoint: Endpoint) -> None:

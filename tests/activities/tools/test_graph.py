@@ -260,8 +260,10 @@ def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(Store(job.root), [requirement(1, TEXT)])
-    job.call("take_requirement")
     accept = {"id": "maker/REQ-001", "status": "accepted", "reasons": "It binds."}
+    # What another job may hold is not to be put there.
+    assert "not held by this job" in job.call("decide_requirement", **accept)
+    job.call("take_requirement")
     told = job.call("decide_requirement", **accept)
     assert told == (
         "Error: maker/REQ-001 is not in the graph yet. Put it there with create_requirement_node, "

@@ -118,7 +118,7 @@ def test_size_and_time_are_bounded(site: str) -> None:
 def test_answers_that_are_no_page(site: str) -> None:
     assert "type image/png" in refused(f"{site}/picture")
     assert "404 Not Found" in refused(f"{site}/missing")
-    assert "500" in refused(f"{site}/broken")
+    assert "500 Internal Server Error. Try again later" in refused(f"{site}/broken")
     assert "broke off or is damaged" in refused(f"{site}/damaged")
     assert "broke off or is damaged" in refused(f"{site}/short")
     assert "(what is packed breaks off before its end)" in refused(f"{site}/cut")
