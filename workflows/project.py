@@ -74,6 +74,7 @@ class Project(ProjectStanding):
         if run is None:
             self._inbox.refuse(f"signal report: {told.job[:100]} is no job at work here")
             return
+        self._count_time()
         run.seen = told
         self._news = True
 
@@ -119,7 +120,7 @@ class Project(ProjectStanding):
                 await self._wait()
         except StepFailed as failed:
             project.waiting = parking.waiting_for(failed)
-        project.count_time(workflow.now().timestamp())
+        self._count_time()
         self._show(project)
         self._continue_as_new_if_due()
 
@@ -187,6 +188,7 @@ class Project(ProjectStanding):
             ended.status, ended.reason = "late", "the deadline passed"
             # The item goes back to what it was before.
             ended.checkpoint, ended.phases = "", 0
+        self._count_time()
         self._project.ended.append(ended)
         self._news = True
 

@@ -45,7 +45,7 @@ class ProjectStanding(Standing):
                 raise asyncio.CancelledError
             if project.waiting is None:
                 return
-            project.count_time(workflow.now().timestamp())
+            self._count_time()
             self._show(project)
             self._continue_as_new_if_due()
             begun = workflow.time()
@@ -57,6 +57,11 @@ class ProjectStanding(Standing):
             if self._is_paused:
                 for run in project.running.values():
                     run.since += workflow.time() - begun
+
+    def _count_time(self) -> None:
+        """Count the time until now; before what the project waits for is another thing."""
+        still = project_status.waiting(self._project) is not None
+        self._project.count_time(workflow.now().timestamp(), still=still)
 
     @property
     def _is_paused(self) -> bool:

@@ -177,6 +177,7 @@ def report(job: JobRecord, job_id: str) -> ChildReport:
         number=phase.number if begun else 0,
         checkpoint=begun or "",
         usage=job.usage,
+        seconds=job.seconds,
     )
 
 

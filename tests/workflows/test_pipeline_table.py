@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from protocol.limits import Budget
 from protocol.project_requests import Work
 from protocol.record import Waiting
 from protocol.requests import Usage
@@ -77,6 +78,10 @@ def test_a_limit_is_shared_out_and_what_is_left_goes_to_who_waits() -> None:
     stopped = shares.share(project, 1)
     assert isinstance(stopped, Waiting)
     assert stopped.reason == "budget"
+    # Of time it gets what the project has left beside what it used itself.
+    run.share, run.seen.seconds = {"seconds": 100}, 103.5
+    project.limits, project.seconds = Budget(seconds=150), 120.0
+    assert shares.extra(project) == {manager.job: {"seconds": 133}}
     assert "starter.py limit tea tokens=180000" in stopped.remedy
 
 
