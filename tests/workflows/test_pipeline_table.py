@@ -11,7 +11,7 @@ from protocol.record import Waiting
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
 from workflows import project_status, shares
-from workflows.moves import End, Wait
+from workflows.moves import Assign, End, Wait
 
 STAGES = [{"agent": "creator", "task": "Find."}, {"agent": "validator", "task": "Check."}]
 
@@ -35,7 +35,12 @@ def test_each_stage_starts_when_the_one_before_is_accepted() -> None:
 def test_a_stage_that_is_late_is_begun_once_more_and_then_blocks_the_pipeline() -> None:
     play = Play(started("pipeline", stages=STAGES))
     [move] = play.start()
+    play.project.results = ["earlier: Read."]
     play.end(move.job, status="late", phases=0)
+    # It is no fork, and begins with all that the first began with.
+    [again] = play.moves
+    assert isinstance(again, Assign)
+    assert again.handoff.inputs.results[1:] == ["earlier: Read."]
     assert [stage.status for stage in play.project.stages] == ["pending", "pending"]
     assert play.one(Work(commit="c", problems=["No."])).job == "tea.stage-1-creator-2"
     assert [stage.status for stage in play.project.stages] == ["blocked", "pending"]
