@@ -284,16 +284,15 @@ class Project(ProjectStanding):
             child.cancel()
         if self._watchers:
             await workflow.wait(self._watchers.values())
-        for ended in project.ended:
+        over = {ended.job: ended for ended in project.ended}
+        for run in project.running.values():
+            # One that is not among them was cancelled before it had begun.
+            ended = over.get(run.job) or Ended(job=run.job, status="cancelled")
             project.usage.add(ended.usage)
-            if run := project.running.pop(ended.job, None):
-                self._tell_of(run, ended.status, ended.reason)
-        project.ended, project.waiting = [], None
+            self._tell_of(run, ended.status, ended.reason)
+        project.running, project.ended, project.waiting = {}, [], None
 
         async def close() -> None:
             await self._close("cancelled", reason, cancel=by_signal)
 
         await self._write_down(project, close, by_signal=by_signal)
-
-    async def _let_see(self) -> None:
-        self._show(self._project)

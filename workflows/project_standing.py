@@ -203,6 +203,9 @@ class ProjectStanding(Standing):
         if self._too_long and not project.running and project.result is None:
             self._hand_over(project)
 
+    async def _let_see(self) -> None:
+        self._show(self._project)
+
     def _show(self, project: ProjectRecord) -> None:
         project.refusals += self._inbox.refused
         self._inbox.refused = 0

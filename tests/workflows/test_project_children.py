@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from temporalio.exceptions import ApplicationError
 
 from protocol.project import ChildReport, Running
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
+from workflows.project import Project
 from workflows.project_standing import ProjectStanding
 from workflows.project_steps import ProjectSteps, outcome
 
@@ -60,3 +62,18 @@ async def test_of_a_job_that_fails_what_it_told_last_is_known() -> None:
         ended = await waiting
         assert (ended.status, ended.usage) == ("failed", LATER)
         assert (ended.checkpoint, ended.phases) == ("c2", 2)
+
+
+async def test_a_job_that_a_cancel_keeps_from_beginning_is_none_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def written(*_: object, **__: object) -> None:
+        """There is no server."""
+
+    monkeypatch.setattr(Project, "_write_down", written)
+    play, run = at_work()
+    project = Project()
+    project._project = play.project
+    await project._cancelled("enough", by_signal=False)
+    assert play.project.running == {}
+    assert [(told.job, told.status) for told in play.project.told] == [(run.job, "cancelled")]
