@@ -180,6 +180,7 @@ class ChildReport(Data):
     checkpoint: str = Field("", max_length=100)
     """The phase after the first that it is in, and where that began: where a fork can go on."""
     usage: Usage = Field(default_factory=Usage)
+    seconds: float = 0.0
 
 
 class Running(Data):
@@ -291,8 +292,8 @@ class ProjectRecord(Data):
     def unit(self, unit_id: str) -> Unit | None:
         return next((unit for unit in self.units if unit.id == unit_id), None)
 
-    def count_time(self, now: float) -> None:
-        """Count the time since it was last counted, unless the project stands still."""
-        if self.waiting is None:
+    def count_time(self, now: float, *, still: bool) -> None:
+        """Count the time since it was last counted, unless the project stood still."""
+        if not still:
             self.seconds = round(self.seconds + max(0.0, now - self.clock), 3)
         self.clock = now

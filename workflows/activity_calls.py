@@ -13,6 +13,7 @@ from temporalio.workflow import ActivityCancellationType
 
 from protocol.record import JobRecord
 from protocol.requests import LOST_WORKERS, ToolReply, ToolRequest
+from protocol.starting import Cancelling
 from protocol.state import Data
 from workflows.parking import StepFailed
 
@@ -91,6 +92,13 @@ class ActivityCalls:
             if is_cancelled_exception(error):
                 raise
             raise StepFailed(name, error) from error
+
+    async def cancel_start(self, reason: str) -> Cancelling:
+        """Have the server cancel what has not begun."""
+        request = Cancelling(reason=reason[:2000])
+        return await self.regular(
+            "cancel_start", request, Cancelling, "cancelled before it began", seconds=60, attempts=4
+        )
 
     def _check_wanted(self) -> None:
         """A step that was given up begins nothing more: what follows could be the job's end."""

@@ -24,6 +24,7 @@ from workflows.moves import (
     collision,
     problems,
     remember,
+    still_wrong,
 )
 
 SETUP = "setup"
@@ -85,7 +86,7 @@ def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None
     feature = _feature(project, run.unit)
     why = problems(ended, work)
     if feature is None:
-        project.findings = why
+        project.findings = still_wrong(ended, why, project.findings)
         if work is None or why or work.features is None:
             return ""
         project.features = [_from_report(report) for report in work.features.features]
@@ -97,7 +98,7 @@ def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None
     if why or work is None:
         if work:
             feature.commit = work.commit
-        _again(project, feature, why)
+        _again(project, feature, still_wrong(ended, why, feature.reasons))
     else:
         feature.commit, feature.turn, feature.reasons = work.commit, "tester", []
     return ""
@@ -159,7 +160,8 @@ def _coder(project: ProjectRecord, feature: Feature) -> Assign:
         "coder",
         _told(CODE, project, feature),
         commit=feature.commit,
-        results=feature.reasons or _before(project),
+        # A fork has been told that already.
+        results=[*feature.reasons, *([] if feature.job else _before(project))],
         again=feature,
         from_agent=project.start.agent("tester" if feature.attempts else "initializer"),
         next_agent=project.start.agent("tester"),

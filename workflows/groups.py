@@ -22,6 +22,7 @@ from workflows.moves import (
     collision,
     problems,
     remember,
+    still_wrong,
 )
 
 SCOPE = "scope"
@@ -86,7 +87,7 @@ def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None
     group = _group(project, run.unit)
     why = problems(ended, work)
     if group is None:
-        project.findings = why
+        project.findings = still_wrong(ended, why, project.findings)
         if work and work.routing and not why:
             _take_routing(project, work.routing)
         return ""
@@ -99,7 +100,7 @@ def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None
             if place in work.left
         }
     if why or work is None:
-        _again(project, group, why)
+        _again(project, group, still_wrong(ended, why, group.reasons))
         return ""
     return work.commit
 

@@ -70,7 +70,11 @@ class Job(JobStanding):
             request = PrepareRequest(
                 **asked.model_dump(), chain=workflow.info().first_execution_run_id
             )
-            made = await self._start.prepared(request)
+            made = await self._start.prepared(
+                lambda: self._steps.prepare(request),
+                project=asked.project.id if asked.project else "",
+                agent=asked.agent,
+            )
         except Refused as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         except StepFailed as failed:

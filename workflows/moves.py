@@ -103,6 +103,11 @@ def problems(ended: Ended, work: Work | None) -> list[str]:
     return work.problems
 
 
+def still_wrong(ended: Ended, why: list[str], before: list[str]) -> list[str]:
+    """What the next job is told: one that did not get to its end mended nothing found before."""
+    return why if ended.status == "completed" else [*why, *before]
+
+
 def remember(unit: Unit, ended: Ended) -> None:
     """Keep the job that a later one can be forked from."""
     if ended.phases:

@@ -15,6 +15,7 @@ from workflows.moves import (
     collision,
     problems,
     remember,
+    still_wrong,
 )
 
 
@@ -56,7 +57,7 @@ def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None
     if work:
         stage.commit = work.commit
     if (why := problems(ended, work)) or work is None:
-        _again(project, stage, why)
+        _again(project, stage, still_wrong(ended, why, stage.reasons))
         return ""
     return work.commit
 
@@ -93,7 +94,8 @@ def _move(project: ProjectRecord, stage: Stage) -> Assign:
         start.task or "Do your part of the project, as its instructions ask.",
         agent=start.agent,
         commit=stage.commit,
-        results=stage.reasons or project.results[-3:],
+        # A fork has been told already what those before it said.
+        results=[*stage.reasons, *([] if stage.job else project.results[-3:])],
         again=stage,
         from_agent=starts[stage.number - 1].agent if stage.number else "project",
         next_agent=following,

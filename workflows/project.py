@@ -35,6 +35,7 @@ from workflows.parking import StepFailed
 from workflows.project_standing import ProjectStanding
 from workflows.project_steps import Child, outcome
 from workflows.standing import to_its_end
+from workflows.start import Start
 
 
 @workflow.defn(name="Project")
@@ -45,6 +46,7 @@ class Project(ProjectStanding):
         super().__init__()
         self._children: dict[str, Child] = {}
         self._watchers: dict[str, asyncio.Task[None]] = {}
+        self._start = Start(self._steps, self._inbox)
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
@@ -58,7 +60,7 @@ class Project(ProjectStanding):
         """Where the project stands."""
         project = getattr(self, "_project", None)
         if project is None:
-            return {"project": True, "status": "running", "notices": self._inbox.notices}
+            return project_status.preparing(self._inbox, self._start.waiting)
         return project_status.status(project, self._inbox)
 
     @workflow.signal(description="Sent by the jobs of the project.")
@@ -74,6 +76,7 @@ class Project(ProjectStanding):
         if run is None:
             self._inbox.refuse(f"signal report: {told.job[:100]} is no job at work here")
             return
+        self._count_time()
         run.seen = told
         self._news = True
 
@@ -82,14 +85,15 @@ class Project(ProjectStanding):
             return taken_over
         try:
             asked = read_input(ProjectStart, start, "project", '{"form": "…", "instructions": "…"}')
-            request = ProjectPrepareRequest(
-                start=asked, chain=workflow.info().first_execution_run_id
+            chain = workflow.info().first_execution_run_id
+            made = await self._start.prepared(
+                lambda: self._steps.begin(ProjectPrepareRequest(start=asked, chain=chain)),
+                title=asked.title,
+                agent=f"project ({asked.form})",
             )
-            made = await self._steps.begin(request)
         except Refused as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         except StepFailed as failed:
-            workflow.upsert_memo(project_status.failed_memo(asked))
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         project = ProjectRecord(
             # They are in the scope from here on: twice they would not fit into one payload.
@@ -119,7 +123,7 @@ class Project(ProjectStanding):
                 await self._wait()
         except StepFailed as failed:
             project.waiting = parking.waiting_for(failed)
-        project.count_time(workflow.now().timestamp())
+        self._count_time()
         self._show(project)
         self._continue_as_new_if_due()
 
@@ -143,7 +147,7 @@ class Project(ProjectStanding):
                     project.waiting = part
                 return not project.running
             for move in begins:
-                await self._start(move, part)
+                await self._begin_child(move, part)
             return True
         only = moves[0]
         if isinstance(only, Park):
@@ -156,7 +160,7 @@ class Project(ProjectStanding):
             await self._close(only.status)
         return not isinstance(only, Wait)
 
-    async def _start(self, move: Assign, part: dict[str, float]) -> None:
+    async def _begin_child(self, move: Assign, part: dict[str, float]) -> None:
         project = self._project
         begin(project, move)
         self._form.begun(project, move)
@@ -187,6 +191,7 @@ class Project(ProjectStanding):
             ended.status, ended.reason = "late", "the deadline passed"
             # The item goes back to what it was before.
             ended.checkpoint, ended.phases = "", 0
+        self._count_time()
         self._project.ended.append(ended)
         self._news = True
 
@@ -221,7 +226,7 @@ class Project(ProjectStanding):
         shortened(after.units)
         changed = [unit.id for unit in after.units if unit.model_dump() != before.get(unit.id)]
         if changed:
-            story = f"{run.handoff.id}: {self._story(after, run, ended)}"
+            story = project_status.story(after, run, ended)
             after.head = await self._steps.write_state(after, changed, story)
         for name in ("features", "groups", "stages", "scope", "wave", "planning", "planned"):
             setattr(project, name, getattr(after, name))
@@ -261,10 +266,6 @@ class Project(ProjectStanding):
         )
         self._project.told = [*self._project.told, told][-MOST_TOLD:]
 
-    def _story(self, project: ProjectRecord, run: Running, ended: Ended) -> str:
-        unit = project.unit(run.unit)
-        return f"{ended.status}; {unit.id} is {unit.status}" if unit else ended.status
-
     # Ends
 
     async def _close(
@@ -283,16 +284,15 @@ class Project(ProjectStanding):
             child.cancel()
         if self._watchers:
             await workflow.wait(self._watchers.values())
-        for ended in project.ended:
+        over = {ended.job: ended for ended in project.ended}
+        for run in project.running.values():
+            # One that is not among them was cancelled before it had begun.
+            ended = over.get(run.job) or Ended(job=run.job, status="cancelled")
             project.usage.add(ended.usage)
-            if run := project.running.pop(ended.job, None):
-                self._tell_of(run, ended.status, ended.reason)
-        project.ended, project.waiting = [], None
+            self._tell_of(run, ended.status, ended.reason)
+        project.running, project.ended, project.waiting = {}, [], None
 
         async def close() -> None:
             await self._close("cancelled", reason, cancel=by_signal)
 
         await self._write_down(project, close, by_signal=by_signal)
-
-    async def _let_see(self) -> None:
-        self._show(self._project)

@@ -16,7 +16,7 @@ from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, project_status, shares
 from workflows.parking import StepFailed
 from workflows.project_status import at_work
-from workflows.project_steps import Child, ProjectSteps
+from workflows.project_steps import GONE, Child, ProjectSteps
 from workflows.standing import CancelAsked, Standing, is_cancelled
 
 BY_REASON = {"answer": "clarification", "approve": "approval", "deny": "approval"}
@@ -45,7 +45,7 @@ class ProjectStanding(Standing):
                 raise asyncio.CancelledError
             if project.waiting is None:
                 return
-            project.count_time(workflow.now().timestamp())
+            self._count_time()
             self._show(project)
             self._continue_as_new_if_due()
             begun = workflow.time()
@@ -57,6 +57,11 @@ class ProjectStanding(Standing):
             if self._is_paused:
                 for run in project.running.values():
                     run.since += workflow.time() - begun
+
+    def _count_time(self) -> None:
+        """Count the time until now; before what the project waits for is another thing."""
+        still = project_status.waiting(self._project) is not None
+        self._project.count_time(workflow.now().timestamp(), still=still)
 
     @property
     def _is_paused(self) -> bool:
@@ -87,7 +92,7 @@ class ProjectStanding(Standing):
         job = letter.payload.get("job")
         if job is not None:
             if job in project.running:
-                await self._forward([job], signal, payload)
+                await self._forward([job], signal, payload, named=True)
             else:
                 self._inbox.refuse(f"signal {signal}: {job!r} is no job at work in this project")
         elif signal == "cancel":
@@ -129,7 +134,7 @@ class ProjectStanding(Standing):
         reason = BY_REASON.get(signal)
         meant = [run.job for run in running if reason is None or run.seen.waiting == reason]
         if len(meant) == 1:
-            if await self._forward(meant, signal, payload):
+            if await self._forward(meant, signal, payload, named=True):
                 self._inbox.notice(f"signal {signal}: handed on to job {meant[0]}")
             return
         named = ", ".join(meant) or "none"
@@ -137,13 +142,17 @@ class ProjectStanding(Standing):
             f"signal {signal}: it could be meant for these jobs: {named}. Name one under `job`."
         )
 
-    async def _forward(self, jobs: Sequence[str], signal: str, payload: dict[str, Any]) -> bool:
+    async def _forward(
+        self, jobs: Sequence[str], signal: str, payload: dict[str, Any], *, named: bool = False
+    ) -> bool:
         """Whether it reached them all."""
         reached = True
         for job in jobs:
             if why := await self._steps.tell(job, signal, payload):
-                self._inbox.refuse(f"signal {signal}: it did not reach job {job}: {why}")
                 reached = False
+                # What is for whoever is at work is not for one that has just ended.
+                if named or why != GONE:
+                    self._inbox.refuse(f"signal {signal}: it did not reach job {job}: {why}")
         return reached
 
     async def _lower(self, parts: dict[str, dict[str, float]]) -> None:
@@ -197,6 +206,9 @@ class ProjectStanding(Standing):
         project = self._project
         if self._too_long and not project.running and project.result is None:
             self._hand_over(project)
+
+    async def _let_see(self) -> None:
+        self._show(self._project)
 
     def _show(self, project: ProjectRecord) -> None:
         project.refusals += self._inbox.refused

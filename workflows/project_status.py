@@ -6,12 +6,12 @@ from typing import Any
 
 from protocol import scope
 from protocol.project import (
+    Ended,
     Feature,
     Group,
     ProjectOutcome,
     ProjectRecord,
     ProjectResult,
-    ProjectStart,
     Running,
     Told,
     Unit,
@@ -76,6 +76,27 @@ def status(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
     }
 
 
+def preparing(inbox: Inbox, stands: Waiting | None) -> dict[str, Any]:
+    """The same before there is a project to speak of: the keys that scripts may rely on."""
+    return {
+        "project": True,
+        "agent": None,
+        "status": "waiting" if stands else "running",
+        "waiting_for": stands.reason if stands else None,
+        "waiting": stands.model_dump() if stands else None,
+        "line": "",
+        "wave": 0,
+        "units": [],
+        "running": [],
+        "jobs": [],
+        "usage": Usage().model_dump(),
+        "scope": scope.standing([]),
+        "refusals": inbox.refused,
+        "notices": inbox.notices,
+        "result": None,
+    }
+
+
 def unit_told(unit: Unit) -> dict[str, Any]:
     """A feature, group or stage for people and programs."""
     told: dict[str, Any] = {
@@ -133,6 +154,12 @@ def line(project: ProjectRecord) -> str:
     ]:
         told += f"; {', '.join(runs)}"
     return told
+
+
+def story(project: ProjectRecord, run: Running, over: Ended) -> str:
+    """`brew-tester-1: completed; brew is blocked`: what came of a job, for the log."""
+    unit = project.unit(run.unit)
+    return f"{run.handoff.id}: {over.status}" + (f"; {unit.id} is {unit.status}" if unit else "")
 
 
 def result(project: ProjectRecord, status: ProjectOutcome, reason: str) -> ProjectResult:
@@ -205,11 +232,6 @@ def memo(project: ProjectRecord) -> dict[str, str]:
         "status": f"waiting: {stands.reason}" if stands else word(project),
         "state": line(project),
     }
-
-
-def failed_memo(start: ProjectStart) -> dict[str, str]:
-    """The memo of a project that could not begin; the reason is in its failure."""
-    return {"title": start.title, "agent": f"project ({start.form})", "status": "failed"}
 
 
 def attributes(project: ProjectRecord, told: dict[str, str]) -> dict[str, str]:

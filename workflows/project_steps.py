@@ -51,6 +51,7 @@ from workflows.moves import Assign
 SUMMARY_CHARACTERS = 95
 """The server takes 400 bytes."""
 Child = ChildWorkflowHandle[Any, dict[str, Any]]
+GONE = "it has ended"
 
 
 class ProjectSteps(ActivityCalls):
@@ -171,7 +172,8 @@ class ProjectSteps(ActivityCalls):
         except TemporalError as error:
             if isinstance(error, CancelledError):
                 raise
-            return str(error)
+            over = getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
+            return GONE if over else str(error)
         return None
 
 

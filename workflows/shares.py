@@ -64,7 +64,8 @@ def extra(project: ProjectRecord) -> dict[str, dict[str, float]]:
             continue
         for job, run in asking.items():
             least = run.share.get(key, 0)
-            more = left if key == "seconds" else least + left / len(asking)
+            # What it used is its own count, in which the time that people took is none.
+            more = left + run.seen.seconds if key == "seconds" else least + left / len(asking)
             more = round(more, 9) if key == "cost" else int(more)
             if more >= least + LEAST[key]:
                 found.setdefault(job, {})[key] = more

@@ -16,7 +16,8 @@ from workflows import budget, markdown, questions
 from workflows.inbox import Inbox
 
 MOST_ITEMS = 200
-MOST_STATE = 400
+MOST_STATE = 460
+MOST_KNOWN = 64
 MARKS = {"completed": "☑", "current": "▶", "open": "☐"}
 
 
@@ -93,9 +94,10 @@ def preparing(inbox: Inbox, waiting: Waiting | None) -> dict[str, Any]:
     }
 
 
-def preparing_memo(agent: str, word: str, state: str) -> dict[str, str]:
+def preparing_memo(known: dict[str, str], word: str, state: str) -> dict[str, str]:
     """The memo of a start. Temporal takes 2 KB of it; a character may take four bytes."""
-    return {"agent": agent[:64], "status": word, "state": state[:MOST_STATE]}
+    told = {key: value[:MOST_KNOWN] for key, value in known.items()}
+    return {**told, "status": word, "state": state[: MOST_STATE - MOST_KNOWN * len(told)]}
 
 
 def preparing_details(waiting: Waiting, notices: list[str]) -> str:
@@ -177,6 +179,7 @@ def report(job: JobRecord, job_id: str) -> ChildReport:
         number=phase.number if begun else 0,
         checkpoint=begun or "",
         usage=job.usage,
+        seconds=job.seconds,
     )
 
 

@@ -26,7 +26,7 @@ from protocol.requests import (
     ToolReply,
     ToolRequest,
 )
-from protocol.starting import Cancelling, Prepared, PrepareRequest
+from protocol.starting import Prepared, PrepareRequest
 from protocol.tools import ToolRoute
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import replies
@@ -44,13 +44,6 @@ class Steps(EndingSteps):
             what = f"fork {fork.job[:100]} from phase {fork.phase}"
         return await self.regular(
             "prepare", request, Prepared, what, seconds=TEN_MINUTES, attempts=4
-        )
-
-    async def cancel_start(self, reason: str) -> Cancelling:
-        """Have the server cancel a job that has not begun."""
-        request = Cancelling(reason=reason[:2000])
-        return await self.regular(
-            "cancel_start", request, Cancelling, "cancelled before it began", seconds=60, attempts=4
         )
 
     async def model_call(self, job: JobRecord) -> ModelReply:

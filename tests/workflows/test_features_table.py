@@ -79,6 +79,7 @@ def test_only_an_accepted_test_sets_tested_and_merges() -> None:
 
 def test_what_fails_goes_back_to_a_fork_of_the_coder_with_the_findings() -> None:
     play = listed("brew")
+    play.project.start.attempts = 3
     play.one(CODED)
     play.one(verdict("It is cold."))
     [move] = play.start()
@@ -87,6 +88,12 @@ def test_what_fails_goes_back_to_a_fork_of_the_coder_with_the_findings() -> None
     assert (move.fork.job, move.fork.phase) == ("tea.brew-coder-1", 4)
     assert move.handoff.inputs.commit == "c1"
     assert move.handoff.inputs.results == ["It is cold."]
+    # Who is cancelled has mended nothing of that.
+    play.end(move.job, status="cancelled", phases=0)
+    [move] = play.start()
+    assert move.handoff.inputs.results[1:] == ["It is cold."]
+    play.end(move.job, Work(commit="c2", problems=["No."]))
+    assert feature(play.project, "brew").reasons == ["No."]
 
 
 def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> None:

@@ -75,6 +75,7 @@ def test_a_group_that_fails_does_not_take_others_with_it() -> None:
 
 def test_a_conflict_goes_back_to_the_groups_agent_and_the_wave_waits_for_it() -> None:
     play = divided(a=["S1"], b=["S2"])
+    play.project.start.attempts = 3
     a, b = play.start()
     play.end(a.job, DONE)
     play.end(b.job, Work(commit="c2"), conflicts=("menu.md",))
@@ -82,6 +83,11 @@ def test_a_conflict_goes_back_to_the_groups_agent_and_the_wave_waits_for_it() ->
     assert move.job == "tea.b-worker-2"
     assert move.fork
     assert move.fork.job == "tea.b-worker-1"
+    assert move.handoff.inputs.commit == "c-both"
+    # Who is cancelled leaves the conflict to the next.
+    play.end(move.job, status="cancelled", phases=0)
+    [move] = play.start()
+    assert "menu.md" in move.handoff.inputs.results[1]
     assert move.handoff.inputs.commit == "c-both"
     assert [item.status for item in play.project.scope] == ["completed", "open"]
     play.end(move.job, Work(commit="c3"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from protocol.limits import Budget
 from protocol.project_requests import Work
 from protocol.record import Waiting
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
 from workflows import project_status, shares
-from workflows.moves import End, Wait
+from workflows.moves import Assign, End, Wait
 
 STAGES = [{"agent": "creator", "task": "Find."}, {"agent": "validator", "task": "Check."}]
 
@@ -34,7 +35,12 @@ def test_each_stage_starts_when_the_one_before_is_accepted() -> None:
 def test_a_stage_that_is_late_is_begun_once_more_and_then_blocks_the_pipeline() -> None:
     play = Play(started("pipeline", stages=STAGES))
     [move] = play.start()
+    play.project.results = ["earlier: Read."]
     play.end(move.job, status="late", phases=0)
+    # It is no fork, and begins with all that the first began with.
+    [again] = play.moves
+    assert isinstance(again, Assign)
+    assert again.handoff.inputs.results[1:] == ["earlier: Read."]
     assert [stage.status for stage in play.project.stages] == ["pending", "pending"]
     assert play.one(Work(commit="c", problems=["No."])).job == "tea.stage-1-creator-2"
     assert [stage.status for stage in play.project.stages] == ["blocked", "pending"]
@@ -77,6 +83,10 @@ def test_a_limit_is_shared_out_and_what_is_left_goes_to_who_waits() -> None:
     stopped = shares.share(project, 1)
     assert isinstance(stopped, Waiting)
     assert stopped.reason == "budget"
+    # Of time it gets what the project has left beside what it used itself.
+    run.share, run.seen.seconds = {"seconds": 100}, 103.5
+    project.limits, project.seconds = Budget(seconds=150), 120.0
+    assert shares.extra(project) == {manager.job: {"seconds": 133}}
     assert "starter.py limit tea tokens=180000" in stopped.remedy
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from temporalio.exceptions import ApplicationError
 
 from protocol.project import ChildReport, Running
+from protocol.record import Letter
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
+from workflows.project import Project
 from workflows.project_standing import ProjectStanding
-from workflows.project_steps import ProjectSteps, outcome
+from workflows.project_steps import GONE, ProjectSteps, outcome
 
 LATER = Usage(model_calls=7)
 
@@ -60,3 +63,35 @@ async def test_of_a_job_that_fails_what_it_told_last_is_known() -> None:
         ended = await waiting
         assert (ended.status, ended.usage) == ("failed", LATER)
         assert (ended.checkpoint, ended.phases) == ("c2", 2)
+
+
+async def test_a_job_that_a_cancel_keeps_from_beginning_is_none_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def written(*_: object, **__: object) -> None:
+        """There is no server."""
+
+    monkeypatch.setattr(Project, "_write_down", written)
+    play, run = at_work()
+    project = Project()
+    project._project = play.project
+    await project._cancelled("enough", by_signal=False)
+    assert play.project.running == {}
+    assert [(told.job, told.status) for told in play.project.told] == [(run.job, "cancelled")]
+
+
+async def test_what_is_sent_to_all_at_work_is_not_refused_for_one_that_has_just_ended() -> None:
+    class Ended(ProjectSteps):
+        """The project has not heard of the job's end yet."""
+
+        async def tell(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
+            return GONE
+
+    play, run = at_work()
+    standing = ProjectStanding()
+    standing._project, standing._steps = play.project, Ended()
+    for signal in ("pause", "resume"):
+        await standing._obey(Letter(signal=signal))
+    assert standing._inbox.notices == []
+    await standing._obey(Letter(signal="answer", payload={"job": run.job, "text": "green"}))
+    assert "it has ended" in standing._inbox.notices[0]

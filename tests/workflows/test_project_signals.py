@@ -40,10 +40,11 @@ async def told(jobs: Jobs, job: str, **wanted: Any) -> dict[str, Any]:
 async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, root: Root) -> None:
     # Answered, it is at work until it is cancelled.
     async with serving(temporal, root, drafting(ASK, ("wait", {"seconds": 3600}))) as jobs:
-        handle = await jobs.start(one_stage(), kind="Project")
+        handle = await jobs.start(one_stage(limits={"seconds": 900}), kind="Project")
         child = f"{handle.id}.stage-1-generalist-1"
         status = await jobs.until(handle, waiting_for="clarification")
         assert child in status["waiting"]["message"]
+        limits = status["limits"]
         # A bad signal, one that nobody knows and one for a job that is not there: all refused.
         await handle.signal("limit", {"phase": {"cost": 1}})
         await handle.signal("rewnid", {})
@@ -51,6 +52,8 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         await handle.signal("approve", {})
         await handle.signal("report", "what?")
         status = await jobs.until(handle, refusals=5)
+        # The time that people take is not the project's.
+        assert status["limits"] == limits
         told_all = " ".join(status["notices"])
         assert "a project has no phases" in told_all
         assert "'nobody' is no job at work" in told_all

@@ -15,20 +15,23 @@ from activities.failures import failure
 from activities.heartbeats import heartbeats
 from activities.starting.cancelling import cancel_start
 from engine.service import build_worker
+from protocol.project_requests import ProjectPrepared, ProjectPrepareRequest
 from protocol.starting import Prepared, PrepareRequest
 from tests.workflows.serving import Jobs
+from tests.workflows.team import project
+
+FULL = failure("Storage", "The workspaces root cannot be used: no space left on device.")
 
 
 async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fails(
     temporal: Client, root: Root
 ) -> None:
     freed, begun = asyncio.Event(), asyncio.Event()
-    full = failure("Storage", "The workspaces root cannot be used: no space left on device.")
 
     @activity.defn(name="prepare")
     async def prepare(request: PrepareRequest) -> Prepared:
         if not freed.is_set():
-            raise full
+            raise FULL
         begun.set()
         async with heartbeats():
             with suppress(asyncio.CancelledError):
@@ -58,3 +61,28 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
         assert isinstance(caught.value.cause, CancelledError)
         told = (await again.query("status"))["notices"]
     assert told == ["cancelled before it began: Too long."]
+
+
+async def test_a_project_that_waits_for_space_shows_it_and_can_be_cancelled(
+    temporal: Client, root: Root
+) -> None:
+    @activity.defn(name="prepare_project")
+    async def prepare(request: ProjectPrepareRequest) -> ProjectPrepared:
+        raise FULL
+
+    async with build_worker(temporal, task_queue="full", activities=[prepare, cancel_start]):
+        handle = await temporal.start_workflow(
+            "Project", project("features"), id="full", task_queue="full"
+        )
+        jobs = Jobs(temporal, root, "full")
+        standing = await jobs.until(handle, waiting_for="storage")
+        assert "Free space" in standing["waiting"]["remedy"]
+        memo = await (await handle.describe()).memo()
+        assert (memo["status"], memo["agent"]) == ("waiting: storage", "project (features)")
+        # For a job, which there is none of; the project is not meant.
+        await handle.signal("cancel", {"job": "full.brew-coder-1"})
+        await handle.signal("cancel", {"reason": "no room"})
+        with pytest.raises(WorkflowFailureError) as caught:
+            await asyncio.wait_for(handle.result(), 30)
+    assert isinstance(caught.value.cause, CancelledError)
+    assert "no room" in str((await (await handle.describe()).memo())["state"])

@@ -39,7 +39,8 @@ def test_a_waiting_job_says_for_what_and_what_to_do() -> None:
 
 
 def test_the_memo_of_a_start_stays_within_what_temporal_takes() -> None:
-    told = preparing_memo("a" * 500, "waiting: dependency", "\N{TEACUP WITHOUT HANDLE}" * 500)
+    cups = "\N{TEACUP WITHOUT HANDLE}" * 500
+    told = preparing_memo({"title": cups, "agent": cups}, "waiting: dependency", cups)
     assert len(json.dumps(told, ensure_ascii=False).encode()) < 2048
 
 
