@@ -131,7 +131,7 @@ class CloseRequest(At):
 
 
 class JobResult(Data):
-    """The result of a job; the same but for ids is `output/completion.json`."""
+    """The result of a job; but for ids and `cached_tokens` it is `output/completion.json`."""
 
     status: Outcome
     summary: str = ""

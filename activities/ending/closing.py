@@ -24,6 +24,10 @@ from protocol.state import sentence
 
 MAX_LISTED = 200
 
+NOT_IN_FILE: Any = {"checkpoint": True, "tree": True, "usage": {"cached_tokens"}}
+"""What differs between two runs of the same steps: ids, and how much of a prompt was cached, which
+depends on when a call was repeated."""
+
 
 class Closing:
     """The `close_job` activity."""
@@ -53,8 +57,7 @@ class Closing:
         page = archive_page(snapshot, "closed", request.reason, result.summary)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_summary(snapshot)
-        # What differs between two runs of the same steps, such as ids, is not in the file.
-        told = result.model_dump_json(indent=2, exclude={"checkpoint", "tree"}) + "\n"
+        told = result.model_dump_json(indent=2, exclude=NOT_IN_FILE) + "\n"
         snapshot.place("output/completion.json", told.encode())
         snapshot.note_changes(before)
         at = scheduled_at()
@@ -82,7 +85,6 @@ def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
         ][:MAX_LISTED],
         phases=request.phases,
         rewinds=request.rewinds,
-        # How much of a prompt was cached depends on when a call was repeated, not on the job.
-        usage=request.usage.model_copy(update={"cached_tokens": 0}),
+        usage=request.usage,
         **arguments,
     )

@@ -15,9 +15,12 @@ from protocol.handoffs import REPORTS
 
 MOST_FEATURES = 8
 _ANSWER = re.compile(r"\bwrite\s+(output/(?:features|groups|verdict)\.json)", re.IGNORECASE)
-_GROUP = re.compile(r"Work on the group \S+ of the project, in (\w+)/")
+_GROUP = re.compile(
+    r"Work on the group \S+ of the project, in (\w+)/.*?:\n((?:- .*\n)+)", re.DOTALL
+)
 _FEATURE = re.compile(r"Make the feature (\S+) of the project, in (\w+)/: (.*)")
 _ITEM = re.compile(r"^- (S\d+): (.*)$", re.MULTILINE)
+_LISTED = re.compile(r"^- (.*)$", re.MULTILINE)
 _SET_UP = re.compile(r"(\w+)/ is the project's repository: make what every feature")
 _TESTED = re.compile(r"Test the feature (\S+), which is in (\w+)/")
 _CHECKS = re.compile(r"each of these checks:\s+([a-z, ]+)")
@@ -35,7 +38,9 @@ def plan(instructions: str) -> Plan | None:
             layout = [f"Write `{folder}/README.md`: how it is laid out and its tests are run"]
             steps = [*layout, f"Write `{folder}/tests/__init__.py`", *steps]
     elif group := _GROUP.search(asked):
-        steps = [f"Write `{group[1]}/{slug_of(text)}.md`: {text}" for _, text in _items(asked)]
+        steps = [
+            f"Write `{group[1]}/{slug_of(text)}.md`: {text}" for text in _LISTED.findall(group[2])
+        ]
     elif feature := _FEATURE.search(asked):
         folder, module = feature[2], software.module_of(feature[1])
         steps = [

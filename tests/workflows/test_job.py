@@ -15,11 +15,13 @@ import yaml
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root, diff
+from activities.ending.closing import NOT_IN_FILE
 from activities.job.snapshot import Snapshot
 from activities.rehearsal import rehearse
 from activities.rehearsal.seen import View
 from benchmarks.histories import chain, steps
 from cli.jobs import listed, look
+from protocol.endings import JobResult
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
 from tests.workflows.tea import PAGE
@@ -64,7 +66,8 @@ async def test_completes_with_deliverables_and_the_same_result_in_a_file(ended: 
     for path in result["deliverables"]:
         assert (ended.folder / path).stat().st_size > 0
     written = json.loads((ended.folder / "output/completion.json").read_text())
-    assert written == {k: v for k, v in result.items() if k not in ("checkpoint", "tree")}
+    assert written == JobResult.model_validate(result).model_dump(exclude=NOT_IN_FILE)
+    assert result["usage"] == (await ended.status())["usage"]
     # The completion closes what is left of the list.
     status = await ended.status()
     assert {todo["status"] for todo in status["todos"]} == {"completed"}

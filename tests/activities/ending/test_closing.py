@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from activities.ending.closing import Closing
+from activities.ending.closing import NOT_IN_FILE, Closing
 from protocol.endings import Closed, CloseRequest, Outcome
+from protocol.requests import Usage
 from protocol.scope import given_items
 from tests.activities.standing import AT, Standing, environment
 
@@ -46,13 +47,16 @@ async def close(job: Standing, status: Outcome, **details: Any) -> Closed:
 
 
 async def test_a_completion_closes_what_is_left_of_the_list(job: Standing) -> None:
-    closed = await close(job, "completed", call=0, phases=2, rewinds=1)
+    used = Usage(prompt_tokens=9, cached_tokens=7)
+    closed = await close(job, "completed", call=0, phases=2, rewinds=1, usage=used)
+    assert closed.result.usage == used
     snapshot = job.open()
     assert [todo.done for todo in snapshot.state.phase.todos] == [True] * 3
     page = yaml.safe_load(snapshot.text("archive/phase_002.yaml"))
     assert [todo["status"] for todo in page["todos"]] == ["completed"] * 3
     told = json.loads(snapshot.text("output/completion.json"))
-    assert told == closed.result.model_dump(exclude={"checkpoint", "tree"})
+    assert told == closed.result.model_dump(exclude=NOT_IN_FILE)
+    assert "cached_tokens" not in told["usage"]
     assert {name: told[name] for name in CLAIM} == CLAIM
     assert (told["status"], told["phases"], told["rewinds"]) == ("completed", 2, 1)
 

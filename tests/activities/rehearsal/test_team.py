@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from activities.rehearsal.team import procedure
+from activities.rehearsal.team import plan, procedure
 from activities.tools import REGISTRY
+from workflows.groups import WORK
 
 
 def test_a_file_is_written_and_the_todo_completed_in_one_reply() -> None:
@@ -15,3 +16,14 @@ def test_a_file_is_written_and_the_todo_completed_in_one_reply() -> None:
     assert [name for name, _ in made] == ["write_file", "todo_complete"]
     for name, arguments in made:
         REGISTRY[name].parse(json.dumps(arguments))
+
+
+def test_each_item_of_a_group_is_a_step() -> None:
+    items = "- What has to be kept\n- Who may see it"
+    planned = plan(WORK.format(id="g1", folder="repo", title="Keeping", task="", items=items))
+    assert planned is not None
+    [phase] = planned.phases
+    assert phase.steps == [
+        "Write `repo/what_has_to_be_kept.md`: What has to be kept",
+        "Write `repo/who_may_see_it.md`: Who may see it",
+    ]

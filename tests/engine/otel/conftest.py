@@ -29,6 +29,8 @@ class Exported:
 def exported() -> Iterator[Exported]:
     with Receiver() as receiver, pytest.MonkeyPatch.context() as given:
         given.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{receiver.address}/v1/traces")
+        # A batch that meets the time-out is dropped; 10 seconds pass on a busy machine.
+        given.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")
         pipeline = switch.pipeline()
         # OpenTelemetry has one provider for a process, which is made now.
         pipeline.spans()

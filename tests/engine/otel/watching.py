@@ -67,6 +67,7 @@ async def watched(
             "LONGHAUL_MODEL": "gpt-5-mini",
             "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.address,
             "OTEL_BSP_SCHEDULE_DELAY": "100",
+            "OTEL_EXPORTER_OTLP_TIMEOUT": "120",  # see conftest.py
             **variables,
         }
         site = Watched(running.client, folder.name, told, receiver, workers)
