@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
+import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
+from activities.rehearsal import rehearse
 from activities.rehearsal.seen import View
+from cli.project_input import project_input
+from tests.soak import soak
 from tests.workflows.serving import serving
 from tests.workflows.short import Call
 from tests.workflows.team import Team, answer, project, write
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "projects" / "groups.yaml"
+QUICK = {
+    "todos.bootstrap": ["Write plan.md.", "Hand over its phase with todo_write."],
+    "todos.transition": ["Mark progress in plan.md.", "Call job_complete."],
+}
+"""The strategic phases of the example, shorter."""
 ITEMS = ["green tea", "black tea", "cups"]
 GROUPS = "output/groups.json"
 COMPLETE = {"groups": [], "complete": True}
@@ -157,3 +168,20 @@ async def test_an_item_that_a_worker_drops_is_not_done_and_the_manager_decides(
         result = await jobs.result(await jobs.start(start, kind="Project"))
         assert result["status"] == "completed", result
         assert result["dropped"] == ["S2: Out of stock."]
+
+
+async def test_the_groups_of_the_examples_are_made_by_the_rehearsal_model(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
+    given = project_input(EXAMPLE)
+    given["items"] = given["items"][: soak(2, 4)]
+    given["set"] = QUICK
+    async with serving(temporal, root, rehearse) as jobs:
+        handle = await jobs.start(given, kind="Project")
+        result = await jobs.result(handle)
+    assert result["status"] == "completed", result
+    assert [unit["status"] for unit in result["units"]] == ["completed"] * len(given["items"])
+    product = Repository(repository_path(root, handle.id))
+    for page in ("what_has_to_be_kept", "how_long_it_is_kept"):
+        assert product.file(result["commit"], f"{page}.md")
