@@ -191,6 +191,8 @@ class Running(Data):
     job: str
     handoff: Handoff
     since: float
+    after: float = 0.0
+    """Seconds that the project had used when it began, in which the time people take is none."""
     share: dict[str, float] = Field(default_factory=dict)
     """What of the project's limits is set aside for it."""
     seen: ChildReport

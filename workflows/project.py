@@ -170,6 +170,7 @@ class Project(ProjectStanding):
             job=move.job,
             handoff=move.handoff,
             since=workflow.time(),
+            after=project.seconds,
             share=part,
             seen=ChildReport(job=move.job),
         )

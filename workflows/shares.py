@@ -85,7 +85,8 @@ def lowered(project: ProjectRecord, keys: Iterable[str]) -> dict[str, dict[str, 
         held = [run.share.get(key, 0) for run in project.running.values()]
         for job, run in project.running.items():
             if key == "seconds":
-                part: float = int(left + max(0.0, project.clock - run.since))
+                # As if the limit had been this when the job began.
+                part: float = int(left + project.seconds - run.after)
             elif left < 0 or key not in run.share:
                 part = (left + sum(held)) / len(held)
                 part = round(part, 9) if key == "cost" else int(part)

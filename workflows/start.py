@@ -53,13 +53,13 @@ class Start:
             try:
                 made = await self._attempt(prepare)
             except StepFailed as failed:
+                if is_cancelled():
+                    # It arrived while an attempt was under way that failed all the same.
+                    raise asyncio.CancelledError from None
                 if not _may_pass(failed):
                     # Without the reason: it is in the failure, and a list shows all of it.
                     workflow.upsert_memo(status.preparing_memo(self._memo, "failed", ""))
                     raise
-                if is_cancelled():
-                    # It arrived while an attempt was under way that failed all the same.
-                    raise asyncio.CancelledError from None
                 self.waiting = parking.not_there(failed)
                 self._show()
                 if project and self.told != f"waiting {self.waiting.message}":
@@ -78,17 +78,16 @@ class Start:
         def cancels() -> Letter | None:
             return next((one for one in self._asked() if one.signal == "cancel"), None)
 
-        attempt, given_up = asyncio.create_task(prepare()), False
-        try:
+        attempt = asyncio.create_task(prepare())
+        # What was prepared although it was cancelled has something to close.
+        with suppress(asyncio.CancelledError):
             await workflow.wait_condition(lambda: attempt.done() or cancels() is not None)
-        finally:
-            if not attempt.done():
-                attempt.cancel()
-                await workflow.wait([attempt])
-                # What was prepared all the same has something to close.
-                given_up = attempt.cancelled() or attempt.exception() is not None
-        if given_up and (letter := cancels()):
-            await self._cancel(letter)
+        if not attempt.done():
+            attempt.cancel()
+            await workflow.wait([attempt])
+            made = not attempt.cancelled() and attempt.exception() is None
+            if not made and (letter := cancels()):
+                await self._cancel(letter)
         return attempt.result()
 
     def _asked(self) -> list[Letter]:

@@ -16,7 +16,7 @@ from protocol.handoffs import REPORTS
 MOST_FEATURES = 8
 _ANSWER = re.compile(r"\bwrite\s+(output/(?:features|groups|verdict)\.json)", re.IGNORECASE)
 _GROUP = re.compile(
-    r"Work on the group \S+ of the project, in (\w+)/.*?:\n((?:- .*\n)+)", re.DOTALL
+    r"Work on the group \S+ of the project, in (\w+)/[\s\S]*?items, all of them:\n((?:- .*\n)+)"
 )
 _FEATURE = re.compile(r"Make the feature (\S+) of the project, in (\w+)/: (.*)")
 _ITEM = re.compile(r"^- (S\d+): (.*)$", re.MULTILINE)

@@ -107,7 +107,9 @@ def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() 
     [manager] = play.start()
     run = project.running[manager.job]
     project.usage.prompt_tokens = 2000
-    run.share, run.since, project.clock, project.seconds = {"tokens": 8000}, 50.0, 60.0, 30.0
+    run.share, run.after, project.seconds = {"tokens": 8000}, 20.0, 30.0
+    # Of that most was spent on waiting for people.
+    run.since, project.clock = 50.0, 1060.0
 
     def lowered(**limits: float) -> dict[str, float]:
         project.limits = project.limits.model_copy(update=limits)

@@ -15,7 +15,8 @@ from activities.failures import failure
 from activities.heartbeats import heartbeats
 from activities.starting.cancelling import cancel_start
 from engine.service import build_worker
-from protocol.project_requests import ProjectPrepared, ProjectPrepareRequest
+from protocol.project_requests import ProjectClosing, ProjectPrepared, ProjectPrepareRequest
+from protocol.requests import Moved
 from protocol.starting import Prepared, PrepareRequest
 from tests.workflows.serving import Jobs
 from tests.workflows.team import project
@@ -66,11 +67,25 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
 async def test_a_project_that_waits_for_space_shows_it_and_can_be_cancelled(
     temporal: Client, root: Root
 ) -> None:
+    begun = asyncio.Event()
+    closed: list[str] = []
+
     @activity.defn(name="prepare_project")
     async def prepare(request: ProjectPrepareRequest) -> ProjectPrepared:
-        raise FULL
+        if activity.info().workflow_id == "full":
+            raise FULL
+        begun.set()
+        async with heartbeats():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+        return ProjectPrepared(root="r", repository="tea.git", title="Tea", commit="c")
 
-    async with build_worker(temporal, task_queue="full", activities=[prepare, cancel_start]):
+    @activity.defn(name="close_project")
+    async def close(request: ProjectClosing) -> Moved:
+        closed.append(request.result.status)
+        return Moved(commit="c2")
+
+    async with build_worker(temporal, task_queue="full", activities=[prepare, close, cancel_start]):
         handle = await temporal.start_workflow(
             "Project", project("features"), id="full", task_queue="full"
         )
@@ -84,5 +99,14 @@ async def test_a_project_that_waits_for_space_shows_it_and_can_be_cancelled(
         await handle.signal("cancel", {"reason": "no room"})
         with pytest.raises(WorkflowFailureError) as caught:
             await asyncio.wait_for(handle.result(), 30)
+        # What was made before the cancellation reached it is closed.
+        late = await temporal.start_workflow(
+            "Project", project("features"), id="late", task_queue="full"
+        )
+        await asyncio.wait_for(begun.wait(), 30)
+        await late.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await asyncio.wait_for(late.result(), 30)
+    assert closed == ["cancelled"]
     assert isinstance(caught.value.cause, CancelledError)
     assert "no room" in str((await (await handle.describe()).memo())["state"])
