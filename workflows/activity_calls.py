@@ -8,7 +8,12 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import FailureError, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    FailureError,
+    RetryState,
+    is_cancelled_exception,
+)
 from temporalio.workflow import ActivityCancellationType
 
 from protocol.record import JobRecord
@@ -20,6 +25,9 @@ from workflows.parking import StepFailed
 HEARTBEAT = timedelta(seconds=5)
 """Also how soon a lost worker, or a cancelled call, is noticed."""
 TEN_MINUTES = 10 * 60
+_NOT_WANTED = RetryState.CANCEL_REQUESTED
+"""The failure would have been retried, such as that of a lost worker, had the call not been
+cancelled meanwhile: it is as cancelled as one whose worker lived to say so."""
 R = TypeVar("R", bound=Data)
 
 
@@ -68,6 +76,8 @@ class ActivityCalls:
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise
+            if isinstance(error, ActivityError) and error.retry_state == _NOT_WANTED:
+                raise asyncio.CancelledError from error
             raise StepFailed(name, error) from error
         finally:
             self.may_continue_as_new = True

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import NoReturn
+
 import pytest
+from temporalio import workflow
 from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
@@ -12,10 +16,14 @@ from temporalio.exceptions import (
     TimeoutType,
 )
 
+from protocol.state import Data
+from workflows.activity_calls import ActivityCalls
 from workflows.parking import StepFailed, waiting_for
 
 
-def wrapped(cause: BaseException | None) -> ActivityError:
+def wrapped(
+    cause: BaseException | None, state: RetryState = RetryState.NON_RETRYABLE_FAILURE
+) -> ActivityError:
     """As Temporal gives the failure of a regular activity."""
     error = ActivityError(
         "Activity task failed",
@@ -24,7 +32,7 @@ def wrapped(cause: BaseException | None) -> ActivityError:
         identity="worker",
         activity_type="write_file",
         activity_id="1",
-        retry_state=RetryState.NON_RETRYABLE_FAILURE,
+        retry_state=state,
     )
     error.__cause__ = cause
     return error
@@ -76,3 +84,24 @@ def test_other_failures_park_as_well(error: FailureError, kind: str) -> None:
 def test_messages_are_bounded() -> None:
     failed = StepFailed("tool", wrapped(ApplicationError("x" * 100_000, type="Storage")))
     assert len(waiting_for(failed).message) < 600
+
+
+@pytest.mark.parametrize(
+    ("state", "raised"),
+    [
+        # Its worker was lost after it had been cancelled, and nobody is to be asked about that.
+        (RetryState.CANCEL_REQUESTED, asyncio.CancelledError),
+        (RetryState.MAXIMUM_ATTEMPTS_REACHED, StepFailed),
+    ],
+)
+async def test_a_cancelled_call_whose_worker_was_lost_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch, state: RetryState, raised: type[BaseException]
+) -> None:
+    late = TimeoutError("late", type=TimeoutType.HEARTBEAT, last_heartbeat_details=[])
+
+    async def fails(*_: object, **__: object) -> NoReturn:
+        raise wrapped(late, state)
+
+    monkeypatch.setattr(workflow, "execute_activity", fails)
+    with pytest.raises(raised):
+        await ActivityCalls().regular("model_call", Data(), Data, "", seconds=1, attempts=1)
