@@ -29,6 +29,7 @@ from activities.phases.tags import phase_starts
 from cli.forgotten import forgotten
 from cli.jobs import PROJECT, look
 from cli.output import Mistake, note
+from config.schema import AgentConfig
 from engine.connection import workspaces_root
 from protocol.endings import Outcome
 
@@ -217,8 +218,17 @@ def standing(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
 
 def files_at(store: Checkpoints, commit: str) -> Files:
     """The workspace as the commit holds it."""
+    return _loaded(store, commit).files
+
+
+def config_at(store: Checkpoints, commit: str) -> AgentConfig:
+    """The configuration that is pinned there."""
+    return _loaded(store, commit).config
+
+
+def _loaded(store: Checkpoints, commit: str) -> Snapshot:
     try:
-        return Snapshot.load(store, commit).files
+        return Snapshot.load(store, commit)
     except CheckpointMissing as error:
         raise Mistake(f"that checkpoint is not in this store: {error}") from None
 

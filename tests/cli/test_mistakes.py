@@ -65,6 +65,7 @@ from tests.activities.traces.noting import store, trace
         ("fork x --phase 0", "--phase"),
         ("fork x --phase 1 --instructions @/no/such/file", "/no/such/file"),
         ("fork x --phase 1 --id ../x", "--id"),
+        ("fork x --phase 1 --set model.name", "key=value"),
         ("config nonsense", "nonsense"),
         ("config schema nonsense", "nonsense"),
         ("config check nobody", "generalist"),
