@@ -173,7 +173,11 @@ def commit_at(found: Places, store: Checkpoints, phase: int | None) -> str:
     Raises:
         Mistake: there is no such phase, or nobody knows the newest commit.
     """
-    starts = {**phase_starts(store), **found.starts}
+    tagged = phase_starts(store)
+    if found.starts:
+        # Temporal's reset leaves tags of later phases behind.
+        tagged = {phase: tagged[phase] for phase in tagged if phase <= max(found.starts)}
+    starts = {**tagged, **found.starts}
     if found.unbegun and not starts:
         # A start that fails may leave an empty repository.
         raise Mistake(found.unbegun)
