@@ -109,7 +109,8 @@ def _run(arguments: list[str]) -> int:
     try:
         code = app(arguments, standalone_mode=False)
     except TyperException as error:
-        if message := error.format_message():
+        # Of a wrong choice Typer shows Pydantic's words.
+        if message := error.format_message().replace(": Value error, ", ": ", 1):
             _error(f"{one_line(message, LONGEST).rstrip('.')} (see --help)")
         return MISTAKE
     return code if isinstance(code, int) else OK if code is None else FAILED

@@ -125,7 +125,7 @@ def guards(
         return OK
     standing = _mended(lessons.standing)
     if json:
-        listed = [{**now.learned.model_dump(), "figures": now.figures.data()} for now in standing]
+        listed = [{**now.learned.data(), "figures": now.figures.data()} for now in standing]
         dump({"done": done, "guards": listed})
         return OK
     for line in done or [now.line for now in standing]:

@@ -13,10 +13,18 @@ from cli import view
 from cli.demo import demo as run_demo
 from cli.forgotten import forgotten
 from cli.jobs import JOB, PROJECT, Seen
-from cli.options import Job, Json
+from cli.options import Job, Json, Set
 from cli.output import FAILED, OK, Mistake, console, dump, err_console, run, say
 from cli.project_input import project_input
-from cli.starting import check_id, check_size, job_input, new_id, read_text
+from cli.starting import (
+    check_amended,
+    check_id,
+    check_size,
+    job_input,
+    new_id,
+    parse_settings,
+    read_text,
+)
 from cli.starting import start as start_job
 from cli.watch import JsonLines, follow, follow_on
 from engine.connection import connect, ui_link
@@ -56,12 +64,7 @@ def start(
     id: Annotated[
         str | None, typer.Option(help="Id of the job; made from the agent's name if left out.")
     ] = None,
-    set: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Configuration for this job alone, such as limits.rewinds=3.", metavar="KEY=VALUE"
-        ),
-    ] = None,
+    set: Set = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
     ] = False,
@@ -131,6 +134,7 @@ def fork(
     id: Annotated[
         str | None, typer.Option(help="Id of the new job; made from the agent's name if left out.")
     ] = None,
+    set: Set = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
     ] = False,
@@ -147,6 +151,8 @@ def fork(
     data: dict[str, Any] = {"fork": {"job": job, "phase": phase}}
     if text := read_text(instructions):
         data["instructions"] = text
+    if settings := parse_settings(set or []):
+        data["set"] = settings
     check_size(data)
     return run(_fork(job, phase, id, data, wait=wait, json=json))
 
@@ -165,11 +171,15 @@ async def _fork(
     if found.unbegun:
         raise Mistake(f"{found.unbegun} (there is nothing to fork)")
     check_id(new := new_id(found.agent or "fork") if new is None else new)
-    if found.remote:
-        data["set"] = {"workspace.remote": found.remote}
+    settings = data.get("set", {})
     # Elsewhere than where the checkpoints are, the worker finds out.
     with suppress(inspecting.StoreMissing):
-        inspecting.commit_at(found, inspecting.repository(job, found), phase)
+        store = inspecting.repository(job, found)
+        commit = inspecting.commit_at(found, store, phase)
+        if settings:
+            check_amended(inspecting.config_at(store, commit), settings)
+    if found.remote:
+        data["set"] = {"workspace.remote": found.remote, **settings}
     return await _start(new, data, wait=wait, json=json)
 
 

@@ -29,6 +29,7 @@ from activities.phases.tags import phase_starts
 from cli.forgotten import forgotten
 from cli.jobs import PROJECT, look
 from cli.output import Mistake, note
+from config.schema import AgentConfig
 from engine.connection import workspaces_root
 from protocol.endings import Outcome
 
@@ -172,7 +173,11 @@ def commit_at(found: Places, store: Checkpoints, phase: int | None) -> str:
     Raises:
         Mistake: there is no such phase, or nobody knows the newest commit.
     """
-    starts = {**phase_starts(store), **found.starts}
+    tagged = phase_starts(store)
+    if found.starts:
+        # Temporal's reset leaves tags of later phases behind.
+        tagged = {phase: tagged[phase] for phase in tagged if phase <= max(found.starts)}
+    starts = {**tagged, **found.starts}
     if found.unbegun and not starts:
         # A start that fails may leave an empty repository.
         raise Mistake(found.unbegun)
@@ -217,8 +222,17 @@ def standing(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
 
 def files_at(store: Checkpoints, commit: str) -> Files:
     """The workspace as the commit holds it."""
+    return _loaded(store, commit).files
+
+
+def config_at(store: Checkpoints, commit: str) -> AgentConfig:
+    """The configuration that is pinned there."""
+    return _loaded(store, commit).config
+
+
+def _loaded(store: Checkpoints, commit: str) -> Snapshot:
     try:
-        return Snapshot.load(store, commit).files
+        return Snapshot.load(store, commit)
     except CheckpointMissing as error:
         raise Mistake(f"that checkpoint is not in this store: {error}") from None
 

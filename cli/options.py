@@ -8,3 +8,9 @@ import typer
 
 Job = Annotated[str, typer.Argument(help="Id of the job, as `list` shows it.", metavar="JOB")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Configuration for this job alone, such as limits.rewinds=3.", metavar="KEY=VALUE"
+    ),
+]

@@ -17,7 +17,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from cli.jobs import JOB, look
 from cli.output import Mistake
 from cli.staging import stage
-from config.loader import load_agent
+from config.loader import amend, load_agent
 from config.schema import AgentConfig, Problem
 from config.templates import render
 from engine.connection import task_queue, workspaces_root
@@ -72,6 +72,18 @@ def check_settings(config: AgentConfig) -> None:
     from cli.checking import check_start  # noqa: PLC0415 - loads the activities, over a second
 
     check_start(config)
+
+
+def check_amended(pinned: AgentConfig, settings: dict[str, object]) -> None:
+    """Refuse what no worker takes of settings for a fork of a job with this configuration.
+
+    Raises:
+        Mistake: with what is wrong.
+    """
+    try:
+        check_settings(amend(pinned, settings))
+    except Problem as problem:
+        raise Mistake(str(problem)) from None
 
 
 def check_size(data: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import Field
@@ -55,6 +56,10 @@ class Learned(Section):
     """The revision of this guard that acts while this one is on trial; 0: none."""
     replaces: str = ""
     """The agent's own guard of which this one is a stricter version, once it is active."""
+
+    def data(self) -> dict[str, Any]:
+        """For programs: the stage is the revision's, and what the guard itself says of it none."""
+        return self.model_dump(exclude={"guard": {"stage"}})
 
 
 class LearnedGuards:

@@ -173,6 +173,8 @@ class ChildReport(Data):
     job: str = Field(max_length=1000)
     status: str = Field("running", max_length=40)
     waiting: WaitReason | None = None
+    asks: WaitReason | None = None
+    """What it wants of a person, also while it waits for something else, such as in a pause."""
     message: str = Field("", max_length=2000)
     remedy: str = Field("", max_length=2000)
     phase: str = Field("", max_length=200)

@@ -244,7 +244,7 @@ class JobStanding(Standing):
         """Tell the project this job works for how it stands, when that has changed."""
         job = self._job
         told = status.report(job, workflow.info().workflow_id)
-        change = f"{told.status} {told.waiting} {told.message} {told.phase}"
+        change = f"{told.status} {told.waiting} {told.asks} {told.message} {told.phase}"
         if not job.project or change == self._told:
             return
         self._told = change

@@ -20,7 +20,7 @@ from workflows.project_steps import GONE, Child, ProjectSteps
 from workflows.standing import CancelAsked, Standing, is_cancelled
 
 BY_REASON = {"answer": "clarification", "approve": "approval", "deny": "approval"}
-"""Signals that find the child they are for by what it waits for."""
+"""Signals that find the child they are for by what it asks."""
 
 
 class ProjectStanding(Standing):
@@ -132,7 +132,7 @@ class ProjectStanding(Standing):
         """To the one child that it can be meant for; else a person has to name it."""
         running = self._project.running.values()
         reason = BY_REASON.get(signal)
-        meant = [run.job for run in running if reason is None or run.seen.waiting == reason]
+        meant = [run.job for run in running if reason is None or run.seen.asks == reason]
         if len(meant) == 1:
             if await self._forward(meant, signal, payload, named=True):
                 self._inbox.notice(f"signal {signal}: handed on to job {meant[0]}")

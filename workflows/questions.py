@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from protocol.record import Approval, JobRecord, Letter, Question, Waiting
+from protocol.record import Approval, JobRecord, Letter, Question, Waiting, WaitReason
 from protocol.requests import ShownCall
 from protocol.state import one_line
 from protocol.traces import ASKED
@@ -124,6 +124,14 @@ def denied(asked: Approval) -> str:
 
 
 # Letters
+
+
+def asked(job: JobRecord) -> WaitReason | None:
+    """What is wanted of a person and not given yet, whatever the job waits for."""
+    question, approval = job.clarification.pending, approval_at_hand(job)
+    if question and question.answer is None:
+        return "clarification"
+    return "approval" if approval and approval.approved is None else None
 
 
 def take(job: JobRecord, letter: Letter) -> str | None:

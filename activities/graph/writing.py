@@ -7,12 +7,15 @@ such as `job-1/REQ-001`, so that jobs mean the same one by the same id.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from activities.graph.model import GraphAway, GraphRefused, Query, Rows
 from activities.graph.opening import open_graph
 from activities.graph.statements import drop_node, get_node, put_node, put_relation
-from activities.stores.away import StoreAway, StoreRefuses
+from activities.stores import requirements as rows
+from activities.stores.away import StoreAway, StoreRefuses, StoreRejects
 from activities.stores.deferring import Writer, makes
+from activities.stores.engine import Store
 from config.graph_schema import JOB
 from protocol.state import Deferred
 
@@ -29,9 +32,33 @@ def full_id(job: str, id: str) -> str:
     return f"{job}/{id}" if _OWN.fullmatch(id) else id
 
 
+def stored(store: Store, ref: str) -> dict[str, Any]:
+    """What the store has of a requirement, as properties of its node; nothing if it has none.
+
+    What was judged is what the store says. And the ids of citations count in each job anew, so
+    those that a validator made for itself would name others.
+
+    Raises:
+        StoreAway: nobody can tell.
+    """
+    try:
+        found = store.read(lambda connection: rows.named(connection, ref))
+    except StoreRejects:
+        return {}
+    if found is None:
+        return {}
+    said = found.model_dump(include={"text", "type", "source", "reasoning", "confidence"})
+    return said | {"citations": [citation.id for citation in found.citations]}
+
+
 @makes(NODE, "graph")
 def _put_requirement(writer: Writer, entry: Deferred) -> list[str]:
     schema, values = writer.config.graph_schema, entry.data["values"]
+    if entry.data["unread"]:
+        # The store was away as well: without what it says the node would be half of one.
+        values = values | stored(writer.store, values["id"])
+        if wrong := schema.nodes[REQUIREMENT].problems(values):
+            raise StoreRefuses(f"Requirement {values['id']}: {'; '.join(wrong[:5])}.")
     put, held = _write(
         writer,
         put_node(schema, REQUIREMENT, values, writer.call.job),

@@ -158,7 +158,7 @@ class Lessons:
     def shown(self, name: str) -> dict[str, Any]:
         """The file that counts, and what went before it. Raises Problem."""
         self._named(name)
-        history = [one.model_dump() for one in self._guards.revisions(name)]
+        history = [one.data() for one in self._guards.revisions(name)]
         return {"file": self._guards.path(name).read_text().rstrip(), "revisions": history}
 
     def _named(self, name: str) -> Standing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +54,27 @@ def _asked(
     except Away as away:
         raise Unreached(str(away)) from away
     except Failed as failed:
-        raise ToolError(_relative(str(failed), folder)) from failed
+        raise ToolError(_from_within(str(failed), folder)) from failed
     except Interrupted as lost:
         if again:
             raise ToolError(f"{lost}. Try something smaller, or another way.") from lost
         raise ToolError(LOST.format(why=lost)) from lost
-    text = _relative(text_of(result), folder)
+    text = text_of(result)
     if result.is_error:
-        raise ToolError(text)
-    return text
+        raise ToolError(_from_within(text, folder))
+    return _relative(text, folder)
 
 
 def _relative(text: str, folder: Path | None) -> str:
     """Paths as the workspace has them: the private folder's own is another in every attempt."""
     return text if folder is None else text.replace(f"{folder}/", "").replace(str(folder), ".")
+
+
+def _from_within(error: str, folder: Path | None) -> str:
+    """An error as well without the folders above, which are the host's. What a tool read may name
+    such a path as a text of its own, and keeps it."""
+    text = _relative(error, folder)
+    for above, parent in enumerate(folder.parents[:-1] if folder else (), 1):
+        path = rf"(?<![\w.-]){re.escape(str(parent))}(?![\w.-])"
+        text = re.sub(path, "/".join([".."] * above), text)
+    return text

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
 from pydantic import ValidationError
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import (
@@ -38,6 +40,7 @@ from protocol.scope import given_items
 from protocol.state import JobState, Phase, Purpose
 
 MAX_NAMED = 10
+ASKED_FOR = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
@@ -102,10 +105,35 @@ def bring(root: Root, fork: Fork, remote: object) -> None:
         fetch(url, fork.job, open_checkpoints(root, fork.job, create=True))
 
 
-def origin(root: Root, fork: Fork) -> Origin:
-    """The checkpoint to begin from. Raises Problem, with the phases there are."""
+async def newest_phase(client: Client, job: str) -> int | None:
+    """The phase that the first job has come to; None if nobody tells.
+
+    After Temporal's reset its repository still has tags of later ones, until they are made anew.
+    """
+    try:
+        status = await client.get_workflow_handle(job).query(
+            "status", result_type=dict[str, Any], rpc_timeout=ASKED_FOR
+        )
+    except (WorkflowQueryFailedError, RPCError):
+        return None
+    return max((each["phase"] for each in status.get("checkpoints") or []), default=None)
+
+
+def origin(root: Root, fork: Fork, newest: int | None) -> Origin:
+    """The checkpoint to begin from.
+
+    Args:
+        newest: The phase that the first job has come to, if that is known.
+
+    Raises:
+        Problem: there is no such phase; with those that there are.
+    """
     checkpoints = open_checkpoints(root, fork.job)
-    starts = phase_starts(checkpoints)
+    starts = {
+        number: commit
+        for number, commit in phase_starts(checkpoints).items()
+        if newest is None or number <= newest
+    }
     if fork.phase not in starts:
         known = ", ".join(map(str, sorted(starts))) or "none yet"
         raise Problem(

@@ -35,7 +35,14 @@ from activities.projects.handing import hand_over, told
 from activities.projects.repository import repository_path
 from activities.starting.attributes import registered_attributes
 from activities.starting.claiming import check_free, claim, join
-from activities.starting.forking import begin, bring, copied, no_such_job, origin
+from activities.starting.forking import (
+    begin,
+    bring,
+    copied,
+    newest_phase,
+    no_such_job,
+    origin,
+)
 from activities.starting.inputs import read_documents
 from activities.starting.pinning import (
     add_learned,
@@ -95,11 +102,18 @@ class Preparation:
                     await asyncio.to_thread(bring, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
+                # A project has it from the job itself.
+                newest = None
+                if fork and not request.project:
+                    newest = await newest_phase(activity.client(), fork.job)
                 registered = await registered_attributes(activity.client())
-                return await asyncio.to_thread(self._prepare, request, registered)
+                return await asyncio.to_thread(self._prepare, request, registered, newest)
 
-    def _prepare(self, request: PrepareRequest, registered: list[str]) -> Prepared:
-        begun = self._forked(request, request.fork) if request.fork else self._first(request)
+    def _prepare(
+        self, request: PrepareRequest, registered: list[str], newest: int | None
+    ) -> Prepared:
+        fork = request.fork
+        begun = self._forked(request, fork, newest) if fork else self._first(request)
         snapshot, config, state = begun.snapshot, begun.snapshot.config, begun.snapshot.state
         snapshot.begin_conversation(
             *first_messages(snapshot, "", begun.last_page, recalled(self._root, snapshot))
@@ -171,9 +185,9 @@ class Preparation:
             return None
         return Kept(repository_path(self._root, request.project.id))
 
-    def _forked(self, request: PrepareRequest, fork: Fork) -> Begun:
+    def _forked(self, request: PrepareRequest, fork: Fork, newest: int | None) -> Begun:
         """A job from the start of a phase of another; see `activities.starting.forking`."""
-        found = origin(self._root, fork)
+        found = origin(self._root, fork, newest)
         pinned = found.snapshot.config
         if request.agent not in ("", pinned.name):
             raise Problem(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Annotated
 
@@ -25,6 +25,8 @@ from activities.tools.registry import tool
 from activities.web import FOLDER, sources_from
 
 Quote = Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")]
+FIRST_DAY = date(1995, 1, 1)
+"""Of a citation of the web, which there was hardly any of before."""
 citing = partial(
     tool,
     "citations",
@@ -79,6 +81,13 @@ def cite_web(
 
     The page must be in documents/sources/. Answers with the citation's id, for add_requirement.
     """
+    # A day more, since the agent's may have begun where the server's has not.
+    latest = (datetime.fromtimestamp(context.at / 1000, UTC) + timedelta(days=1)).date()
+    if not FIRST_DAY <= accessed <= latest:
+        raise ToolError(
+            f"accessed: {accessed} cannot be the day, expected {FIRST_DAY} to {latest}. Give the "
+            "one that fetch_page told."
+        )
     looked_at = []
     for path in sources_from(context.files, url):
         context.heartbeat()

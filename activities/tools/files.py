@@ -103,6 +103,8 @@ def edit_file(
     count = text.count(old)
     if count == 0:
         raise ToolError(f"{path} does not contain that text. It is now:\n{_around(text, old)}")
+    if old == new:
+        raise ToolError(f"old and new are the same text: nothing would change in {path}.")
     # Places that overlap count too: which of them is meant, nobody can tell.
     if not replace_all and text.find(old, text.find(old) + 1) >= 0:
         times = f"{count} times" if count > 1 else "in places that overlap"

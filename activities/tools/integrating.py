@@ -12,8 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from activities.errors import ToolError
-from activities.graph.writing import NODE, RELATION, REQUIREMENT, full_id
-from activities.stores import requirements as rows
+from activities.graph.writing import NODE, RELATION, REQUIREMENT, full_id, stored
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, write
 from activities.stores.engine import Store
@@ -53,10 +52,14 @@ def create_requirement_node(
     Calling it again with the same id changes the node and makes no second one.
     """
     named = full_id(context.job, id)
-    stored = _stored(context, named)
-    values = _given(properties) | {"id": named, "text": text} | stored
+    values = _given(properties) | {"id": named, "text": text}
+    unread = False
+    try:
+        values |= stored(Store(context.root), named)
+    except StoreAway:
+        unread = True
     _check(REQUIREMENT, known(context, REQUIREMENT).problems(values))
-    done = _write(context, NODE, named, f"Requirement {named}", values=values)
+    done = _write(context, NODE, named, f"Requirement {named}", values=values, unread=unread)
     if values["text"].split() == text.split():
         return done
     return f"{done}\nIts text is that of the store: {values['text']}"
@@ -116,22 +119,6 @@ def create_fulfillment_relationship(
         values=values,
         made=made,
     )
-
-
-def _stored(context: ToolContext, ref: str) -> dict[str, Any]:
-    """What the store has of the requirement, as properties of its node; nothing if it has none.
-
-    What was judged is what the store says. And the ids of citations count in each job anew, so
-    those that a validator made for itself would name others.
-    """
-    try:
-        found = Store(context.root).read(lambda connection: rows.named(connection, ref))
-    except StoreAway:
-        return {}
-    if found is None:
-        return {}
-    said = found.model_dump(include={"text", "type", "source", "reasoning", "confidence"})
-    return said | {"citations": [citation.id for citation in found.citations]}
 
 
 def _write(context: ToolContext, kind: str, about: str, what: str, **data: Any) -> str:

@@ -175,7 +175,10 @@ async def test_what_cannot_be_forked_says_what_there_is(
     unknown = await refused(jobs, fork_of("nobody", 1))
     assert "no job 'nobody'" in unknown
     assert first.id in unknown
-    assert "its phases: 1, 2" in await refused(jobs, fork_of(first.id, 7))
+    # Left behind by a future that Temporal's reset took back.
+    store = open_checkpoints(jobs.root, first.id)
+    store.tag("phase/0007", store.tags()["phase/0003"])
+    assert "its phases: 1, 2, 3" in await refused(jobs, fork_of(first.id, 7))
     assert "agent generalist" in await refused(jobs, fork_of(first.id, 1, agent="creator"))
     assert "limits.nothing" in await refused(jobs, fork_of(first.id, 1, set={"limits.nothing": 1}))
     for nonsense in ({"job": first.id}, {"job": "", "phase": 1}, {"job": "a", "phase": 0}, "a"):

@@ -59,9 +59,15 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         assert "'nobody' is no job at work" in told_all
         assert "signal 'rewnid' is not known" in told_all
 
+        # In a pause as well, the one that has a question open is found.
+        await handle.signal("pause", {})
+        await jobs.until(handle, running=lambda runs: runs[0]["waiting"] == "paused")
         await handle.signal("answer", {"text": "black"})
-        status = await jobs.until(handle, waiting_for=None)
+        status = await jobs.until(handle, notices=lambda said: "signal answer" in said[-1])
         assert f"signal answer: handed on to job {child}" in status["notices"]
+        await told(jobs, child, clarification=lambda held: held["pending"]["answer"])
+        await handle.signal("resume", {})
+        await jobs.until(handle, waiting_for=None)
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
         await told(jobs, child, waiting_for="paused")

@@ -139,6 +139,8 @@ def test_edits_that_fit_nowhere_or_twice(job: Standing) -> None:
     job.write("a.md", "x\nx\n")
     assert "contains that text 2 times" in job.call("edit_file", path="a.md", old="x", new="y")
     assert "does not contain" in job.call("edit_file", path="a.md", old="z", new="y")
+    same = job.call("edit_file", path="a.md", old="x", new="x", replace_all=True)
+    assert same.startswith("Error: old and new are the same text")
     assert "Replaced 2 passages" in job.call(
         "edit_file", path="a.md", old="x", new="y", replace_all=True
     )

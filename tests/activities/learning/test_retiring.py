@@ -126,6 +126,10 @@ def test_while_a_stricter_version_is_on_trial_the_one_before_acts(tmp_path: Path
     guards.put(learned(guard(reads_lines=1000)))
     strict = learned(guard(reads_lines=500), "experiment", stricter_than=1)
     guards.put(strict)
+    # Its stage is the revision's: said within the guard as well it would be another.
+    told = [one.data() for one in guards.revisions(strict.name)]
+    assert [one["stage"] for one in told] == ["active", "experiment"]
+    assert not any("stage" in one["guard"] for one in told)
 
     def begun() -> list[tuple[str, int | None]]:
         return [(r.stage, r.match.reads_lines) for r in guards.rules("generalist", "", [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,10 @@ def test_no_result_depends_on_where_the_private_folder_is(job: Standing) -> None
     assert not call(job, "fs__read_text_file", '{"path": "/etc/passwd"}').ok
     assert "Access denied" in answer(job)
     assert str(job.root.path) not in answer(job)
+    for path in ("../../x", "../../../../../../x"):
+        assert not call(job, "fs__read_text_file", json.dumps({"path": path})).ok
+        assert path in answer(job)
+        assert str(job.root.path.parent) not in answer(job)
 
 
 def test_owned_paths_are_protected(job: Standing) -> None:

@@ -335,12 +335,20 @@ def test_what_a_graph_out_of_reach_missed_is_made_up_for(
     assert "(Requirement)-FULFILLED_BY->(BusinessObject): 1" in counted
 
 
-def test_the_completion_gate_makes_what_is_deferred(
+def test_the_completion_gate_makes_what_is_deferred_with_what_the_store_says_by_then(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    fill(Store(job.root), [requirement(1, TEXT)])
     monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
     job.call("create_requirement_node", id="REQ-001", text=TEXT)
     monkeypatch.delenv("LONGHAUL_GRAPH_URL")
+    with monkeypatch.context() as away:
+        away.setenv("LONGHAUL_STORE_URL", "postgresql://localhost:1/none")
+        told = job.call("create_requirement_node", id="maker/REQ-001", text="Keep invoices.")
+        assert "comes into the graph when it answers.\nDeferred" in told
     for _ in range(2):
         assert job.completion().unstored == []
-    assert "Requirement: 1" in job.call("count_graph_statistics").splitlines()
+    assert "Requirement: 2" in job.call("count_graph_statistics").splitlines()
+    shown = job.call("get_entity_relationships", kind="Requirement", key="maker/REQ-001")
+    held = json.loads(shown.splitlines()[0])
+    assert (held["text"], held["citations"]) == (TEXT, ["CIT-0001"])

@@ -342,16 +342,19 @@ def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
     url, data = "https://law.example/act/1", f"<html><body><p>{QUOTE}</p></body></html>".encode()
     source = as_source(Fetched("https://law.example/a", url, "text/html", None, data))
     job.put(source.put_into)
-    good = {"url": url, "quote": QUOTE, "accessed": "2026-03-01"}
+    good = {"url": url, "quote": QUOTE, "accessed": "2023-11-14"}
     assert job.call("cite_web", **good) == f"citation CIT-0002: {source.path}, page 1 ({url})"
     kept = json.loads(job.text("citations/CIT-0002.json"))
-    assert (kept["url"], kept["accessed"]) == ("https://law.example/act/1", "2026-03-01")
+    assert (kept["url"], kept["accessed"]) == ("https://law.example/act/1", "2023-11-14")
     assert f"is not in {source.path}" in job.call(
         "cite_web", **(good | {"quote": "Nobody has ever said such a thing."})
     )
     for url in ("https://law.example/act", "https://law.example/act/12", "https://other.example"):
         assert "Fetch it first" in job.call("cite_web", **(good | {"url": url}))
     assert "accessed" in job.call("cite_web", **(good | {"accessed": "yesterday"}))
+    for day in ("1994-12-31", "2023-11-16"):
+        told = job.call("cite_web", **(good | {"accessed": day}))
+        assert told.startswith(f"Error: accessed: {day} cannot be")
     told = job.call("add_requirement", **(given() | {"citations": ["CIT-0002"]}))
     assert told.startswith("REQ-001")
     [row] = Store(job.root).run(lambda c: rows.of_job(c, JOB))

@@ -78,6 +78,20 @@ def test_what_was_seen_on_trial_stands_on_what_was_refused() -> None:
     assert [tick.label for tick in chart.below] == ["1", "this job"]
 
 
+@pytest.mark.parametrize(
+    ("by", "headed"),
+    [
+        ("gate reply", "A reply"),
+        ("person clarification", "A question"),
+        ("person rewind", "A phase"),
+        ("detector circle", "A phase"),
+    ],
+)
+def test_what_is_no_tool_is_headed_by_what_it_is(by: str, headed: str) -> None:
+    told = page(report(habits=[habit(2).model_copy(update={"tool": "", "by": by})]))
+    assert f"{headed}</strong> of generalist" in told
+
+
 def test_of_a_project_they_are_told_once() -> None:
     alone = report()
     assert page(alone).count("Mistakes that come again") == 1
