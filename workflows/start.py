@@ -16,7 +16,7 @@ from workflows import parking, status
 from workflows.activity_calls import ActivityCalls
 from workflows.inbox import Inbox
 from workflows.parking import StepFailed
-from workflows.standing import is_cancelled
+from workflows.standing import is_cancelled, to_its_end
 
 R = TypeVar("R")
 
@@ -57,9 +57,6 @@ class Start:
                     # Without the reason: it is in the failure, and a list shows all of it.
                     workflow.upsert_memo(status.preparing_memo(self._memo, "failed", ""))
                     raise
-                if is_cancelled():
-                    # It arrived while an attempt was under way that failed all the same.
-                    raise asyncio.CancelledError from None
                 self.waiting = parking.not_there(failed)
                 self._show()
                 if project and self.told != f"waiting {self.waiting.message}":
@@ -78,17 +75,18 @@ class Start:
         def cancels() -> Letter | None:
             return next((one for one in self._asked() if one.signal == "cancel"), None)
 
-        attempt, given_up = asyncio.create_task(prepare()), False
-        try:
+        attempt = asyncio.create_task(prepare())
+        # Temporal's own as well is heeded once it is known whether there is something to close.
+        with suppress(asyncio.CancelledError):
             await workflow.wait_condition(lambda: attempt.done() or cancels() is not None)
-        finally:
-            if not attempt.done():
-                attempt.cancel()
-                await workflow.wait([attempt])
-                # What was prepared all the same has something to close.
-                given_up = attempt.cancelled() or attempt.exception() is not None
-        if given_up and (letter := cancels()):
-            await self._cancel(letter)
+        if given_up := not attempt.done():
+            attempt.cancel()
+            await to_its_end(workflow.wait([attempt]))
+        if attempt.cancelled() or attempt.exception() is not None:
+            if is_cancelled():
+                raise asyncio.CancelledError
+            if given_up and (letter := cancels()):
+                await self._cancel(letter)
         return attempt.result()
 
     def _asked(self) -> list[Letter]:
