@@ -9,8 +9,11 @@ from hashlib import sha256
 LENGTH = 8
 MAX_ERROR = 500
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\S*[/\\]\S*|\S+\.\w+")
-_PASSING = re.compile(r"\d+\.\d+ ?(?:s|secs?|seconds|ms|µs|us|ns)\b|\d+ ?ms\b|0x[0-9a-f]{6,}")
-"""How long something took, as test runners tell, and where in memory it was."""
+_PASSING = re.compile(
+    r"(?<!\d)(?:\d+\.\d+ ?(?:s|secs?|seconds|ms|µs|us|ns)|\d+ ?ms)\b|0x[0-9a-f]{6,}"
+)
+"""How long something took, as test runners tell, and where in memory it was. Not sought within a
+number: a long one would be read again from each of its digits."""
 _NUMBERS = re.compile(r"\d[\d,.]*")
 
 

@@ -16,7 +16,7 @@ from workflows import parking, status
 from workflows.activity_calls import ActivityCalls
 from workflows.inbox import Inbox
 from workflows.parking import StepFailed
-from workflows.standing import is_cancelled
+from workflows.standing import is_cancelled, to_its_end
 
 R = TypeVar("R")
 
@@ -53,9 +53,6 @@ class Start:
             try:
                 made = await self._attempt(prepare)
             except StepFailed as failed:
-                if is_cancelled():
-                    # It arrived while an attempt was under way that failed all the same.
-                    raise asyncio.CancelledError from None
                 if not _may_pass(failed):
                     # Without the reason: it is in the failure, and a list shows all of it.
                     workflow.upsert_memo(status.preparing_memo(self._memo, "failed", ""))
@@ -79,14 +76,16 @@ class Start:
             return next((one for one in self._asked() if one.signal == "cancel"), None)
 
         attempt = asyncio.create_task(prepare())
-        # What was prepared although it was cancelled has something to close.
+        # Temporal's own as well is heeded once it is known whether there is something to close.
         with suppress(asyncio.CancelledError):
             await workflow.wait_condition(lambda: attempt.done() or cancels() is not None)
-        if not attempt.done():
+        if given_up := not attempt.done():
             attempt.cancel()
-            await workflow.wait([attempt])
-            made = not attempt.cancelled() and attempt.exception() is None
-            if not made and (letter := cancels()):
+            await to_its_end(workflow.wait([attempt]))
+        if attempt.cancelled() or attempt.exception() is not None:
+            if is_cancelled():
+                raise asyncio.CancelledError
+            if given_up and (letter := cancels()):
                 await self._cancel(letter)
         return attempt.result()
 

@@ -129,8 +129,6 @@ class ToolCalls:
                 guards.tried(job, reply.trials, call.tool, call.path)
             await self.ask_person(call, route, reply.asks, guard=reply.guard, instead=reply.instead)
             return False
-        if self._was_tried:
-            reply.trials = []
         for line in guards.heed(job, reply, call.tool, reply.error or "", call.path):
             self.notice(line)
         job.move_to(reply.commit)
@@ -243,8 +241,6 @@ class ToolCalls:
             if questions.approval_at_hand(job) is None:
                 guards.tried(job, ending.trials, call.tool, call.path)
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
-        if self._was_tried:
-            ending.trials = []
         for line in guards.heed(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
         if ending.refusal:
@@ -252,11 +248,6 @@ class ToolCalls:
                 job.stop_hook_active = ending.stopped
             await self._run(call, route, ending.refusal)
         return bool(ending.refusal)
-
-    @property
-    def _was_tried(self) -> bool:
-        """Whether guards on trial had their say of the call at hand when a guard asked a person."""
-        return questions.approval_at_hand(self.job) is not None
 
     @property
     def _approved(self) -> bool:

@@ -21,7 +21,7 @@ from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread, now_and_then
 from activities.job.conversation import call_id, tool_result
 from activities.job.kept import Kept
-from activities.job.opening import attempt_key, job_id, open_snapshot, order, scheduled_at
+from activities.job.opening import job_id, open_snapshot, order, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
 from activities.plain import cut_middle
@@ -176,7 +176,7 @@ def _run(
         history=snapshot.history,
         root=guards.root,
         job=job_id(),
-        key=attempt_key(),
+        key=_call_key(request),
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         project=snapshot.link.id if snapshot.link else "",
         before=snapshot.link.before if snapshot.link else (),
@@ -209,6 +209,13 @@ def _run(
     snapshot.state = context.state
     told = _rewritten(guards)
     return f"{told}\n{text}" if told else text, added, context.files
+
+
+def _call_key(request: ToolRequest) -> str:
+    """Key of a call's outside effects: all activities that run it share it, as it is run anew when
+    a person approved it or mended what it failed of; reset and rewind do not.
+    """
+    return f"{activity.info().workflow_run_id}.{request.commit[:12]}.{request.call}"
 
 
 def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot) -> str:

@@ -58,6 +58,7 @@ def plan(
     base = fixed + sum(piece.tokens for piece in pieces[:opening])
     beginnings = [n for n in range(start, len(pieces)) if pieces[n].role == "assistant"]
     newest = beginnings[-1] if beginnings else len(pieces)
+    places = [n for n in beginnings if n > start]
 
     def size(cleared: int, folded: int) -> int:
         summary = SUMMARY_TOKENS if folded > opening else 0
@@ -69,7 +70,7 @@ def plan(
         if not hard and size(cleared, start) <= ENOUGH * limit:
             return replace(present, cleared=cleared)
         last = len(pieces) if hard else newest
-        folded = next((n for n in beginnings if size(cleared, n) <= ROOM * limit), last)
+        folded = next((n for n in places if size(cleared, n) <= ROOM * limit), last)
         if folded <= start:
             return replace(present, cleared=cleared)
         return replace(present, cleared=max(cleared, folded), folded=folded)

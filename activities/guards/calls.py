@@ -58,7 +58,8 @@ class Guards:
         ]
         judges = [*self._approval(tool), *told, *self._hooks.judges("PreToolUse", tool)]
         outcome = self._settle(judges, arguments)
-        for point in () if outcome.denied else ("before_tool", *points):
+        # Before a call was approved they had their say of it.
+        for point in () if outcome.denied or self.approved else ("before_tool", *points):
             self._try(self._situation(point, tool, arguments, ""))
         if outcome.asks:
             outcome = self._may_be_permitted(tool, outcome, judges)

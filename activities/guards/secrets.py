@@ -15,10 +15,10 @@ from config.guard_files import read_guards
 from config.guard_schema import Match, compiled, matching
 from config.loader import SHIPPED
 
-_NAMES = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[.,;]*")
-"""An attribute, such as `settings.key2`."""
-MOST_DIGITS = 3
-"""In the names of one; a key has more."""
+_NAMES = re.compile(r"[A-Za-z_]\w*(?P<part>\.[A-Za-z_]\w*)*[.,;]*")
+"""A name, or an attribute such as `settings.key2`."""
+MOST_DIGITS = 4
+"""In those of code, such as `base64.b64decode`; a key has more."""
 
 
 def looks_random(text: str, bits: float) -> bool:
@@ -40,9 +40,9 @@ def telling(hit: Any, bits: float) -> bool:
     """
     start, end = hit.span(hit.re.groupindex["value"])
     text, value = hit.string, hit.group("value")
-    names = _NAMES.fullmatch(value) and sum(map(str.isdigit, value)) <= MOST_DIGITS
-    bare = text[start - 1 : start] not in ('"', "'")
-    if bare and (names or text[end : end + 1] == "("):
+    names, bare = _NAMES.fullmatch(value), text[start - 1 : start] not in ('"', "'")
+    few = sum(map(str.isdigit, value)) <= MOST_DIGITS
+    if bare and few and names and (names["part"] or text[end : end + 1] == "("):
         return False
     return looks_random(value, bits)
 

@@ -61,7 +61,8 @@ def without_owned(kind: PhaseKind, before: Files, after: Files) -> tuple[Files, 
         made = change.new is not None and change.new.kind != "folder"
         if refusal(change.path, kind) or (made and in_the_way(change.path)):
             put_back.append(change.path)
-    for path in put_back:
+    # What lies in a folder that took a file's place goes first: it would take the file along.
+    for path in sorted(put_back, reverse=True):
         after = with_entry(after, path, before.raw(tuple(path.split("/"))))
     return after, put_back
 

@@ -21,6 +21,8 @@ def test_arguments_of_any_form_have_one(raw: str) -> None:
 
 def test_texts() -> None:
     assert of_text("a") == of_text("a") != of_text("b")
+    # A number so long that it may not be read again from each of its digits.
+    assert of_result("7" * 500_000) != of_result("7" * 500_001)
     assert len(of_text("\ud83d" * 10)) == LENGTH
 
 

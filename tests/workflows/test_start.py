@@ -10,6 +10,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import CancelledError
 
+from activities.catalogue import all_activities
 from activities.checkpoints import Root
 from activities.failures import failure
 from activities.heartbeats import heartbeats
@@ -19,6 +20,7 @@ from protocol.project_requests import ProjectClosing, ProjectPrepared, ProjectPr
 from protocol.requests import Moved
 from protocol.starting import Prepared, PrepareRequest
 from tests.workflows.serving import Jobs
+from tests.workflows.short import job
 from tests.workflows.team import project
 
 FULL = failure("Storage", "The workspaces root cannot be used: no space left on device.")
@@ -62,6 +64,31 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
         assert isinstance(caught.value.cause, CancelledError)
         told = (await again.query("status"))["notices"]
     assert told == ["cancelled before it began: Too long."]
+
+
+async def test_what_was_prepared_all_the_same_is_closed_however_it_was_cancelled(
+    temporal: Client, root: Root
+) -> None:
+    done, freed = asyncio.Event(), asyncio.Event()
+    activities = {entry.__name__: entry for entry in all_activities(root)}
+
+    @activity.defn(name="prepare")
+    async def prepare(request: PrepareRequest) -> Prepared:
+        made: Prepared = await activities["prepare"](request)
+        done.set()
+        await freed.wait()
+        return made
+
+    served = [*({**activities, "prepare": prepare}).values()]
+    async with build_worker(temporal, root=root, task_queue="late", activities=served):
+        handle = await Jobs(temporal, root, "late").start(job())
+        await asyncio.wait_for(done.wait(), 30)
+        await handle.signal("cancel", {})
+        await handle.cancel()
+        freed.set()
+        with pytest.raises(WorkflowFailureError):
+            await asyncio.wait_for(handle.result(), 30)
+        assert (await handle.query("status"))["result"]["status"] == "cancelled"
 
 
 async def test_a_project_that_waits_for_space_shows_it_and_can_be_cancelled(

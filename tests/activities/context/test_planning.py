@@ -71,7 +71,7 @@ def test_what_the_model_has_not_seen_stays_where_it_fits() -> None:
     assert planned(pieces, 15_000) == Plan(cleared=len(pieces) - 2, folded=4, unseen=4)
     assert planned(pieces, 3_000) == Plan(cleared=len(pieces) - 1, folded=4, unseen=4)
     # Where the endpoint finds it too long as well, before all of the reply is folded.
-    hard = Plan(cleared=len(pieces) - 1, folded=0, unseen=4)
+    hard = Plan(cleared=len(pieces) - 1, folded=4, unseen=4)
     assert planned(pieces, 24_000, hard=True) == hard
 
 
@@ -80,6 +80,9 @@ def test_the_endpoints_word_goes_over_our_count() -> None:
     assert planned(pieces, 100_000).folded == 0
     made = planned(pieces, 5_000, hard=True)
     assert made.folded > 2
+    # Clearing would be enough by our count; the endpoint counts otherwise.
+    assert planned(OPENING + exchange() * 10, 24_000).folded == 0
+    assert planned(OPENING + exchange() * 10, 24_000, hard=True).folded == 4
     huge = OPENING + exchange(call=300_000)
     assert planned(huge, 80_000, hard=True).folded == len(huge)
 

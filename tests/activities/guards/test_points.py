@@ -109,6 +109,22 @@ def test_a_guard_on_trial_is_not_asked_about_what_another_refuses(tmp_path: Path
         assert job.run("write_file", job.request()).trials == tried
 
 
+def test_guards_on_trial_have_their_say_once_of_a_call_that_a_person_approves(
+    tmp_path: Path,
+) -> None:
+    field = {"path": ["*.json"], "field": "tested"}
+    job = begin(
+        tmp_path,
+        rule(decision="ask"),
+        rule(name="new", stage="experiment"),
+        rule(name="later", stage="experiment", match={"changes": field}),
+    )
+    arguments = {"path": "a.json", "content": '{"tested": true}'}
+    job.reply(("write_file", json.dumps(arguments)))
+    for approved, tried in ((False, ["new"]), (True, ["later"])):
+        assert job.run("write_file", job.request(approved=approved)).trials == tried
+
+
 def test_after_a_tool_a_guard_adds_to_the_result(tmp_path: Path) -> None:
     given = {"point": "after_tool", "decision": "feedback", "message": "Mind the style."}
     job = begin(tmp_path, rule(**given, match={"tool": ["write_file"], "content": ["Wrote"]}))

@@ -48,6 +48,9 @@ SECRETS = [
     "AccountKey=" + "9f8e7d6c5b4a39281706f5e4d3c2b1a0==",
     'password="' + 'Summer2024.Rain"',
     "api_key = " + "abcD1234efGH5678.ijKL9012mnOP3456",
+    "password: " + "Summer2024.",
+    "api_key=" + "aB3dE5fG7hJ9kL2mN4(prod)",
+    "(sk-" + "abcdefghij1234567890KLMN()",
     "whsec_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9v",
 ]
 HARMLESS = [
@@ -73,6 +76,7 @@ HARMLESS = [
     "passwd: see /etc/passwd",
     "secret = hashlib.sha256(seed1).hexdigest()",
     "secret = generate_secret_v2()",
+    "secret = base64.b64decode(value)",
     "Client(api_key=settings.OPENAI_API_KEY1)",
     "access_token: response.data.access_token2,",
     "password: '${DB_PASSWORD1}'",

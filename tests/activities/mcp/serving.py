@@ -59,10 +59,17 @@ def standing(path: Path, config: AgentConfig) -> Standing:
 
 
 def call(
-    job: Standing, name: str, /, raw: str = "{}", *, attempt: int = 1, activity_id: str = ""
+    job: Standing,
+    name: str,
+    /,
+    raw: str = "{}",
+    *,
+    attempt: int = 1,
+    activity_id: str = "",
+    again: bool = False,
 ) -> ToolReply:
-    """Call a tool of a server; the job moves on."""
-    if attempt == 1:
+    """Call a tool of a server, `again` the call at hand; the job moves on."""
+    if attempt == 1 and not again:
         job.reply((name, raw))
     request = job.request()
     env = environment(local=False, attempt=attempt, activity_id=activity_id or str(job.step))

@@ -125,15 +125,18 @@ def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path, ledger: Path) ->
     assert call(job, "odd__look").ok
 
 
-def test_the_retry_of_an_attempt_that_died_does_not_send_the_call_again(
-    job: Standing, ledger: Path
-) -> None:
-    """What an attempt leaves that was killed: the note that the call began, and no result."""
-    assert call(job, "odd__note", '{"text": "tea"}', activity_id="n").ok
+def test_a_call_that_was_made_is_not_sent_again(job: Standing, ledger: Path) -> None:
+    job.reply(("odd__note", '{"text": "tea"}'))
+    at_hand = job.commit
+    assert call(job, "odd__note", again=True, activity_id="1").ok
+    # By another activity: a guard asked a person about what it changed, or the disk was full.
+    job.commit = at_hand
+    assert call(job, "odd__note", again=True, activity_id="2").ok
+    # What an attempt leaves that was killed: the note that the call began, and no result.
     [done] = (job.open().checkpoints.path / "replies").glob("*.done")
     done.unlink()
-    job.reply(("odd__note", '{"text": "tea"}'))
-    assert not call(job, "odd__note", attempt=2, activity_id="n").ok
+    job.commit = at_hand
+    assert not call(job, "odd__note", attempt=2, activity_id="2").ok
     assert "may have happened" in answer(job)
     assert ledger.read_text().count("note") == 1
 

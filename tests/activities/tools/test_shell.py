@@ -50,7 +50,8 @@ def test_files_of_others_are_put_back_and_the_rest_is_kept(job: Standing) -> Non
     job.write("plan.md", "the plan")
     told = job.call(
         "run_command",
-        command="echo x > plan.md; rm instructions.md; rm -r archive; echo y > archive;"
+        command="echo x > plan.md; rm -r archive; echo y > archive;"
+        "rm instructions.md; mkdir instructions.md; echo z > instructions.md/a;"
         "echo z > tools; mkdir commands; echo forged > commands/log.jsonl; echo mine > mine.txt",
     )
     assert "Put back as they were" in told
