@@ -132,7 +132,7 @@ def screen(
     word = str(status.get("status", "running"))
     head = Text.assemble(
         (word, f"bold {_COLOURS.get(word, 'white')}"),
-        f"  {status.get('agent', '')}  {status.get('model') or ''}  {running_for}",
+        f"  {status.get('agent') or ''}  {status.get('model') or ''}  {running_for}",
     )
     parts: list[RenderableType] = [head, Text(visible(phase(status)), style="bold")]
     done, total = progress(status)

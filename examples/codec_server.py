@@ -2,10 +2,11 @@
 
     LONGHAUL_CODEC_KEYS=… python -m examples.codec_server
 
-Then enter http://127.0.0.1:8234 as the codec server in Temporal Web (the glasses in its top bar).
-The browser asks it, not Temporal, so it may run on the machine of the person who looks. Whoever
-reaches it reads everything: it listens on this machine only, and answers pages of one origin. For
-more than one person put it behind a login.
+Then enter http://127.0.0.1:8234 as the codec server in Temporal Web: the glasses in its top bar,
+"Use my browser setting". The browser asks it, not Temporal, so it may run on the machine of the
+person who looks. Whoever reaches it reads everything: it listens on this machine only, and answers
+pages of one origin, http://localhost:8233 unless TEMPORAL_UI_ADDRESS names another. For more than
+one person put it behind a login.
 """
 
 from __future__ import annotations

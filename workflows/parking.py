@@ -12,7 +12,7 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Credentials": (
         "credentials",
         "Give the worker a valid key, or have the endpoint offer the model, then resume the job; "
-        'it keeps its model, another one takes a fork with {"set": {"model.name": "…"}}.',
+        'it keeps its model, another one takes a fork with `{"set": {"model.name": "…"}}`.',
     ),
     "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
     "ContextTooLong": (

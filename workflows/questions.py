@@ -72,7 +72,7 @@ def waiting_for_answer(question: Question, job_id: str) -> Waiting:
         message=f"The agent asks: {one_line(question.question, SHOWN)} Without an answer it goes "
         f"on with its default at {until:%Y-%m-%d %H:%M} UTC.",
         remedy=f'`starter.py answer {quoted(job_id)} "your answer"`, or the signal answer '
-        f'with {{"id": "{question.id}", "text": "your answer"}}.',
+        f'with `{{"id": "{question.id}", "text": "your answer"}}`.',
         about={"id": question.id, "question": question.question, "default": question.default},
     )
 
@@ -108,8 +108,8 @@ def waiting_for_approval(asked: Approval, job_id: str) -> Waiting:
         reason="approval",
         message=f"The agent wants to call {asked.tool}. {one_line(asked.question, SHOWN)}",
         remedy=f"`starter.py approve {job} --id {asked.id}` or `starter.py deny {job} --id "
-        f'{asked.id} --reason "why"`, or the signals approve and deny with {{"id": "{asked.id}", '
-        '"reason": "why"}.',
+        f'{asked.id} --reason "why"`, or the signals approve and deny with `{{"id": "{asked.id}", '
+        '"reason": "why"}`.',
         about={"id": asked.id, "guard": asked.guard, "question": asked.question, "call": asked.tool}
         | {f"  {name}": value for name, value in asked.arguments.items()},
     )

@@ -77,6 +77,7 @@ def test_waiting_comes_with_the_remedy():
 def test_an_empty_status_is_shown_too():
     assert view.line({}, None) == "running"
     assert "no worker answers" in painted({}, silence="no worker answers")
+    assert "None" not in painted({"agent": None, "model": None})
     assert view.outcome({"job_id": "x", "status": "failed", "error": "why"})[0] == "x failed: why"
 
 
