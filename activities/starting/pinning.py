@@ -75,7 +75,8 @@ def tools_named(config: AgentConfig) -> list[Tool]:
 
 def no_such_tool(config: AgentConfig, key: str, unknown: KeyError) -> Problem:
     """What is wrong where `key` of a configuration names something that is not known."""
-    return Problem(f"agent {config.name}: {key}: {unknown} is neither a tool nor a group of tools")
+    name = unknown.args[0]
+    return Problem(f"agent {config.name}: {key}: {name!r} is neither a tool nor a group of tools")
 
 
 def choose_models(config: AgentConfig) -> None:

@@ -16,7 +16,7 @@ def equipment(config: AgentConfig) -> list[Tool]:
     """The tools that the agent has. Those of a server need not be named: its entry says it all.
 
     Raises:
-        KeyError: the configuration names what is neither a tool nor a group; carries the name.
+        NoSuchTool: the configuration names what is neither a tool nor a group.
     """
     found = [*select(config.toolset), *_remote(config)]
     names = {"", *(entry.name for entry in found)}

@@ -50,7 +50,7 @@ def tools_of(config: AgentConfig) -> list[Tool]:
     """Every tool a job of the agent may come to call, in the order of its equipment.
 
     Raises:
-        KeyError: the configuration names what is neither a tool nor a group; carries the name.
+        NoSuchTool: the configuration names what is neither a tool nor a group.
     """
     offers = [offer(config, kind) for kind in get_args(PhaseKind)]
     found = [entry for made in offers for entry in made.offered + made.deferred]

@@ -261,14 +261,22 @@ def _arguments_of(function: ToolFunction) -> Arguments:
     )
 
 
+class NoSuchTool(KeyError):
+    """A name that is neither a tool nor a group; carries it."""
+
+    def __str__(self) -> str:
+        # A job that began with it may meet a worker whose code is without.
+        return f"this worker has no tool or group {self.args[0]!r}: start one that has it"
+
+
 def select(names: list[str], among: Mapping[str, Tool] = REGISTRY) -> list[Tool]:
     """The tools of the given groups or names, in the order of `among`.
 
     Raises:
-        KeyError: a name that is neither; carries the name.
+        NoSuchTool: a name that is neither.
     """
     groups = {entry.group for entry in among.values()}
     for name in names:
         if name not in groups and name not in among:
-            raise KeyError(name)
+            raise NoSuchTool(name)
     return [entry for entry in among.values() if entry.group in names or entry.name in names]

@@ -166,3 +166,9 @@ def test_fifty_tools_cost_a_fifth_of_their_tokens_at_most(
     _, core, prompt_with_list = cost("core", 30)
     assert 50 <= number <= 60
     assert core + prompt_with_list - prompt <= 0.2 * whole
+
+
+def test_a_worker_that_lacks_a_tool_of_a_running_job_says_so() -> None:
+    with pytest.raises(KeyError) as caught:
+        select(["files", "counting"])
+    assert str(caught.value) == "this worker has no tool or group 'counting': start one that has it"
