@@ -19,7 +19,8 @@ TEA = {
 }
 PAGE: dict[str, Any] = {
     "agent": "generalist",
-    "instructions": "Work on the group tea of the project, in output/.\n\n- S1: green tea",
+    "instructions": "Work on the group tea of the project, in output/.\n\n"
+    "It covers these items, all of them:\n- green tea\n",
     "set": {
         **SHORT,
         "todos.bootstrap": ["Write plan.md", "Call todo_write"],

@@ -90,8 +90,8 @@ def test_it_comes_up_again_where_another_store_is_away(
 ) -> None:
     monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
     snapshot = judge.open()
-    values = {"id": "maker/REQ-001", "text": "x"}
-    node = Deferred(kind=NODE, key="k", at=1, about="maker/REQ-001", data={"values": values})
+    data = {"values": {"id": "maker/REQ-001", "text": "x"}, "unread": False}
+    node = Deferred(kind=NODE, key="k", at=1, about="maker/REQ-001", data=data)
     snapshot.state.deferred = [*snapshot.state.deferred, node]
     call = rows.Call(JOB, "key", 10)
     writer = Writer(judge.root, call, snapshot.files, snapshot.state, snapshot.config)
