@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,6 +22,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.forgotten import forgotten, outlived
 from cli.output import Mistake
 from engine.converter import why_sealed
+from engine.errors import TOO_EARLY
 from protocol.payloads import Sealed, check_unsealed
 
 JOB = "Job"
@@ -144,13 +146,22 @@ async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -
 async def ask(client: Client, job_id: str, seconds: float) -> dict[str, Any] | None:
     """The answer of the job's `status` query; None if no worker gave one."""
     handle = client.get_workflow_handle(job_id)
-    try:
-        answer = await handle.query(
-            "status", result_type=dict[str, Any], rpc_timeout=timedelta(seconds=seconds)
-        )
-    except (WorkflowQueryFailedError, RPCError):
-        return None
-    return answer if isinstance(answer, dict) else None
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while (left := end - loop.time()) > 0:
+        try:
+            answer = await handle.query(
+                "status", result_type=dict[str, Any], rpc_timeout=timedelta(seconds=left)
+            )
+        except RPCError:
+            return None
+        except WorkflowQueryFailedError as error:
+            if TOO_EARLY not in str(error):
+                return None
+            await asyncio.sleep(0.2)
+        else:
+            return answer if isinstance(answer, dict) else None
+    return None
 
 
 async def readable_memo(found: WorkflowExecution) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from temporalio.client import WorkflowHandle
+from temporalio.client import WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from activities.checkpoints import Root
@@ -160,7 +160,7 @@ class Place:
             return
         self._next_look = time.monotonic() + 1
         # A worker that is away or busy answers no query; the next look may find it there.
-        with suppress(RPCError, TimeoutError):
+        with suppress(RPCError, TimeoutError, WorkflowQueryFailedError):
             async for job in self.client.list_workflows("ExecutionStatus = 'Running'"):
                 handle = self.client.get_workflow_handle(job.id)
                 status = await asyncio.wait_for(handle.query("status"), 3)

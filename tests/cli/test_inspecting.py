@@ -7,20 +7,25 @@ from datetime import UTC, datetime
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from rich.console import Console
-from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import (
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowQueryFailedError,
+)
 
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from cli import inspecting
 from cli.app import main
-from cli.jobs import listed
+from cli.jobs import ask, listed
 from cli.report.compose import BROKEN
 from cli.watch import follow_on
 from config.loader import load_agent
+from engine.errors import TOO_EARLY
 from protocol.state import JobState, Phase, Todo
 from tests.cli.conftest import tries
 
@@ -279,3 +284,13 @@ def test_a_project_that_failed_is_listed_as_failed() -> None:
     client: Any = Visibility()
     told = {job["job_id"]: job["status"] for job in asyncio.run(listed(client, 2))}
     assert told == {"failed": "failed", "completed": "completed"}
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "times"), [(TOO_EARLY, {"phase": 1}, 2), ("it does not replay", None, 1)]
+)
+async def test_only_a_query_that_came_too_early_is_asked_again(said, answer, times):
+    query = AsyncMock(side_effect=[WorkflowQueryFailedError(said), {"phase": 1}])
+    client = Mock(get_workflow_handle=lambda _: Mock(query=query))
+    assert await ask(client, "some-job", 5) == answer
+    assert query.await_count == times
