@@ -44,7 +44,8 @@ async def until_waiting(site: Site) -> dict[str, Any]:
     """What the job waits for, once it does."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            waiting: dict[str, Any] = (await site.handles["Ada"].query("status"))["waiting"]
-            if waiting:
-                return waiting
+            with suppress(WorkflowQueryFailedError):
+                waiting: dict[str, Any] = (await site.handles["Ada"].query("status"))["waiting"]
+                if waiting:
+                    return waiting
             await asyncio.sleep(0.2)
