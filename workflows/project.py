@@ -122,7 +122,7 @@ class Project(ProjectStanding):
             elif not await self._move():
                 await self._wait()
         except StepFailed as failed:
-            project.waiting = parking.waiting_for(failed)
+            self._park(parking.waiting_for(failed))
         self._count_time()
         self._show(project)
         self._continue_as_new_if_due()
