@@ -22,11 +22,11 @@ from protocol.project import (
     Ended,
     ProjectOutcome,
     ProjectRecord,
-    ProjectStart,
     Running,
     Told,
 )
 from protocol.project_requests import ProjectPrepareRequest, Work
+from protocol.project_start import ProjectStart
 from protocol.record import Waiting
 from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS
