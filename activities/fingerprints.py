@@ -10,10 +10,12 @@ LENGTH = 8
 MAX_ERROR = 500
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\S*[/\\]\S*|\S+\.\w+")
 _PASSING = re.compile(
-    r"(?<!\d)(?:\d+\.\d+ ?(?:s|secs?|seconds|ms|µs|us|ns)|\d+ ?ms)\b|0x[0-9a-f]{6,}"
+    r"(?<!\d)(?:(\d+)\.\d+ ?(?:s|secs?|seconds)|\d+(?:\.\d+)? ?ms|\d+\.\d+ ?(?:µs|us|ns))\b"
+    r"(?! ?(?:of|/) ?\d[\d.]* ?[smh])|0x[0-9a-f]{6,}"
 )
-"""How long something took, as test runners tell, and where in memory it was. Not sought within a
-number: a long one would be read again from each of its digits."""
+"""How long something took, as test runners tell, and where in memory it was; not `3.2s of 60s`,
+which tells how far it is. Not sought within a number: a long one would be read again from each of
+its digits."""
 _NUMBERS = re.compile(r"\d[\d,.]*")
 
 
@@ -25,9 +27,15 @@ def of_text(text: str) -> str:
 def of_result(text: str) -> str:
     """The same for results that differ in how long it took alone: no run of tests is like the last.
 
-    Whole seconds tell: by them a poll says that what it waits for goes on.
+    Whole seconds tell: by them a command says that what it waits for goes on.
     """
     return of_text(_PASSING.sub("0", text))
+
+
+def of_poll(text: str) -> str:
+    """The same for a tool that is declared as polling, of whose seconds the whole ones tell in
+    `running for 3.2 s` as well."""
+    return of_text(_PASSING.sub(lambda found: found[1] or "0", text))
 
 
 def of_arguments(raw: str) -> str:

@@ -13,7 +13,7 @@ from config.loader import load_agent
 from config.schema import Problem
 from engine.connection import workspaces_root
 from protocol.payloads import Refused, read
-from protocol.project import ROLES, ProjectStart
+from protocol.project_start import ROLES, ProjectStart
 
 
 def project_input(file: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from config.graph_schema import GraphSchema
 from config.guard_schema import Guard
 from config.schema import AgentFile
 from config.wording import WordingFile
-from protocol.project import ProjectStart
+from protocol.project_start import ProjectStart
 
 Kind = Literal["agent", "guards", "phrases", "graph", "project"]
 FILES: dict[Kind, str] = {

@@ -1,19 +1,19 @@
-"""A project: what people start, what workflow code remembers, and what its activities are asked."""
+"""A project: what workflow code remembers of it. What people start is in `project_start`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from protocol.handoffs import Check, Handoff, Line, OnFailure, UnitId
+from protocol.handoffs import Check, Handoff
 from protocol.limits import Budget
+from protocol.project_start import FormName, ProjectStart
 from protocol.record import Letter, Waiting, WaitReason
 from protocol.requests import Usage
-from protocol.state import Data, DoneWhen, ScopeItem
+from protocol.state import Data, ScopeItem
 from protocol.traces import Trace
 
-FormName = Literal["features", "groups", "pipeline"]
 UnitStatus = Literal["pending", "in_progress", "completed", "blocked"]
 ProjectOutcome = Literal["completed", "failed", "cancelled"]
 Ending = Literal["completed", "failed", "cancelled", "late"]
@@ -31,95 +31,12 @@ STATE_FILES: dict[FormName, str] = {
     "groups": "groups.json",
     "pipeline": "pipeline.json",
 }
-ROLES: dict[FormName, tuple[str, ...]] = {
-    "features": ("initializer", "coder", "tester"),
-    "groups": ("manager", "worker"),
-    "pipeline": (),
-}
-"""The roles that jobs have in each form; stages of a pipeline name their agents."""
 BRIEF = "project.md"
 """The project's instructions, in its repository."""
-MOST_SECONDS = 10**12
-"""No timer takes 10 ** 20."""
 MOST_TOLD = 300
 """Jobs of a project that people are told of, the newest."""
 MOST_UNRESOLVED = 10
 """Of what one of them left open."""
-
-
-class StageStart(Data):
-    """One station of a pipeline."""
-
-    agent: str = Field(min_length=1)
-    id: UnitId | None = None
-    task: str = Field("", max_length=10_000)
-    documents: list[str] = Field(default_factory=list, max_length=1000)
-    items: list[str] = Field(default_factory=list, max_length=2000)
-    needs: list[DoneWhen] = Field(default_factory=list, max_length=20)
-    delivers: list[DoneWhen] = Field(default_factory=list, max_length=20)
-    success: list[Line] = Field(default_factory=list, max_length=20)
-    deadline: int | None = Field(None, ge=1, le=MOST_SECONDS)
-    on_failure: OnFailure = "retry"
-    set: dict[str, Any] = Field(default_factory=dict)
-
-
-class ProjectStart(Data):
-    """Input of the workflow `Project`; the same as a project's YAML file."""
-
-    form: FormName
-    title: str = Field("", max_length=200)
-    instructions: str = Field("", max_length=200_000)
-    documents: list[str] = Field(default_factory=list, max_length=1000)
-    items: list[Line] = Field(default_factory=list, max_length=2000)
-    """The scope of `groups`."""
-    stages: list[StageStart] = Field(default_factory=list, max_length=50)
-    """The stations of `pipeline`."""
-    agents: dict[str, str] = Field(default_factory=dict)
-    """Other agents for the roles initializer, coder, tester, manager, worker."""
-    product: str = Field("repo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
-    """The folder of each workspace that holds the project's files."""
-    parallel: int = Field(4, ge=1, le=50)
-    attempts: int = Field(2, ge=1, le=20)
-    proof: dict[Check, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    success: list[DoneWhen] = Field(default_factory=list, max_length=20)
-    """What must hold of the project's files before `groups` may end."""
-    deadline: int | None = Field(None, ge=1, le=MOST_SECONDS)
-    """Seconds that each job may take."""
-    limits: Budget = Field(default_factory=Budget)
-    set: dict[str, Any] = Field(default_factory=dict)
-    history_events: int = Field(1000, ge=10, le=10_000)
-    """Events after which the project goes on as new, once no job is at work."""
-
-    @model_validator(mode="after")
-    def _fits_its_form(self) -> Self:
-        if (self.form == "pipeline") is not bool(self.stages):
-            raise ValueError("stages: the form pipeline has stages, and no other form has")
-        tasks = [stage.task.strip() for stage in self.stages]
-        if not self.instructions.strip() and not (tasks and all(tasks)):
-            raise ValueError("instructions: field required")
-        ids = self.stage_ids
-        if len(set(ids)) < len(ids):
-            raise ValueError(
-                "stages: two have the same id; one without an id is called by its place, as stage-2"
-            )
-        known = {role for roles in ROLES.values() for role in roles}
-        if strange := sorted(self.agents.keys() - known):
-            raise ValueError(
-                f"agents: {', '.join(strange)} is no role; the roles are {', '.join(sorted(known))}"
-            )
-        return self
-
-    @property
-    def stage_ids(self) -> list[str]:
-        """What the stations are called, in order."""
-        return [stage.id or f"stage-{number}" for number, stage in enumerate(self.stages, 1)]
-
-    def agent(self, role: str) -> str:
-        """Who plays a role."""
-        return self.agents.get(role, DEFAULT_AGENTS.get(role, role))
-
-
-DEFAULT_AGENTS = {"worker": "generalist"}
 
 
 class Unit(Data):

@@ -7,7 +7,8 @@ from typing import Any
 from pydantic import Field
 
 from protocol.handoffs import FeatureReport, Handoff, Routing, Verdict
-from protocol.project import FormName, ProjectResult, ProjectStart
+from protocol.project import ProjectResult
+from protocol.project_start import FormName, ProjectStart
 from protocol.requests import Usage
 from protocol.state import Data, DoneWhen, ScopeItem
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -31,6 +32,10 @@ cancelled meanwhile: it is as cancelled as one whose worker lived to say so."""
 R = TypeVar("R", bound=Data)
 
 
+class Interrupted(Exception):
+    """The step in flight was given up for a signal; nothing of it counts."""
+
+
 class ActivityCalls:
     """Calls regular and local activities."""
 
@@ -41,7 +46,7 @@ class ActivityCalls:
         One that continues as new must not: a signal that arrives meanwhile makes the server
         throw the task away, and its local activities would run a second time.
         """
-        self.given_up: asyncio.Task[Any] | None = None
+        self._given_up: asyncio.Task[Any] | None = None
         """The step that was last given up. What it waits for may end well all the same."""
 
     async def regular(
@@ -103,6 +108,30 @@ class ActivityCalls:
                 raise
             raise StepFailed(name, error) from error
 
+    async def interruptible(
+        self, step: Coroutine[Any, Any, Any], urgent: Callable[[], bool]
+    ) -> None:
+        """Carry a step out, but give it up at once when something urgent comes.
+
+        Raises:
+            Interrupted: it was given up.
+        """
+        task = asyncio.create_task(step)
+        try:
+            await workflow.wait_condition(lambda: task.done() or urgent())
+        except asyncio.CancelledError:
+            await self._give_up(task)
+            raise
+        given_up = not task.done()
+        if given_up:
+            await self._give_up(task)
+        try:
+            task.result()
+        except (FailureError, asyncio.CancelledError) as error:
+            if given_up and is_cancelled_exception(error):
+                raise Interrupted from None
+            raise
+
     async def cancel_start(self, reason: str) -> Cancelling:
         """Have the server cancel what has not begun."""
         request = Cancelling(reason=reason[:2000])
@@ -110,9 +139,17 @@ class ActivityCalls:
             "cancel_start", request, Cancelling, "cancelled before it began", seconds=60, attempts=4
         )
 
+    async def _give_up(self, step: asyncio.Task[Any]) -> None:
+        """Cancel a step and see it end."""
+        self._given_up = step
+        step.cancel()
+        await workflow.wait([step])
+        if not step.cancelled():
+            step.exception()  # looked at, or it is logged as one that nobody saw
+
     def _check_wanted(self) -> None:
         """A step that was given up begins nothing more: what follows could be the job's end."""
-        if self.given_up is not None and asyncio.current_task() is self.given_up:
+        if self._given_up is not None and asyncio.current_task() is self._given_up:
             raise asyncio.CancelledError
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from protocol.project import Ended, FormName, ProjectRecord, Running
+from protocol.project import Ended, ProjectRecord, Running
 from protocol.project_requests import Work
+from protocol.project_start import FormName
 from workflows import features, groups, pipeline
 from workflows.moves import Assign, Move
 

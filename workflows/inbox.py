@@ -59,6 +59,10 @@ class Inbox:
         for path in paths:
             self.notice(f"moved to lost+found: {path}")
 
+    def cancels(self) -> bool:
+        """Whether the job is to be cancelled: no other letter is worth waiting for."""
+        return any(letter.signal == "cancel" for letter in self.letters)
+
     def urgent(self, phases: Container[int]) -> bool:
         """Whether a letter must not wait for the step in flight.
 
@@ -66,9 +70,7 @@ class Inbox:
             phases: Numbers there are; a rewind to another one will only be refused.
         """
         for letter in self.letters:
-            if letter.signal == "cancel":
-                return True
             phase = letter.payload.get("phase")
             if letter.signal == "rewind" and (phase is None or phase in phases):
                 return True
-        return False
+        return self.cancels()

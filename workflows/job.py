@@ -12,28 +12,23 @@ Signals (inbox) ← Standing (ends, runs) ← JobStanding (letters, trouble, dis
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError
 
 from protocol.payloads import Refused, read_start
 from protocol.record import JobRecord
 from protocol.starting import PrepareRequest
 from workflows import status, traces
+from workflows.activity_calls import Interrupted
 from workflows.job_standing import JobStanding
 from workflows.lessons import keep_traces
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.standing import to_its_end
 from workflows.start import Start
-
-
-class Interrupted(Exception):
-    """The step in flight was given up for a signal; nothing of it counts."""
 
 
 @workflow.defn(name="Job")
@@ -92,47 +87,24 @@ class Job(JobStanding):
     async def _advance(self) -> None:
         await self._attend()
         try:
-            await self._interruptible(self._loop.step())
+            await self._steps.interruptible(self._loop.step(), self._urgent)
             if self._job.waiting and self._job.waiting.trying:
                 self._job.waiting = None
         except Interrupted:
             pass
         except StepFailed as failed:
-            await self._trouble(failed)
-        if traces.due(self._job):
             with suppress(Interrupted):
-                await self._interruptible(keep_traces(self._job, self._steps, self._inbox.notice))
+                await self._steps.interruptible(self._trouble(failed), self._inbox.cancels)
+        if traces.due(self._job):
+            keeping = keep_traces(self._job, self._steps, self._inbox.notice)
+            with suppress(Interrupted):
+                await self._steps.interruptible(keeping, self._urgent)
         self._job.count_time(workflow.now().timestamp())
         await self._let_see()
         self._continue_as_new_if_due()
 
-    async def _interruptible(self, step: Coroutine[Any, Any, Any]) -> None:
-        """Run a step, but give it up at once when a letter asks for that."""
-        task = asyncio.create_task(step)
-        try:
-            await workflow.wait_condition(
-                lambda: task.done() or self._inbox.urgent(self._job.phases)
-            )
-        except asyncio.CancelledError:
-            await self._give_up(task)
-            raise
-        given_up = not task.done()
-        if given_up:
-            await self._give_up(task)
-        try:
-            task.result()
-        except (FailureError, asyncio.CancelledError) as error:
-            if given_up and is_cancelled_exception(error):
-                raise Interrupted from None
-            raise
-
-    async def _give_up(self, step: asyncio.Task[Any]) -> None:
-        """Cancel a step and see it end."""
-        self._steps.given_up = step
-        step.cancel()
-        await workflow.wait([step])
-        if not step.cancelled():
-            step.exception()  # looked at, or it is logged as one that nobody saw
+    def _urgent(self) -> bool:
+        return self._inbox.urgent(self._job.phases)
 
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         await to_its_end(keep_traces(self._job, self._steps, self._inbox.notice))

@@ -12,6 +12,7 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 from protocol.course import Course
 from protocol.record import JobRecord, Letter, Waiting
 from workflows import guards, parking, questions, status, traces
+from workflows.activity_calls import Interrupted
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.standing import CancelAsked, Standing, is_cancelled
@@ -35,12 +36,8 @@ class JobStanding(Standing):
         while True:
             while self._inbox.letters:
                 letter = self._inbox.letters[0]
-                try:
-                    await self._obey(letter)
-                except StepFailed as failed:
-                    self._inbox.refuse(f"signal {letter.signal}: {failed.message}")
-                    if failed.kind == "CheckpointMissing":
-                        await self._go_back()
+                with suppress(Interrupted):
+                    await self._steps.interruptible(self._open(letter), self._inbox.cancels)
                 self._inbox.letters.remove(letter)
             if is_cancelled():
                 # It arrived while an activity was under way that finished all the same.
@@ -69,6 +66,14 @@ class JobStanding(Standing):
                 self._inbox.notice(questions.time_out(job))
         job.clock = workflow.now().timestamp()
         self._steps.may_continue_as_new = True
+
+    async def _open(self, letter: Letter) -> None:
+        try:
+            await self._obey(letter)
+        except StepFailed as failed:
+            self._inbox.refuse(f"signal {letter.signal}: {failed.message}")
+            if failed.kind == "CheckpointMissing":
+                await self._go_back()
 
     async def _obey(self, letter: Letter) -> None:
         job = self._job

@@ -22,11 +22,11 @@ from protocol.project import (
     Ended,
     ProjectOutcome,
     ProjectRecord,
-    ProjectStart,
     Running,
     Told,
 )
 from protocol.project_requests import ProjectPrepareRequest, Work
+from protocol.project_start import ProjectStart
 from protocol.record import Waiting
 from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS
@@ -122,7 +122,7 @@ class Project(ProjectStanding):
             elif not await self._move():
                 await self._wait()
         except StepFailed as failed:
-            project.waiting = parking.waiting_for(failed)
+            self._park(parking.waiting_for(failed))
         self._count_time()
         self._show(project)
         self._continue_as_new_if_due()

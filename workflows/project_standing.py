@@ -11,7 +11,7 @@ from temporalio import workflow
 
 from protocol.payloads import read_project_signal
 from protocol.project import ProjectRecord, Running
-from protocol.record import Letter
+from protocol.record import Letter, Waiting
 from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, project_status, shares
 from workflows.parking import StepFailed
@@ -62,6 +62,11 @@ class ProjectStanding(Standing):
         """Count the time until now; before what the project waits for is another thing."""
         still = project_status.waiting(self._project) is not None
         self._project.count_time(workflow.now().timestamp(), still=still)
+
+    def _park(self, waiting: Waiting) -> None:
+        """Have the project wait; what it did until now took of its time."""
+        self._count_time()
+        self._project.waiting = waiting
 
     @property
     def _is_paused(self) -> bool:
@@ -189,7 +194,7 @@ class ProjectStanding(Standing):
         """Whether the store has all that was noted; if not, the project waits for it."""
         stored = await self._keep_traces()
         if not stored:
-            self._project.waiting = parking.STORE
+            self._park(parking.STORE)
         return stored
 
     @property

@@ -8,7 +8,7 @@ model has not read the first result when the last is carried out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -29,10 +29,6 @@ class Nudge:
     pattern: str
     issue: str
     advice: str
-
-    @property
-    def text(self) -> str:
-        return f"{self.issue} {self.advice}"
 
 
 @dataclass(frozen=True)
@@ -71,8 +67,8 @@ class Row:
     then: Then = "rewind"
 
 
-def judge(before: Course, after: Course, figures: StuckFigures, todo: int) -> Verdict | None:
-    """What follows from the newest event; the gravest, when several patterns are complete.
+def judge(before: Course, after: Course, figures: StuckFigures, todo: int) -> Sequence[Verdict]:
+    """What follows from the newest event: the gravest alone, or all that the model is to be told.
 
     Args:
         before: The course before the event.
@@ -81,16 +77,25 @@ def judge(before: Course, after: Course, figures: StuckFigures, todo: int) -> Ve
         todo: Number of the current todo, for what the model is told.
     """
     if after.narrowed:
-        return None
+        return []
     found = [verdict for row in ROWS if (verdict := _judge(row, before, after, figures, todo))]
     grave = [verdict for verdict in found if not isinstance(verdict, Nudge)]
     waits = [verdict for verdict in grave if isinstance(verdict, Wait)]
-    return next(iter([*waits, *grave, *found]), None)
+    return [*waits, *grave][:1] or found
 
 
-def told(course: Course, verdict: Nudge) -> Course:
+def text(verdicts: Sequence[Verdict]) -> str:
+    """What the model is told: every issue, then what to do, each advice once."""
+    if isinstance(verdicts[0], Narrow):
+        return verdicts[0].text
+    advice = dict.fromkeys(verdict.advice for verdict in verdicts)
+    return " ".join([*(verdict.issue for verdict in verdicts), *advice])
+
+
+def told(course: Course, verdicts: Sequence[Verdict]) -> Course:
     """The course once the model is to be told."""
-    return course.model_copy(update={"unread": [*course.unread, verdict.pattern]})
+    patterns = [verdict.pattern for verdict in verdicts]
+    return course.model_copy(update={"unread": [*course.unread, *patterns]})
 
 
 def narrow(course: Course, verdict: Narrow, step: int) -> Course:

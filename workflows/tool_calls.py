@@ -207,29 +207,33 @@ class ToolCalls:
         """Go on with this course, and do what stuck detection says of it."""
         job, before = self.job, self.job.course
         job.course = now
-        verdict = stuck.judge(before, now, job.limits.stuck, self._todo)
-        if verdict is None:
+        verdicts = stuck.judge(before, now, job.limits.stuck, self._todo)
+        if not verdicts:
             return
-        self.notice(f"stuck: step {job.step}, {verdict.word}. {verdict.issue}")
-        traces.note(
-            job,
-            "violation",
-            "detector",
-            verdict.pattern,
-            verdict.issue,
-            what_was_correct=verdict.advice,
-        )
-        if isinstance(verdict, stuck.Wait):
-            job.waiting = verdict.waiting
+        for verdict in verdicts:
+            self.notice(f"stuck: step {job.step}, {verdict.word}. {verdict.issue}")
+            traces.note(
+                job,
+                "violation",
+                "detector",
+                verdict.pattern,
+                verdict.issue,
+                what_was_correct=verdict.advice,
+            )
+        gravest = verdicts[0]
+        if isinstance(gravest, stuck.Wait):
+            job.waiting = gravest.waiting
             return
         job.nudges += 1
-        if isinstance(verdict, stuck.Narrow) or job.correction is None:
-            # What is said of a reply without a call says more than that there were several.
-            job.correction = verdict.text
-        if isinstance(verdict, stuck.Narrow):
-            job.course = stuck.narrow(now, verdict, job.step)
+        if isinstance(gravest, stuck.Narrow) or job.correction is None:
+            job.correction = stuck.text(verdicts)
+        elif job.calls:
+            job.correction += f" {stuck.text(verdicts)}"
+        # Else what is said of a reply without a call says more than that there were several.
+        if isinstance(gravest, stuck.Narrow):
+            job.course = stuck.narrow(now, gravest, job.step)
         else:
-            job.course = stuck.told(now, verdict)
+            job.course = stuck.told(now, verdicts)
 
     async def _kept_from(self, call: Call, route: ToolRoute, points: list[Point]) -> bool:
         """Whether guards or hooks refuse a call that the workflow acts on, or a person is asked."""

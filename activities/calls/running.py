@@ -141,7 +141,15 @@ def run_tool(
             own = changed if made == snapshot.files else [c.path for c in diff(before, made)]
             worked = any(not is_system(path) for path in own)
             reply = _record(
-                snapshot, request, at, story, text, told=told, added=added, changed=worked
+                snapshot,
+                request,
+                at,
+                story,
+                text,
+                told=told,
+                added=added,
+                changed=worked,
+                polls=entry.polling,
             )
             if news := snapshot.state.items_changed_since(ledger):
                 reply.scope = news
@@ -258,6 +266,7 @@ def _record(
     *,
     added: str = "",
     changed: bool = False,
+    polls: bool = False,
 ) -> ToolReply:
     # A server's answer, say, may hold the key that it was given.
     text, error = hide(text), hide(error) if error else error
@@ -270,7 +279,8 @@ def _record(
         ),
     )
     guarded = told.model_dump(exclude_unset=True) if told else {}
-    commit, mark = snapshot.save(story, at), fingerprints.of_result(text)
+    commit = snapshot.save(story, at)
+    mark = fingerprints.of_poll(text) if polls else fingerprints.of_result(text)
     reply = ToolReply(commit=commit, at=at, ok=not error, mark=mark, **guarded)
     if changed:
         reply.changed = True

@@ -26,7 +26,7 @@ from activities.starting.pinning import choose_models
 from activities.tools.ownership import refusal
 from config.loader import load_agent
 from config.schema import AgentConfig, Problem
-from protocol.project import BRIEF, ROLES, STATE_FILES, ProjectStart
+from protocol.project import BRIEF, STATE_FILES
 from protocol.project_requests import (
     Merged,
     MergeRequest,
@@ -35,6 +35,7 @@ from protocol.project_requests import (
     ProjectPrepareRequest,
     StateRequest,
 )
+from protocol.project_start import ROLES, ProjectStart
 from protocol.requests import Moved
 from protocol.scope import given_items
 from protocol.state import MAX_ITEMS, DoneWhen

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from config.editors import OF_PROJECTS
 from protocol.payloads import SIGNALS, Start
-from protocol.project import ProjectStart
+from protocol.project_start import ProjectStart
 from protocol.record import JobRecord
 from protocol.requests import Usage
 from protocol.starting import JobLimits

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from activities.fingerprints import LENGTH, of_arguments, of_error, of_result, of_text
+from activities.fingerprints import (
+    LENGTH,
+    of_arguments,
+    of_error,
+    of_poll,
+    of_result,
+    of_text,
+)
 
 
 def test_arguments_are_compared_by_what_they_mean() -> None:
@@ -53,6 +60,8 @@ def test_numbers_and_names_make_no_other_error(one: str, other: str) -> None:
         ("<A object at 0x7f3a10c4>", "<A object at 0x7f99d2b0>", True),
         ("2 failed in 0.12s", "1 failed in 0.12s", False),
         ("running for 30 s", "running for 35 s", False),
+        ("elapsed 12.5s of 300s", "elapsed 12.9s of 300s", False),
+        ("copied 12.5 s / 300.0 s", "copied 14.5 s / 300.0 s", False),
         ("version 1.2", "version 1.3", False),
     ],
 )
@@ -62,3 +71,9 @@ def test_how_long_it_took_makes_no_other_result(one: str, other: str, same: bool
 
 def test_another_error_is_another() -> None:
     assert of_error("There is no file 'a.md'.") != of_error("'a.md' is not a text file.")
+
+
+def test_a_poll_that_tells_how_long_it_waits_changes_by_the_second() -> None:
+    assert of_result("running for 12.5 s") == of_result("running for 14.5 s")
+    assert of_poll("running for 12.5 s") != of_poll("running for 14.5 s")
+    assert of_poll("idle, asked in 0.12 s, 31 ms") == of_poll("idle, asked in 0.34 s, 9.5 ms")

@@ -67,7 +67,7 @@ class Watch:
 
     def _move(self, course: Course) -> Iterator[Verdict]:
         before, self.course = self.course, course
-        if verdict := judge(before, course, self.figures, 3):
-            if isinstance(verdict, Nudge):
-                self.course = told(course, verdict)
-            yield verdict
+        said = judge(before, course, self.figures, 3)
+        if said and isinstance(said[0], Nudge):
+            self.course = told(course, said)
+        yield from said

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from temporalio.client import WorkflowHandle
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.rehearsal import rehearse
 from activities.rehearsal.wire import Answer, Hang, Model, Request
@@ -53,5 +54,10 @@ class Deviating:
 async def enough(jobs: Jobs, handle: WorkflowHandle[Any, Any], steps: int) -> dict[str, Any]:
     """The status after that many model calls; the job, of which no more is needed, is cancelled."""
     status = await jobs.until(handle, step=lambda step: step >= steps)
-    await handle.signal("cancel", {})
+    try:
+        await handle.signal("cancel", {})
+    except RPCError as error:
+        # On its last steps, it may have ended since it was asked.
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
     return status

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from activities.ending import facts
+from activities.phases.transition import Phases
 from tests.workflows.serving import Jobs
 
 
@@ -44,6 +45,20 @@ def gate_held(ends: str) -> Iterator[Held]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(facts, "read_facts", read_facts)
+        yield held
+
+
+@contextmanager
+def turn_held() -> Iterator[Held]:
+    """The turn to a new phase takes as long as wanted, as on a host that is away."""
+    turn, held = Phases._turn, Held()
+
+    def _turn(phases: Phases, *given: Any) -> Any:
+        held()
+        return turn(phases, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Phases, "_turn", _turn)
         yield held
 
 

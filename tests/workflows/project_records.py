@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from protocol.handoffs import FeatureReport, FoundFeature, Routing, Verdict
-from protocol.project import ChildReport, Ended, ProjectRecord, ProjectStart, Running
+from protocol.project import ChildReport, Ended, ProjectRecord, Running
 from protocol.project_requests import Work
+from protocol.project_start import ProjectStart
 from protocol.requests import Usage
 from protocol.scope import given_items
 from workflows import pipeline

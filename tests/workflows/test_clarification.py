@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.calls.running import NOT_RUN
 from activities.checkpoints import Root
 from activities.rehearsal import Reply, call
-from activities.rehearsal.wire import Answer
+from activities.rehearsal.wire import Answer, Hang
 from tests.workflows.deviating import Deviating, enough
 from tests.workflows.serving import serving
 from tests.workflows.tea import PAGE, page
@@ -112,7 +112,8 @@ async def test_a_question_outlives_continue_as_new_and_pause(temporal: Client, r
 async def test_the_time_for_an_answer_goes_on_over_continue_as_new(
     temporal: Client, root: Root
 ) -> None:
-    model = asking(3)
+    # Where it is still at work, however late the last signal comes.
+    model = asking(3, n5=Hang())
     async with serving(temporal, root, model) as jobs:
         settings = {"limits.history_events": 100, "limits.clarification_hours": 0.002}
         handle = await jobs.start(page(set=settings))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from protocol.project import ChildReport, Running
+from protocol.project import ChildReport, Ended, ProjectRecord, Running
 from protocol.record import Letter
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
+from workflows.parking import StepFailed
 from workflows.project import Project
 from workflows.project_standing import ProjectStanding
 from workflows.project_steps import GONE, ProjectSteps, outcome
@@ -80,8 +83,40 @@ async def test_a_job_that_a_cancel_keeps_from_beginning_is_none_at_work(
     assert [(told.job, told.status) for told in play.project.told] == [(run.job, "cancelled")]
 
 
+async def test_the_time_of_a_step_that_fails_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(Project):
+        """Each thing fails that it looks into or stores; there is no server."""
+
+        async def _attend(self) -> None:
+            return
+
+        async def _settle(self, ended: Ended) -> None:
+            raise StepFailed("take_work", ApplicationError("away"))
+
+        async def _keep_traces(self) -> bool:
+            return False
+
+        def _show(self, project: ProjectRecord) -> None:
+            return
+
+        def _continue_as_new_if_due(self) -> None:
+            return
+
+    play, run = at_work()
+    project = Failing()
+    project._project = play.project
+    for steps, take in enumerate((project._advance, project._stored), 1):
+        play.project.ended = [Ended(job=run.job, status="completed")]
+        play.project.waiting = None
+        play.project.clock = 0
+        monkeypatch.setattr(workflow, "now", lambda: datetime.fromtimestamp(30, UTC))
+        await take()
+        assert play.project.waiting is not None
+        assert play.project.seconds == 30 * steps
+
+
 async def test_what_is_sent_to_all_at_work_is_not_refused_for_one_that_has_just_ended() -> None:
-    class Ended(ProjectSteps):
+    class Over(ProjectSteps):
         """The project has not heard of the job's end yet."""
 
         async def tell(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
@@ -89,7 +124,7 @@ async def test_what_is_sent_to_all_at_work_is_not_refused_for_one_that_has_just_
 
     play, run = at_work()
     standing = ProjectStanding()
-    standing._project, standing._steps = play.project, Ended()
+    standing._project, standing._steps = play.project, Over()
     for signal in ("pause", "resume"):
         await standing._obey(Letter(signal=signal))
     assert standing._inbox.notices == []

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 import yaml
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowFailureError
+from temporalio.exceptions import CancelledError
 
 from activities.checkpoints import Root
 from activities.rehearsal import Hang
 from activities.rehearsal.wire import Answer, Request
+from tests.workflows.holding import turn_held
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, hand_over, job
@@ -86,7 +89,7 @@ class Hanging:
         return Hang() if is_tactical(request) else SHORT(request)
 
 
-async def test_the_step_in_flight_is_given_up_and_leaves_nothing(
+async def test_the_step_in_flight_is_given_up_and_a_rewind_for_a_cancel(
     temporal: Client, root: Root
 ) -> None:
     async with serving(temporal, root, Hanging()) as jobs:
@@ -103,7 +106,15 @@ async def test_the_step_in_flight_is_given_up_and_leaves_nothing(
         [_, before] = turned.checkpoints.log(turned.commit, 2)
         assert before.id == status["checkpoints"][1]["id"]
         assert outside.read_text() == "not the job's"
-        await handle.signal("cancel", {})
+        with turn_held() as held:
+            await handle.signal("rewind", {"issue": "It still hangs."})
+            await held.until_begun()
+            await handle.signal("cancel", {"reason": "Enough."})
+            with pytest.raises(WorkflowFailureError) as ended:
+                await jobs.result(handle, 20)
+            held.go.set()
+        assert isinstance(ended.value.cause, CancelledError)
+        assert (await handle.query("status"))["rewinds"] == 1
 
 
 async def test_resume_grants_a_rewind_also_after_those_of_a_person(

@@ -48,7 +48,7 @@ class Looping(Otherwise):
 async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Root) -> None:
     model = Looping()
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(job())
+        handle = await jobs.start(job(set={"stuck.nothing_new.nudge": 2}))
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         assert result["rewinds"] == 1
@@ -62,6 +62,7 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
         False, False, False, True, False, True
     ]  # fmt: skip
     assert "3 times in a row" in model.shown[3]
+    assert "2 calls brought no new result" in model.shown[3]
     assert "only todo_rewind and todo_complete are accepted" in model.shown[5]
     assert "list_files is not accepted now" in told
     assert archived["outcome"] == "rewound"
@@ -73,7 +74,7 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
         assert words in notices
     # What others can learn from it is what to do, and not what the system did.
     noted = [row for row in traces_of(root, handle.id) if row.source == "detector"]
-    assert [row.guard for row in noted] == ["same_result", "same_result"]
+    assert [row.guard for row in noted] == ["same_result", "nothing_new", "same_result"]
     assert all("call todo_rewind with what stands in the way" in r.what_was_correct for r in noted)
 
 

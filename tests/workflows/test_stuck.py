@@ -9,7 +9,7 @@ import pytest
 from protocol.course import Course, Figures, StuckFigures
 from tests.workflows.courses import Event, Watch, completed, did, news, refused
 from tests.workflows.records import record
-from workflows.stuck import ROWS, Narrow, Nudge, Verdict, Wait, narrow, not_now, overdue
+from workflows.stuck import ROWS, Narrow, Nudge, Verdict, Wait, narrow, not_now, overdue, text
 
 FIGURES = StuckFigures()
 NEVER = {"nudge": 10**6, "then": 10**6 + 1}
@@ -89,7 +89,7 @@ def test_a_pattern_is_noticed_at_its_figures(pattern: str) -> None:
     (nudge,) = play(allowed.nudge)
     assert isinstance(nudge, Nudge)
     assert str(allowed.nudge) in nudge.issue
-    assert nudge.text.startswith(nudge.issue)
+    assert text([nudge]) == f"{nudge.issue} {nudge.advice}"
     assert all(isinstance(told, Nudge) for told in play(allowed.then - 1))
     *nudges, last = play(allowed.then)
     assert len(nudges) == (allowed.then - 1) // allowed.nudge
@@ -141,6 +141,15 @@ def test_figures_must_be_in_order() -> None:
 def test_what_the_model_says_between_hides_no_loop() -> None:
     events = [event for _ in range(3) for event in (did("list_files", "a", "r"), None)]
     assert any("3 times in a row" in told.issue for told in Watch().play(events))
+
+
+def test_the_model_is_told_of_all_that_one_call_completes() -> None:
+    figures = StuckFigures.model_validate({"nothing_new": {"nudge": 2, "then": 40}})
+    watch = Watch(figures)
+    same, stale = watch.play([did("list_files", "a", "r")] * 3)
+    assert text([same, stale]) == f"{same.issue} {stale.issue} {same.advice} {stale.advice}"
+    assert text([same, same]).count(same.advice) == 1
+    assert watch.course.unread == ["same_result", "nothing_new"]
 
 
 def test_the_gravest_of_several_counts() -> None:

@@ -439,7 +439,21 @@ def test_a_result_that_differs_where_it_is_cut_is_another(tmp_path: Path) -> Non
     assert marks[0] != marks[1]
 
 
-def test_a_polling_tool_is_known_as_one_to_workflow_code() -> None:
+def test_of_a_polling_tool_whole_seconds_tell_and_workflow_code_knows_it(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def marks() -> set[str]:
+        found = set()
+        for seconds in ("3.2", "4.1"):
+            job.write("status.txt", f"running for {seconds} s")
+            job.reply(("read_file", '{"path": "status.txt"}'))
+            found.add(job.run("read_file", job.request()).mark)
+        return found
+
     entry = REGISTRY["read_file"]
     assert entry.route.polling is False
-    assert dataclasses.replace(entry, polling=True).route.polling is True
+    assert len(marks()) == 1
+    polling = dataclasses.replace(entry, polling=True)
+    assert polling.route.polling is True
+    monkeypatch.setitem(REGISTRY, "read_file", polling)
+    assert len(marks()) == 2
