@@ -23,6 +23,8 @@ MANY = 100
 """Activities of one worker from which on each sends half as many: a heartbeat is a write at the
 server, and those of some hundred jobs would take it longer than the steps do."""
 LATE_SECONDS = 2.0
+ANSWER_SECONDS = 1.0
+"""How long a thread waits for what the server says to a heartbeat, which takes milliseconds."""
 
 _beating: set[int] = set()
 """The `async def` activities at work in this process."""
@@ -118,3 +120,20 @@ async def still_wanted() -> None:
         if error.status == RPCStatusCode.NOT_FOUND:
             raise Superseded from None
         raise
+
+
+def wanted_in_thread() -> None:
+    """The same in a thread, which has no client to ask with: for just before what reaches outside.
+
+    An attempt from which the server has heard nothing for less than the heartbeat's time-out cannot
+    have been given up; so only one that may have been sends a heartbeat and waits for the answer.
+
+    Raises:
+        CancelledError: nobody waits for the outcome of this attempt.
+    """
+    if not activity.in_activity() or (patience := activity.info().heartbeat_timeout) is None:
+        return
+    if time.time() - activity.info().started_time.timestamp() > patience.total_seconds():
+        activity.heartbeat()
+        # The SDK ends a thread whose heartbeat was refused.
+        activity.wait_for_cancelled_sync(ANSWER_SECONDS)

@@ -30,6 +30,8 @@ WaitReason = Literal[
     "paused",
 ]
 RECENT_CHECKPOINTS = 20
+MOST_BYTES = 1_900_000
+"""Of a record that is handed over: the server takes 2 MB in one payload."""
 
 
 class Waiting(Data):
@@ -252,6 +254,11 @@ class JobRecord(Data):
         """Settle what a call used."""
         self.usage.add(usage)
         self.phase_usage.add(usage)
+
+    @property
+    def fits(self) -> bool:
+        """Whether a new run can be handed it, letters and notes and all."""
+        return len(self.model_dump_json(exclude_defaults=True).encode()) <= MOST_BYTES
 
     def count_time(self, now: float) -> None:
         """Count the time since it was last counted as work."""

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from protocol.state import TEXT_CHARACTERS, ScopeItem, one_line
+from protocol.state import (
+    MAX_ITEMS,
+    MAX_SCOPE_BYTES,
+    TEXT_CHARACTERS,
+    ScopeItem,
+    one_line,
+    scope_bytes,
+)
 
 MAX_STEPS = 500
 """Boxes that a first plan may have where they become the items."""
@@ -24,6 +31,15 @@ def given_items(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
         ScopeItem(id=f"S{n}", text=one_line(text, TEXT_CHARACTERS))
         for n, text in enumerate(texts, first)
     ]
+
+
+def too_large(items: Sequence[ScopeItem]) -> str | None:
+    """Why these are more than what begins with them can carry along, or None."""
+    if len(items) > MAX_ITEMS:
+        return f"the scope has {len(items):,} items; at most {MAX_ITEMS:,} can be kept account of"
+    if (size := scope_bytes(items)) > MAX_SCOPE_BYTES:
+        return f"the items of the scope have {size:,} bytes; at most {MAX_SCOPE_BYTES:,} are taken"
+    return None
 
 
 def plan_items(boxes: Sequence[Box]) -> list[ScopeItem]:

@@ -225,7 +225,7 @@ class JobState(Data):
 
     @property
     def _scope_is_large(self) -> bool:
-        return sum(len((i.text + i.reason).encode()) for i in self.scope) >= MAX_SCOPE_BYTES
+        return scope_bytes(self.scope) >= MAX_SCOPE_BYTES
 
     def take_items(self, changed: Sequence[ScopeItem]) -> None:
         """Take over what an activity reports that it added to the ledger or changed in it."""
@@ -251,6 +251,11 @@ class JobState(Data):
         slim.found = []
         slim.deferred = []
         return slim
+
+
+def scope_bytes(items: Sequence[ScopeItem]) -> int:
+    """Size of what a ledger says."""
+    return sum(len((item.text + item.reason).encode()) for item in items)
 
 
 def sentence(text: str) -> str:

@@ -8,7 +8,7 @@ from protocol.record import Review
 from protocol.requests import Call
 from protocol.starting import ReviewLimits
 from protocol.tools import ToolRoute
-from workflows import budget, gates, parking
+from workflows import budget, gates, guards, parking
 from workflows.lessons import keep_traces, reflect
 from workflows.tool_calls import ToolCalls
 
@@ -40,8 +40,10 @@ class Completion(ToolCalls):
         elif job.limits.review:
             used = {name: why for name, why in before.items() if name not in job.bypasses}
             job.review = Review(bypasses=used)
-        elif await self._may_close():
-            await self._close()
+        else:
+            with guards.passed_by(job, before):
+                if await self._may_close():
+                    await self._close()
 
     @property
     def _points(self) -> list[Point]:

@@ -6,7 +6,8 @@ They are asked in activities, where the content is; a gate's or phase's own rule
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from protocol.record import JobRecord
@@ -58,6 +59,20 @@ def passed_over(job: JobRecord, guard: str, what: str, path: str | None = None) 
     return f"step {job.step}: bypass of {guard} let {what} through" + (
         f" ({reason[:200]})" if reason else ""
     )
+
+
+@contextmanager
+def passed_by(job: JobRecord, before: dict[str, str]) -> Iterator[None]:
+    """Around the end of a phase or job whose guards have let it pass. Where it does not come they
+    will be asked again, and the bypasses that they took since `before` hold again.
+    """
+    used = {name: why for name, why in before.items() if name not in job.bypasses}
+    number = job.state.phase.number
+    try:
+        yield
+    finally:
+        if job.result is None and job.state.phase.number == number:
+            job.bypasses = {**used, **job.bypasses}
 
 
 def bypass(job: JobRecord, payload: dict[str, Any]) -> str | None:

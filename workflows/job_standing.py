@@ -266,4 +266,8 @@ class JobStanding(Standing):
         job = self._job
         long = workflow.info().get_current_history_length() >= job.limits.history_events
         if long and self._steps.may_continue_as_new and job.result is None:
-            self._hand_over(job)
+            job.inbox = self._inbox.letters
+            # What does not would fail the workflow task for ever. With its letters opened and its
+            # notes in the store it will; until then the run is longer than it should be.
+            if job.fits:
+                self._hand_over(job)

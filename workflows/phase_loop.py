@@ -140,19 +140,18 @@ class PhaseLoop(Judging):
         if isinstance(outcome, gates.Refusal):
             await self._refuse(call, route, "phase end", outcome.reason)
             return
-        bypasses = job.bypasses
+        before = job.bypasses
         if await self._kept_from(call, route, ["todo_complete", "phase_end"]):
             return
-        if await self._judged(call, route):
-            # The call is to be made again, and its guards will be asked again.
-            job.bypasses = bypasses
-            return
-        current = job.state.phase.current
-        if current:
-            self._tell_what_counts(current)
-        await self.turn(
-            outcome.purpose, call=job.next_call, completes=current.id if current else None
-        )
+        with guards.passed_by(job, before):
+            if await self._judged(call, route):
+                return
+            current = job.state.phase.current
+            if current:
+                self._tell_what_counts(current)
+            await self.turn(
+                outcome.purpose, call=job.next_call, completes=current.id if current else None
+            )
 
     async def _rewind_asked_by_agent(self, call: Call, route: ToolRoute) -> None:
         job = self.job
@@ -163,10 +162,12 @@ class PhaseLoop(Judging):
         if facts.arguments_error:
             await self._run(call, route, facts.arguments_error)
             return
+        before = job.bypasses
         if await self._kept_from(call, route, []):
             return
-        await reflect(job, self.steps, self.notice, "", job.next_call)
-        await self.turn("rewind", outcome="rewound", call=job.next_call)
+        with guards.passed_by(job, before):
+            await reflect(job, self.steps, self.notice, "", job.next_call)
+            await self.turn("rewind", outcome="rewound", call=job.next_call)
 
     async def _force_rewind(self, issue: str) -> None:
         """The turn in which the model could have gone back, or on, is over."""

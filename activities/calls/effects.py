@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from activities.checkpoints import Files
 from activities.errors import ToolError, Unreached
+from activities.heartbeats import wanted_in_thread
 from activities.job.kept import Kept
 
 MAY_HAVE_HAPPENED = (
@@ -43,8 +44,11 @@ def once(
 
     Raises:
         ToolError: as the tool raised it, or because an earlier attempt was interrupted.
+        CancelledError: nobody waits for this attempt any more.
         Unreached: as the tool raised it; the next attempt may try again.
     """
+    # A phase end forgets the ledger, and a call that was cancelled may never have been in it.
+    wanted_in_thread()
     done, begun, passed = f"{key}.done", f"{key}.begun", f"{key}.passed"
     if (found := kept.find(done)) is not None:
         outcome = json.loads(found)

@@ -37,8 +37,8 @@ from protocol.project_requests import (
 )
 from protocol.project_start import ROLES, ProjectStart
 from protocol.requests import Moved
-from protocol.scope import given_items
-from protocol.state import MAX_ITEMS, DoneWhen
+from protocol.scope import given_items, too_large
+from protocol.state import DoneWhen
 
 MOST_ID = 150
 OF_EVERY_JOB = ("notes", "output")
@@ -121,8 +121,9 @@ def _prepare(root: Root, start: ProjectStart, chain: str, registered: list[str])
             "a project of groups divides a scope: give `items`, or list them under a heading "
             "Scope in the instructions"
         )
-    if len(items) > MAX_ITEMS:
-        raise Problem(f"the scope has {len(items):,} items; a project takes {MAX_ITEMS:,}")
+    scope = given_items(items) if start.form == "groups" else []
+    if why := too_large(scope):
+        raise Problem(why)
     path = repository_path(root, job_id())
     repository = Repository.create(path)
     claim(root, path, chain, keep_days=kept_days(agents))
@@ -136,7 +137,7 @@ def _prepare(root: Root, start: ProjectStart, chain: str, registered: list[str])
         repository=str(path),
         title=name,
         commit=commit,
-        scope=given_items(items) if start.form == "groups" else [],
+        scope=scope,
         search_attributes=registered,
     )
 

@@ -36,7 +36,7 @@ from activities.starting.inputs import Document
 from config.schema import AgentConfig, Problem
 from config.workspace import Workspace
 from protocol.payloads import Fork
-from protocol.scope import given_items
+from protocol.scope import given_items, too_large
 from protocol.state import JobState, Phase, Purpose
 
 MAX_NAMED = 10
@@ -190,13 +190,15 @@ def begin(
         snapshot.files = document.put_into(snapshot.files)
     scope = snapshot.state.scope
     given = sum(item.source == "given" for item in scope)
-    more = given_items(items or listed_under(instructions, "Scope"), given + 1)
+    scope = [*scope, *given_items(items or listed_under(instructions, "Scope"), given + 1)]
+    if why := too_large(scope):
+        raise Problem(f"fork: with those of the first job {why}")
     plan = parse_plan(snapshot.text("plan.md"))
     # Without a plan there is nothing to reconsider: the work begins from its beginning.
     purpose: Purpose = "fork" if plan else "bootstrap"
     snapshot.state = JobState(
         step=snapshot.state.step,
-        scope=[*scope, *more],
+        scope=scope,
         phase=Phase(
             number=snapshot.state.phase.number + 1,
             kind="strategic",

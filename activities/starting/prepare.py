@@ -59,9 +59,9 @@ from config.loader import amend, load_agent, overridden
 from config.schema import AgentConfig, Problem
 from config.templates import render
 from protocol.payloads import Fork
-from protocol.scope import given_items
+from protocol.scope import given_items, too_large
 from protocol.starting import Prepared, PrepareRequest
-from protocol.state import MAX_ITEMS, JobState, Phase
+from protocol.state import JobState, Phase
 
 OF_ITS_OWN = (
     "This job works by itself: it is a fork of a job of project {project}, which takes nothing "
@@ -260,10 +260,9 @@ def _not_taken_over(snapshot: Snapshot) -> list[str]:
 
 
 def _first_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:
-    if len(scope) > MAX_ITEMS:
-        raise Problem(
-            f"the instructions list {len(scope):,} items under Scope; a job takes {MAX_ITEMS:,}"
-        )
+    items = given_items([text for text in scope if text.strip()])
+    if why := too_large(items):
+        raise Problem(why)
     return JobState(
         phase=Phase(
             number=1,
@@ -272,7 +271,7 @@ def _first_state(config: AgentConfig, instructions: str, scope: list[str]) -> Jo
             name=STRATEGIC_NAMES["bootstrap"],
             todos=predefined_todos(config, "bootstrap", instructions),
         ),
-        scope=given_items([text for text in scope if text.strip()]),
+        scope=items,
     )
 
 

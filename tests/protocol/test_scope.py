@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.scope import follow_boxes, given_items, line, plan_items, standing
+from protocol.scope import follow_boxes, given_items, line, plan_items, standing, too_large
 from protocol.state import MAX_ITEMS, JobState, Phase, ScopeItem, Todo
 
 
@@ -33,6 +33,9 @@ def test_a_ledger_of_any_texts_fits_into_a_payload() -> None:
         job.drop_item(item.id, "\N{TEACUP WITHOUT HANDLE}" * 500)
     assert not job.open_items
     assert len(job.model_dump_json().encode()) < 1_500_000
+    assert too_large(given_items(["tea"] * MAX_ITEMS)) is None
+    assert "items" in str(too_large(given_items(["tea"] * (MAX_ITEMS + 1))))
+    assert "bytes" in str(too_large(given_items(["茶" * 400] * 1000)))
 
 
 def test_a_todo_completes_what_it_names_once_no_open_todo_covers_it() -> None:

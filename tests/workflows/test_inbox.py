@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from protocol.scope import given_items
+from protocol.traces import MOST_CHARACTERS, MOST_KEPT
+from tests.workflows.records import record
+from workflows import traces
 from workflows.inbox import MAX_BYTES, MAX_LETTERS, MAX_NOTICES, Inbox
 
 
@@ -80,6 +84,22 @@ def test_a_flood_is_refused_before_it_cannot_be_carried_over() -> None:
     assert len(heavy.letters) + heavy.refused == 60
     assert "send it again later" in heavy.notices[-1]
     assert len(heavy.notices) == MAX_NOTICES
+
+
+def test_a_record_that_fits_into_no_payload_does_once_its_letters_are_opened() -> None:
+    heavy, text = Inbox(), "茶" * MOST_CHARACTERS
+    for _ in range(100):
+        heavy.put("answer", ({"text": text * 20},))
+    job = record(inbox=heavy.letters)
+    job.state.scope = given_items(["茶" * 160] * 2000)
+    assert job.fits
+    for _ in range(MOST_KEPT):
+        traces.note(
+            job, "violation", "gate", "scope", text, why=text, what_was_correct=text, path=text
+        )
+    assert not job.fits
+    job.inbox = []
+    assert job.fits
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.rehearsal import Reply, Request
-from activities.rehearsal.seen import View
+from activities.rehearsal import Failure, Reply, Request
+from activities.rehearsal.seen import View, judges
+from activities.rehearsal.wire import Answer
 from protocol.limits import Budget
 from protocol.record import Judgement
 from protocol.starting import JobLimits
@@ -92,12 +93,20 @@ async def test_a_bypass_holds_until_the_judge_too_lets_the_phase_end(
             return [ask]
         return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
 
-    async with serving(temporal, root, Short({"Work": work}, judge=answers)) as jobs:
+    short, keys = Short({"Work": work}, judge=answers), ["bad"]
+
+    def model(request: Request) -> Answer:
+        is_judge = not request.get("tools") and judges(request)
+        return Failure(401, "bad key") if is_judge and keys and keys.pop() else short(request)
+
+    async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job(set={**JUDGED, "verifiers": [verifier]}))
         status = await jobs.until(handle, waiting_for="clarification")
         assert status["guards"]["refused"] == {"tests": 1}
         await handle.signal("bypass", {"guard": "tests", "reason": "It is tea."})
         await handle.signal("answer", {"text": "Nothing."})
+        await jobs.until(handle, waiting_for="credentials")
+        await handle.signal("resume", {})
         status = await jobs.until(handle, guards=lambda told: "judge" in told["refused"])
         before = status["guards"]["refused"]["tests"]
         number = status["phase"]["number"]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from temporalio.exceptions import CancelledError
 
 from activities.calls.effects import MAY_HAVE_HAPPENED, once
 from activities.checkpoints import Files
 from activities.errors import ToolError, Unreached
 from activities.job.kept import Kept
-from tests.activities.standing import Standing
+from tests.activities.standing import Standing, environment
 
 
 class Killed(BaseException):
@@ -65,6 +68,24 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
 
     text, after = once(Kept(tmp_path), "run.7", files, never)
     assert (text, after.read("sent.md")) == ("sent", b"x")
+
+
+@pytest.mark.parametrize("repeatable", [False, True])
+def test_an_attempt_that_wakes_after_its_phase_has_ended_reaches_nobody(
+    kept: Kept, files: Files, repeatable: bool
+) -> None:
+    late = environment(local=False)
+    late.info = dataclasses.replace(
+        late.info,
+        started_time=datetime.now(UTC) - timedelta(minutes=1),
+        heartbeat_timeout=timedelta(seconds=5),
+    )
+    # As the SDK does when the server refuses a heartbeat.
+    late.on_heartbeat = lambda *_: late.cancel()
+    once(kept, "run.7", files, lambda: ("sent", files), repeatable=repeatable)
+    kept.forget(except_key="run.8")
+    with pytest.raises(CancelledError):
+        late.run(lambda: once(kept, "run.7", files, never, repeatable=repeatable))
 
 
 def test_an_interrupted_call_is_not_repeated(kept: Kept, files: Files) -> None:
