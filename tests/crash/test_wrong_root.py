@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
+
+from temporalio.client import WorkflowQueryFailedError
 
 from activities.checkpoints import Root
 from tests.crash.begun import Begun, Place
