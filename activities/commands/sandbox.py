@@ -92,9 +92,16 @@ def lacking(program: str | None) -> str | None:
 
 
 def check(config: ShellConfig) -> None:
-    """Raises NoSandbox if the configuration wants a sandbox and this machine offers none."""
-    if config.sandbox == "bubblewrap" and (why := lacking(find_bwrap())):
+    """Raises NoSandbox if the configuration wants of a sandbox what this machine does not offer."""
+    if config.sandbox != "bubblewrap":
+        return
+    if why := lacking(find_bwrap()):
         raise NoSandbox(f"Commands cannot be run in a sandbox: {why}.")
+    if gone := next((path for path in config.readable if not Path(path).exists()), None):
+        raise NoSandbox(
+            f"Commands cannot read {gone}: shell.readable names it, and it is not on this host. "
+            "Put it there, or take it out of the agent's file."
+        )
 
 
 def run(command: str, folder: Path, config: ShellConfig, seconds: float) -> Ended:
@@ -165,13 +172,16 @@ def _confined(program: str, folder: Path, config: ShellConfig) -> list[str]:
         elif Path(path).is_dir():
             made += ["--ro-bind", path, path]
     names = [*ETC, *(NETWORK_ETC if config.network else ())]
-    for path in [*(f"/etc/{name}" for name in names), *config.readable]:
-        made += ["--ro-bind-try", path, path]
+    for name in names:
+        made += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     if config.network:
         made.append("--share-net")
     made += ["--proc", "/proc", "--dev", "/dev"]
     made += ["--size", str(config.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"]
     made += ["--size", "67108864", "--perms", "1777", "--tmpfs", "/dev/shm"]
+    # After /tmp, which would hide what lies below the host's.
+    for path in config.readable:
+        made += ["--ro-bind", path, path]
     made += ["--bind", str(folder), INSIDE, "--remount-ro", "/", "--chdir", INSIDE, "--"]
     return made
 

@@ -64,6 +64,18 @@ def test_what_lies_outside_cannot_be_read(folder: Path, path: str) -> None:
     assert "another" not in ended.output
 
 
+def test_what_the_configuration_names_can_be_read_and_not_changed(folder: Path) -> None:
+    beside = folder.parent / "beside"
+    beside.write_text("a repository")
+    ended = run(folder, f"cat {beside}; echo x > {beside}", readable=[str(beside)])
+    assert ended.code
+    assert ended.output.startswith("a repository")
+    assert beside.read_text() == "a repository"
+    beside.unlink()
+    with pytest.raises(sandbox.NoSandbox, match=f"cannot read {beside}: shell.readable names it"):
+        run(folder, ":", readable=[str(beside)])
+
+
 def test_nothing_outside_changes_not_even_modes_and_times(folder: Path) -> None:
     before = Path("/usr/bin/env").stat()
     ended = run(
