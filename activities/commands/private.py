@@ -138,6 +138,8 @@ def _bring(files: Files, place: Path, folder: Path, held: str | None) -> None:
         # Renamed, not emptied: whoever still writes there does not reach the new one.
         folder.rename(gone / secrets.token_hex(6))
     folder.mkdir(exist_ok=True)
+    # Of an attempt that was killed amid a file: its names are to be free.
+    shutil.rmtree(drafts, ignore_errors=True)
     drafts.mkdir(exist_ok=True)
     known = [bytes.fromhex(held)] if held else [EMPTY_TREE]
     with folder_io.opened(None, folder) as fd, folder_io.opened(None, drafts) as drafts_fd:
@@ -146,7 +148,6 @@ def _bring(files: Files, place: Path, folder: Path, held: str | None) -> None:
     if bringing.found and held is not None:
         # Something was there that is in no tree of ours: not trusted any further.
         _bring(files, place, folder, None)
-    shutil.rmtree(drafts, ignore_errors=True)
     _throw_away(gone)
 
 

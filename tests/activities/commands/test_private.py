@@ -127,6 +127,10 @@ def test_a_killed_holder_frees_its_folder_and_leaves_nothing(root: Root, files: 
     holder.kill()
     holder.wait()
     holder.stdout.close()
+    # As a kill leaves it that comes between a file's making and its getting its place.
+    drafts = Path(path).with_name("drafts")
+    drafts.mkdir(exist_ok=True)
+    (drafts / "0").write_text("half a file")
     with private_folder(files, root, "job") as private:
         assert str(private.path) == path
         assert private.read_back() == files
