@@ -34,6 +34,7 @@ from activities.tools.ownership import in_the_way, is_system, of_git, refusal
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
+NO_REASON = "it failed, and said nothing of why."
 NOT_RUN = "Not run: the call before it ended the reply. Call it again if it is still wanted."
 
 
@@ -126,10 +127,11 @@ def run_tool(
                 return ToolReply(commit=request.commit, at=at, ok=False, **asked)
             text = error = str(refusal)
         except (ToolError, FilesError, PathRefused) as problem:
-            text = error = str(problem)
+            # What has no text would pass for a result: a server's error may have none.
+            text = error = str(problem).strip() or f"{entry.name}: {NO_REASON}"
             if instead := _rewritten(guards):
                 # An error of arguments that it never sent says nothing to the model by itself.
-                text = error = f"{problem}\n{instead}"
+                text = error = f"{error}\n{instead}"
         else:
             changed = snapshot.note_changes(before)
             story += f" {changed[0]}" if changed else ""

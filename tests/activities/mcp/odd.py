@@ -47,7 +47,7 @@ def tools() -> list[dict[str, Any]]:
         tool("fall", "Die always.", NOTHING, AGAIN),
         tool("huge", "Say much.", NOTHING, READS),
         tool("refuse", "Say no.", NOTHING, READS),
-        tool("fault", "Fail.", {"type": "object", "properties": {"code": {}}}),
+        tool("fault", "Fail.", {"type": "object", "properties": {"code": {}, "message": {}}}),
         tool("variables", "Tell.", NOTHING, READS),
         tool("context", "Odd names.", {
             "type": "object", "properties": {"context": {"type": "string"}}}),
@@ -127,9 +127,9 @@ async def answer(request: dict[str, Any]) -> None:
             told["result"] = {**common, **supported}
         case "tools/list", _:
             told["result"] = {**common, "tools": tools()}
-        case "tools/call", {"name": "fault", "arguments": {"code": code}}:
+        case "tools/call", {"name": "fault", "arguments": {"code": code, **more}}:
             enter("fault")
-            told["error"] = {"code": code, "message": "out of water"}
+            told["error"] = {"code": code, "message": more.get("message", "out of water")}
         case "tools/call", {"name": name, "arguments": arguments}:
             told["result"] = {"resultType": "complete", **await called(name, arguments)}
         case _:
