@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -38,6 +39,8 @@ NOT_TAKEN = (DataError, IntegrityError, ProgrammingError)
 """What is wrong with the work itself, if it is still so at the second try."""
 TO_MEND = ("42501", "42P01")
 """SQL states among these that a person can change: no right to a table, and no such table."""
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""What SQLite says of a file that another try cannot read either."""
 READS = "longhaul_reads"
 """Execution option of a connection whose transactions only read."""
 VARIABLE = "LONGHAUL_STORE_URL"
@@ -110,6 +113,12 @@ class Store:
         if isinstance(problem, NOT_TAKEN) and _state(problem) not in TO_MEND:
             raise StoreRejects(
                 f"the store {self.shown} does not take this ({_why(problem)})."
+            ) from problem
+        if isinstance(problem, DBAPIError) and _sqlite_code(problem) in DAMAGED:
+            raise StoreAway(
+                f"the file of the store {self.shown} is damaged ({_why(problem)}). Stop the "
+                "workers, move it away with the files -wal and -shm beside it, and put a backup "
+                "in its place (docs/operations.md, Backups)."
             ) from problem
         raise StoreAway(
             f"the store {self.shown} does not answer ({_why(problem)}). Start or mend it, or "
@@ -253,6 +262,12 @@ def _within(seconds: float, work: Callable[[], T]) -> T:
     if not outcome:
         raise TimeoutError(f"no answer in {seconds:g} s")
     return outcome[0]
+
+
+def _sqlite_code(problem: DBAPIError) -> int:
+    """SQLite's primary result code; 0 for another database."""
+    code: int = getattr(problem.orig, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def _state(problem: DBAPIError) -> str | None:

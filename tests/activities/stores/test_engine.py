@@ -55,6 +55,22 @@ def test_the_path_of_a_file_is_told_as_people_write_it(tmp_path: Path) -> None:
     assert Store(root).shown == f"sqlite:///{root.path}/.longhaul/store.sqlite3"
 
 
+@pytest.mark.parametrize("damage", ["no database", "pages"])
+def test_a_damaged_file_is_named_with_what_to_do(root: Root, damage: str) -> None:
+    store = Store(root)
+    fill(store, [requirement(number) for number in range(200)])
+    store._forget()
+    file = root.path / ".longhaul/store.sqlite3"
+    size = file.stat().st_size
+    with file.open("r+b") as opened:
+        if damage == "pages":
+            opened.seek(4096)
+        opened.write(b"\xff" * (size - 4096))
+    with pytest.raises(StoreAway, match=r"is damaged .* put a backup in its place") as told:
+        fill(store, [requirement(1)])
+    assert str(file) in str(told.value)
+
+
 def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(root: Root) -> None:
     tried: list[object] = []
     store = Store(root, "postgresql://me:secret@127.0.0.1:1/db")
