@@ -15,7 +15,7 @@ from workflows import guards, parking, questions, status, traces
 from workflows.activity_calls import Interrupted
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
-from workflows.standing import CancelAsked, Standing, is_cancelled
+from workflows.standing import CancelAsked, Standing, is_cancelled, is_long
 from workflows.steps import Steps
 
 
@@ -264,8 +264,8 @@ class JobStanding(Standing):
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run with the same state once the history is long."""
         job = self._job
-        long = workflow.info().get_current_history_length() >= job.limits.history_events
-        if long and self._steps.may_continue_as_new and job.result is None:
+        due = is_long(job.limits.history_events) and self._steps.may_continue_as_new
+        if due and job.result is None:
             job.inbox = self._inbox.letters
             # What does not would fail the workflow task for ever. With its letters opened and its
             # notes in the store it will; until then the run is longer than it should be.

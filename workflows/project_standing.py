@@ -17,7 +17,7 @@ from workflows import parking, project_status, shares
 from workflows.parking import StepFailed
 from workflows.project_status import at_work
 from workflows.project_steps import GONE, Child, ProjectSteps
-from workflows.standing import CancelAsked, Standing, is_cancelled
+from workflows.standing import CancelAsked, Standing, is_cancelled, is_long
 
 BY_REASON = {"answer": "clarification", "approve": "approval", "deny": "approval"}
 """Signals that find the child they are for by what it asks."""
@@ -199,8 +199,7 @@ class ProjectStanding(Standing):
 
     @property
     def _too_long(self) -> bool:
-        long = self._project.start.history_events
-        return workflow.info().get_current_history_length() >= long
+        return is_long(self._project.start.history_events)
 
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run once the history is long and no child is at work.

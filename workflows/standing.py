@@ -21,6 +21,10 @@ from workflows.signals import Signals
 T = TypeVar("T")
 Record = TypeVar("Record", JobRecord, ProjectRecord)
 
+MOST_HISTORY = 10 << 20
+"""Bytes. The server ends a run at five times that, which some dozens of the largest signals fill
+long before there are many events."""
+
 
 class CancelAsked(Exception):
     """A person sent the signal `cancel`."""
@@ -129,6 +133,15 @@ class Standing(Signals):
                 [SearchAttributeKey.for_keyword(k).value_set(v) for k, v in attributes.items()]
             )
         self._shown = (memo, attributes)
+
+
+def is_long(events: int) -> bool:
+    """Whether this run has so many events, or so many bytes, that a new one is due."""
+    info = workflow.info()
+    return (
+        info.get_current_history_length() >= events
+        or info.get_current_history_size() >= MOST_HISTORY
+    )
 
 
 async def to_its_end(step: Coroutine[Any, Any, T]) -> T:

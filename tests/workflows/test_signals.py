@@ -28,6 +28,7 @@ from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, TEA, Call, Short, job
 from workflows.inbox import MAX_BYTES
+from workflows.standing import MOST_HISTORY
 
 SIGNALS = soak(80, 200)
 """More than a run of a job that continues as new has steps."""
@@ -157,6 +158,17 @@ async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: 
         status = await handle.query("status")
     refused = [line for line in status["notices"] if "too many signals are waiting" in line]
     assert len(refused) == 10 - MAX_BYTES // (4 * most)
+
+
+async def test_signals_that_fill_the_history_begin_a_new_run(jobs: Jobs) -> None:
+    """Long before there are many events: the server ends a run of 50 MB."""
+    handle, _ = await paused_at_gate(jobs, START)
+    for _ in range(MOST_HISTORY // 1_000_000 + 2):
+        await handle.signal("rewind", {"issue": "x" * 1_000_000})
+    await handle.signal("resume", {})
+    assert (await jobs.result(handle))["status"] == "completed"
+    first = jobs.client.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
+    assert (await first.describe()).status == WorkflowExecutionStatus.CONTINUED_AS_NEW
 
 
 async def test_pause_holds_resume_takes_the_edited_folder_in(jobs: Jobs) -> None:
