@@ -278,8 +278,9 @@ class JobRecord(Data):
             self.bypasses = {**self.review.bypasses, **self.bypasses}
         self.review = None
 
-    def move_to(self, commit: str) -> None:
-        """Stand on a new checkpoint."""
+    def move_to(self, commit: str, at: int | None = None) -> None:
+        """Stand on a new checkpoint, made at that time; None where the one before still counts."""
+        self.at = self.at if at is None else at
         if commit != self.commit:
             self.commit = commit
             self.recent = [*self.recent, commit][-RECENT_CHECKPOINTS:]

@@ -44,9 +44,7 @@ class Job(JobStanding):
         """From start to result; see the module."""
         self._job = await self._begin(start)
         self._job.run = workflow.info().run_id
-        self._loop = PhaseLoop(
-            self._job, self._steps, self._inbox.notice, lambda: bool(self._inbox.letters)
-        )
+        self._loop = PhaseLoop(self._job, self._steps, self._inbox)
         return await self._until_result(self._job)
 
     @workflow.query(description="What `starter.py show --json` prints.")

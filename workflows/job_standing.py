@@ -164,8 +164,7 @@ class JobStanding(Standing):
         """Take in what a person edited while the job was paused."""
         job = self._job
         taken = await self._steps.take_folder(job)
-        job.move_to(taken.commit)
-        job.at = taken.at
+        job.move_to(taken.commit, taken.at)
         job.state.take_items(taken.scope)
         # The files may be others now: the call of job_complete goes through its gate again.
         job.drop_review()
@@ -207,8 +206,8 @@ class JobStanding(Standing):
             f"(phase {found.state.phase.number}, step {found.state.step})"
         )
         job.recent = [commit for commit in job.recent if commit != job.commit]
-        job.move_to(found.commit)
-        job.at, job.state = found.at, found.state
+        job.move_to(found.commit, found.at)
+        job.state = found.state
         # What is lost never was: the steps are the same that an undisturbed job takes.
         job.step = found.state.step
         for dropped in questions.drop(job):
