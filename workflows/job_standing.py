@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from protocol.course import Course
 from protocol.record import JobRecord, Letter, Waiting
@@ -252,13 +251,9 @@ class JobStanding(Standing):
         if not job.project or change == self._told:
             return
         self._told = change
-        project: Any = workflow.get_external_workflow_handle(job.project)
-        try:
-            await asyncio.shield(project.signal("report", told.model_dump(mode="json")))
-        except FailureError as error:
-            if is_cancelled_exception(error):
-                raise
-            self._inbox.notice(f"project {job.project} could not be told: {error}")
+        report = self._steps.tell(job.project, "report", told.model_dump(mode="json"))
+        if why := await asyncio.shield(report):
+            self._inbox.notice(f"project {job.project} could not be told: {why}")
 
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run with the same state once the history is long."""

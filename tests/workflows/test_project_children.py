@@ -14,10 +14,11 @@ from protocol.project import ChildReport, Ended, ProjectRecord, Running
 from protocol.record import Letter
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
+from workflows.activity_calls import GONE
 from workflows.parking import StepFailed
 from workflows.project import Project
 from workflows.project_standing import ProjectStanding
-from workflows.project_steps import GONE, ProjectSteps, outcome
+from workflows.project_steps import ProjectSteps, outcome
 
 LATER = Usage(model_calls=7)
 
