@@ -1,8 +1,8 @@
 """Checkpoints: a job's files as git trees, its steps as commits, its folder as a projection."""
 
-from activities.checkpoints.collecting import collect
 from activities.checkpoints.copying import copy_into
 from activities.checkpoints.diff import Change, diff
+from activities.checkpoints.edits import take_edits
 from activities.checkpoints.errors import (
     CheckpointMissing,
     FileMissing,
@@ -33,7 +33,6 @@ __all__ = [
     "RemoteAway",
     "Root",
     "RootError",
-    "collect",
     "copy_into",
     "diff",
     "folder_name",
@@ -41,5 +40,6 @@ __all__ = [
     "open_checkpoints",
     "parse",
     "project",
+    "take_edits",
     "unescape",
 ]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from activities.checkpoints import folder_io
-from activities.checkpoints.bringing import Bringing
+from activities.checkpoints.checkout import Checkout
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import Files
 from activities.checkpoints.locks import locked
@@ -147,10 +147,10 @@ def _pass(
         folder_io.opened(None, drafts) as drafts_fd,
         folder_io.opened(None, workspace) as workspace_fd,
     ):
-        bringing = Bringing(checkpoints.store, drafts_fd, root.path / batch)
+        checkout = Checkout(checkpoints.store, drafts_fd, root.path / batch)
         trees = [bytes.fromhex(tree) for tree in known]
-        bringing.folder(workspace_fd, (), trees, bytes.fromhex(files.id), scan=scan)
-    return [f"{batch}/{path}" for path in bringing.found]
+        checkout.folder(workspace_fd, (), trees, bytes.fromhex(files.id), scan=scan)
+    return [f"{batch}/{path}" for path in checkout.found]
 
 
 def _batches(folder: Path) -> list[int]:
