@@ -15,9 +15,9 @@ from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
 from activities.errors import ToolError, Unreached
 from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
-from activities.guards.judging import Outcome
 from activities.guards.known import hide
 from activities.guards.secrets import redact
+from activities.guards.voting import Outcome
 from activities.heartbeats import heartbeats_from_thread, now_and_then
 from activities.job.conversation import call_id, tool_result
 from activities.job.kept import Kept

@@ -18,7 +18,7 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos, unread_headings
-from activities.projects.handing import refusals
+from activities.projects.handoff import refusals
 from activities.stores.turning import before_completion
 from activities.tools import REGISTRY, select
 from protocol.endings import Facts, FactsRequest, GateFacts

@@ -31,7 +31,7 @@ from activities.phases.tags import phase_tag
 from activities.phases.transition import STRATEGIC_NAMES, predefined_todos
 from activities.plain import title
 from activities.plan import listed_under
-from activities.projects.handing import hand_over, told
+from activities.projects.handoff import hand_over, told
 from activities.projects.repository import repository_path
 from activities.starting.attributes import registered_attributes
 from activities.starting.claiming import check_free, claim, join

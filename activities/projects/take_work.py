@@ -28,7 +28,7 @@ from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.stream import Streamed
 from activities.projects.evidence import evidence_of
-from activities.projects.handing import product, read_report, refusals
+from activities.projects.handoff import product, read_report, refusals
 from activities.projects.repository import Repository, repository_path
 from protocol.handoffs import FeatureReport, Routing, Verdict
 from protocol.project_requests import TakeRequest, Work
