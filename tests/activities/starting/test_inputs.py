@@ -13,7 +13,7 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.documents import Page, render
-from activities.documents.model import not_read
+from activities.documents.pages import not_read
 from activities.job.kept import Kept
 from activities.starting.inputs import read_documents
 from config.schema import Problem
