@@ -18,7 +18,7 @@ from activities.checkpoints import (
     open_checkpoints,
     project,
 )
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from activities.job.opening import job_id, order
 from activities.job.pushing import PushedMeanwhile
 from activities.job.snapshot import Snapshot
@@ -180,6 +180,6 @@ def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = F
         if last:
             raise
         log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
-    Kept(checkpoints.path).forget(except_key=key)
+    KeptResults(checkpoints.path).forget(except_key=key)
     push.wait()
     return moved

@@ -20,7 +20,7 @@ from activities.checkpoints import Root
 from activities.failures import failure, is_retried
 from activities.guards.known import hide
 from activities.heartbeats import still_wanted
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from activities.job.opening import attempt_key, job_id
 from activities.job.snapshot import Snapshot
 from activities.model.dialect import Dialect
@@ -95,7 +95,7 @@ class Asking:
             OSError: the reply cannot be kept; from the second attempt on nobody is asked then.
         """
         repository, key = kept or (self._root.repository(job_id()), f"{attempt_key()}{part}")
-        replies = Kept(repository)
+        replies = KeptResults(repository)
         skip = (activity.info().attempt - 1) // TRANSIENT
 
         def ready(
@@ -207,7 +207,7 @@ async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
     return streamed
 
 
-def _find(replies: Kept, key: str) -> Streamed | None:
+def _find(replies: KeptResults, key: str) -> Streamed | None:
     data = replies.find(key)
     if data is not None:
         # One that a power cut left garbled counts as none.

@@ -20,7 +20,7 @@ from activities.checkpoints import Root, folder_name, open_checkpoints
 from activities.ending.done_when import unmet
 from activities.failures import typed
 from activities.heartbeats import heartbeats
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from activities.job.opening import check_root, job_id, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
@@ -96,7 +96,7 @@ class Taking:
             text = made.text.strip() or told.text
             return Told(text, told.room, told.tail), priced(made, self._snapshot(request).config)
 
-        known = Kept(place[0]).find(place[1]) is not None and activity.info().attempt == 1
+        known = KeptResults(place[0]).find(place[1]) is not None and activity.info().attempt == 1
         short, usage = await self._asking.summary(question, use, kept=place) or (told, Usage())
         # Another job's, which was paid for then.
         return short, Usage() if known else usage
