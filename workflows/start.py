@@ -14,8 +14,8 @@ from protocol.record import Letter, Waiting
 from workflows import parking, status
 from workflows.activity_calls import ActivityCalls
 from workflows.inbox import Inbox
+from workflows.lifecycle import is_cancelled, to_its_end
 from workflows.parking import StepFailed
-from workflows.standing import is_cancelled, to_its_end
 
 R = TypeVar("R")
 

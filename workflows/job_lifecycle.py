@@ -12,13 +12,13 @@ from protocol.course import Course
 from protocol.record import JobRecord, Letter, Waiting
 from workflows import guards, parking, questions, status, traces
 from workflows.activity_calls import Interrupted
+from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled, is_long
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
-from workflows.standing import CancelAsked, Standing, is_cancelled, is_long
 from workflows.steps import Steps
 
 
-class JobStanding(Standing):
+class JobLifecycle(Lifecycle):
     """A job between its steps."""
 
     _job: JobRecord
