@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocol.course import Course
 from protocol.endings import TransitionRequest
 from protocol.requests import Call
 from protocol.state import Phase, Purpose
@@ -201,14 +200,9 @@ class PhaseLoop(Judging):
         job.state, job.rewinds = turned.state, rewinds
         job.last_phase = request.number
         job.phases[request.number] = turned.commit
-        job.context, job.compacted, job.squeezed = turned.context, 0, 0
+        job.context = turned.context
         job.spend(turned.usage)
         job.begin_phase()
-        job.review, job.refused_completions = None, 0
-        job.judgement, job.judged_no = None, 0
-        job.calls, job.next_call, job.correction = [], 0, None
-        job.course, job.timer, job.wordy = Course(), None, 0
-        job.stop_hook_active = False
         self.inbox.moved_aside(turned.moved_aside)
         for remark in turned.remarks:
             self.notice(remark)
