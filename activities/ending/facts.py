@@ -10,7 +10,7 @@ from temporalio import activity
 
 from activities import tokens
 from activities.checkpoints import Files, FilesError, PathRefused, Root
-from activities.ending.checking import Checks
+from activities.ending.check_commands import Checks
 from activities.ending.done_when import NO_COMMANDS, unmet
 from activities.errors import ToolError
 from activities.failures import typed

@@ -12,7 +12,7 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.ending.checking import Checks
+from activities.ending.check_commands import Checks
 from activities.errors import ToolError
 from activities.failures import typed
 from activities.guards.calls import Guards
