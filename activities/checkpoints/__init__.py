@@ -15,7 +15,7 @@ from activities.checkpoints.errors import (
 from activities.checkpoints.files import Entry, Files
 from activities.checkpoints.names import unescape
 from activities.checkpoints.paths import parse
-from activities.checkpoints.projection import mend, project
+from activities.checkpoints.projection import project
 from activities.checkpoints.repository import Checkpoints, LogEntry, open_checkpoints
 from activities.checkpoints.root import Root, folder_name
 
@@ -36,7 +36,6 @@ __all__ = [
     "copy_into",
     "diff",
     "folder_name",
-    "mend",
     "open_checkpoints",
     "parse",
     "project",

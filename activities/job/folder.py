@@ -14,7 +14,6 @@ from activities.checkpoints import (
     CheckpointMissing,
     Checkpoints,
     Root,
-    mend,
     open_checkpoints,
     project,
 )
@@ -58,8 +57,7 @@ def project_folder(
         OSError: the folder cannot be written, or is locked (TimeoutError).
     """
     files = Snapshot.load(checkpoints, commit).files
-    bring = mend if whole else project
-    moved = bring(checkpoints, root, job_id(), files, scheduled, wait=wait)
+    moved = project(checkpoints, root, job_id(), files, scheduled, whole=whole, wait=wait)
     named = [plain(path) for path in moved]
     for path in named:
         log.warning("moved to lost+found: %s", path, extra={"job": job_id()})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import Checkpoints, Files, Root, mend, project, take_edits
+from activities.checkpoints import Checkpoints, Files, Root, project, take_edits
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_everything_a_person_can_leave_comes_back(
     assert "repo/.git/HEAD" in kinds
 
     shutil.rmtree(folder)
-    assert mend(checkpoints, root, "job", taken, 2) == []
+    assert project(checkpoints, root, "job", taken, 2, whole=True) == []
     assert take_edits(checkpoints, root, "job", taken) == (taken, [])
     status = subprocess.run(
         ["git", "status", "--porcelain"], cwd=folder / "repo", capture_output=True, check=True

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import Checkpoints, Files, Root, mend, project, take_edits
+from activities.checkpoints import Checkpoints, Files, Root, project, take_edits
 
 SWAPPER = """
 import contextlib, itertools, pathlib, random, sys, time
@@ -95,7 +95,7 @@ def test_a_link_that_comes_and_goes_meanwhile(
     swapper.kill()
     swapper.wait()
     assert list(outside.iterdir()) == []
-    mend(checkpoints, root, "job", files, 1)
+    project(checkpoints, root, "job", files, 1, whole=True)
     assert take_edits(checkpoints, root, "job", files) == (files, [])
 
 
