@@ -21,7 +21,7 @@ from activities.model.endpoint import Connect, connect
 from activities.phases.judge import Judging
 from activities.phases.reflection import Reflecting
 from activities.phases.transition import Phases
-from activities.projects.working import project_activities
+from activities.projects.activities import project_activities
 from activities.starting.cancelling import cancel_start
 from activities.starting.prepare import Preparation
 from activities.traces.storing import traces_activity

@@ -99,6 +99,11 @@ def typed(most: int | None = None) -> Iterator[None]:
         raise failure("Unforeseen", what[:1000], retry=may_pass(most)) from error
 
 
+def is_retried(error: ApplicationError) -> bool:
+    """Whether Temporal tries again after this failure, and that is worth it."""
+    return not error.non_retryable and may_pass()
+
+
 def may_pass(most: int | None = None) -> bool:
     """Whether another attempt of this activity is worth it, of `most` at the most."""
     info = activity.info()

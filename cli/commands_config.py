@@ -37,12 +37,12 @@ def check(
     What a machine may lack (an endpoint, a sandbox, MCP servers) is for `doctor`, or the start.
     Exit code 1 if anything is wrong. Needs no server.
     """
-    from cli import checking  # noqa: PLC0415 - loads the activities, which takes a second
+    from cli import config_checks  # noqa: PLC0415 - loads the activities, which takes a second
 
     for name in agents or []:
         _known(name)
     found = []
-    for one in checking.findings(agents or (), root=workspaces_root()):
+    for one in config_checks.findings(agents or (), root=workspaces_root()):
         found.append(one)
         if not json:
             say(one.line())

@@ -99,7 +99,7 @@ def guards(
     blocking anything; `promote` makes one that is ready active; `retire` takes one out of use.
     Needs no server, but for --schedule.
     """
-    from activities.learning.passing import Lessons  # noqa: PLC0415 - loads the activities
+    from activities.learning.lessons import Lessons  # noqa: PLC0415 - loads the activities
 
     if schedule:
         if action != "list" or name:

@@ -115,9 +115,9 @@ def _store() -> Check:
 
 
 def _configuration() -> Check:
-    from cli import checking  # noqa: PLC0415 - loads the activities
+    from cli import config_checks  # noqa: PLC0415 - loads the activities
 
-    wrong = [one.problem for one in checking.findings(root=workspaces_root()) if not one.ok]
+    wrong = [one.problem for one in config_checks.findings(root=workspaces_root()) if not one.ok]
     if wrong:
         more = f" (and {len(wrong) - 1} more: `starter.py config check`)" if wrong[1:] else ""
         return Check("configuration", False, f"{wrong[0]}{more}", "correct it")

@@ -12,7 +12,7 @@ from activities.guards.routes import OF_CALLS, OF_THE_WORKFLOW, asking
 from activities.starting.pinning import KINDS
 from activities.tools import REGISTRY, Tool
 from activities.tools.offering import offer
-from cli.checking import settled
+from cli.config_checks import settled
 from config.guard_schema import Guard, HookEvent
 from config.schema import AgentConfig
 from protocol.tools import ToolRoute

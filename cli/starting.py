@@ -69,7 +69,7 @@ def check_settings(config: AgentConfig) -> None:
     Raises:
         Problem: with what is wrong.
     """
-    from cli.checking import check_start  # noqa: PLC0415 - loads the activities, over a second
+    from cli.config_checks import check_start  # noqa: PLC0415 - loads the activities, over a second
 
     check_start(config)
 

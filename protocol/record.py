@@ -268,9 +268,13 @@ class JobRecord(Data):
         self.clock = now
 
     def begin_phase(self) -> None:
-        """A new phase has used nothing yet."""
-        self.phase_usage = Usage()
-        self.phase_seconds = 0.0
+        """A new phase has used nothing yet, and of the one before nothing is under way."""
+        self.phase_usage, self.phase_seconds = Usage(), 0.0
+        self.calls, self.next_call, self.correction, self.timer = [], 0, None, None
+        self.course, self.wordy, self.compacted, self.squeezed = Course(), 0, 0, 0
+        self.review, self.refused_completions = None, 0
+        self.judgement, self.judged_no = None, 0
+        self.stop_hook_active = False
 
     def drop_review(self) -> None:
         """End the review of a completion that does not come."""
@@ -278,8 +282,9 @@ class JobRecord(Data):
             self.bypasses = {**self.review.bypasses, **self.bypasses}
         self.review = None
 
-    def move_to(self, commit: str) -> None:
-        """Stand on a new checkpoint."""
+    def move_to(self, commit: str, at: int | None = None) -> None:
+        """Stand on a new checkpoint, made at that time; None where the one before still counts."""
+        self.at = self.at if at is None else at
         if commit != self.commit:
             self.commit = commit
             self.recent = [*self.recent, commit][-RECENT_CHECKPOINTS:]

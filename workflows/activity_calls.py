@@ -26,6 +26,8 @@ from workflows.parking import StepFailed
 HEARTBEAT = timedelta(seconds=5)
 """Also how soon a lost worker, or a cancelled call, is noticed."""
 TEN_MINUTES = 10 * 60
+GONE = "it has ended"
+"""Why a signal did not reach a workflow that is closed."""
 _NOT_WANTED = RetryState.CANCEL_REQUESTED
 """The failure would have been retried, such as that of a lost worker, had the call not been
 cancelled meanwhile: it is as cancelled as one whose worker lived to say so."""
@@ -131,6 +133,18 @@ class ActivityCalls:
             if given_up and is_cancelled_exception(error):
                 raise Interrupted from None
             raise
+
+    async def tell(self, other: str, signal: str, payload: dict[str, Any]) -> str | None:
+        """Send a signal to another workflow; why it did not arrive."""
+        handle: Any = workflow.get_external_workflow_handle(other)
+        try:
+            await handle.signal(signal, payload)
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            over = getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
+            return GONE if over else str(error)
+        return None
 
     async def cancel_start(self, reason: str) -> Cancelling:
         """Have the server cancel what has not begun."""

@@ -80,8 +80,7 @@ class Completion(ToolCalls):
     async def _ask_reviewer(self, review: Review, limits: ReviewLimits) -> None:
         job, number = self.job, review.calls + 1
         reply = await self.steps.review(job, review.calls, last=number >= limits.calls)
-        job.move_to(reply.commit)
-        job.at = reply.at
+        job.move_to(reply.commit, reply.at)
         job.spend(reply.usage)
         job.review = Review(calls=number, context=reply.context, bypasses=review.bypasses)
         if reply.verdict:
@@ -101,8 +100,7 @@ class Completion(ToolCalls):
         job = self.job
         closed = await self.steps.close(job, "completed", call=job.next_call)
         job.move_to(closed.commit)
-        for path in closed.moved_aside:
-            self.notice(f"moved to lost+found: {path}")
+        self.inbox.moved_aside(closed.moved_aside)
         for todo in job.state.phase.todos:
             todo.done = True
         job.result = closed.result

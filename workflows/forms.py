@@ -29,4 +29,10 @@ class Form(Protocol):
         """Take in what came of merging it."""
 
 
+OF_FORM = (
+    *("features", "groups", "stages", "scope"),
+    *("wave", "planning", "planned", "finished", "findings"),
+)
+"""Fields of the record that `settle` and `merged` may change: the other ones can meanwhile, by what
+children tell and people send."""
 FORMS: dict[FormName, Form] = {"features": features, "groups": groups, "pipeline": pipeline}

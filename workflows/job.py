@@ -7,7 +7,7 @@ for a reply or carry out the next call of the reply at hand. Whatever the model 
 rhythm is kept here: what ends a phase passes its gate first, and what a step made counts only
 once its checkpoint is known.
 
-Signals (inbox) ← Standing (ends, runs) ← JobStanding (letters, trouble, display) ← Job (the loop)
+Signals (inbox) ← Lifecycle (ends, runs) ← JobLifecycle (letters, trouble, display) ← Job (the loop)
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from protocol.record import JobRecord
 from protocol.starting import PrepareRequest
 from workflows import status, traces
 from workflows.activity_calls import Interrupted
-from workflows.job_standing import JobStanding
+from workflows.job_lifecycle import JobLifecycle
 from workflows.lessons import keep_traces
+from workflows.lifecycle import to_its_end
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
-from workflows.standing import to_its_end
 from workflows.start import Start
 
 
 @workflow.defn(name="Job")
-class Job(JobStanding):
+class Job(JobLifecycle):
     """Runs an agent on instructions. Input: {"agent": "…", "instructions": "…"}."""
 
     def __init__(self) -> None:
@@ -44,9 +44,7 @@ class Job(JobStanding):
         """From start to result; see the module."""
         self._job = await self._begin(start)
         self._job.run = workflow.info().run_id
-        self._loop = PhaseLoop(
-            self._job, self._steps, self._inbox.notice, lambda: bool(self._inbox.letters)
-        )
+        self._loop = PhaseLoop(self._job, self._steps, self._inbox)
         return await self._until_result(self._job)
 
     @workflow.query(description="What `starter.py show --json` prints.")

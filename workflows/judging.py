@@ -42,8 +42,7 @@ class Judging(Completion):
     async def _ask_judge(self) -> Judgement:
         job = self.job
         judged = await self.steps.judge_phase(job)
-        job.move_to(judged.commit)
-        job.at = judged.at
+        job.move_to(judged.commit, judged.at)
         job.spend(judged.usage)
         refusal = judged.refusal
         if refusal and NAME in job.bypasses:

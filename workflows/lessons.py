@@ -47,8 +47,8 @@ async def reflect(
     except StepFailed as failed:
         notice(f"step {job.step}: no reflection. {failed.message}")
         return
-    job.move_to(made.commit)
-    job.at, job.context = made.at, made.context
+    job.move_to(made.commit, made.at)
+    job.context = made.context
     job.reflected = job.step + 1
     job.spend(made.usage)
     by = "generic reflection" if made.generic else "reflection"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocol.course import Course
 from protocol.endings import TransitionRequest
 from protocol.requests import Call
 from protocol.state import Phase, Purpose
@@ -46,8 +45,7 @@ class PhaseLoop(Judging):
         """Make the context smaller; what the model then finds is its list, a summary, the rest."""
         job = self.job
         made = await self.steps.compact(job, hard=hard)
-        job.move_to(made.commit)
-        job.at = made.at
+        job.move_to(made.commit, made.at)
         job.context = job.compacted = made.context
         job.spend(made.usage)
 
@@ -84,8 +82,7 @@ class PhaseLoop(Judging):
         job.behind = reply.behind
         if reply.model:
             self.notice(f"step {job.step + 1}: the fallback {reply.model} answered")
-        job.move_to(reply.commit)
-        job.at = reply.at
+        job.move_to(reply.commit, reply.at)
         job.step += 1
         job.state.step = job.step
         job.spend(reply.usage)
@@ -199,20 +196,14 @@ class PhaseLoop(Judging):
         self._note_outcome(ended, request, turned.issue)
         for dropped in questions.drop(job):
             self.notice(dropped)
-        job.move_to(turned.commit)
-        job.at, job.state, job.rewinds = turned.at, turned.state, rewinds
+        job.move_to(turned.commit, turned.at)
+        job.state, job.rewinds = turned.state, rewinds
         job.last_phase = request.number
         job.phases[request.number] = turned.commit
-        job.context, job.compacted, job.squeezed = turned.context, 0, 0
+        job.context = turned.context
         job.spend(turned.usage)
         job.begin_phase()
-        job.review, job.refused_completions = None, 0
-        job.judgement, job.judged_no = None, 0
-        job.calls, job.next_call, job.correction = [], 0, None
-        job.course, job.timer, job.wordy = Course(), None, 0
-        job.stop_hook_active = False
-        for path in turned.moved_aside:
-            self.notice(f"moved to lost+found: {path}")
+        self.inbox.moved_aside(turned.moved_aside)
         for remark in turned.remarks:
             self.notice(remark)
 

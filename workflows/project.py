@@ -29,17 +29,17 @@ from protocol.project_requests import ProjectPrepareRequest, Work
 from protocol.project_start import ProjectStart
 from protocol.record import Waiting
 from workflows import parking, pipeline, project_status, shares, traces
-from workflows.forms import FORMS
+from workflows.forms import FORMS, OF_FORM
+from workflows.lifecycle import to_its_end
 from workflows.moves import Assign, End, Park, Wait, begin, keep_open, problems, shortened
 from workflows.parking import StepFailed
-from workflows.project_standing import ProjectStanding
+from workflows.project_lifecycle import ProjectLifecycle
 from workflows.project_steps import Child, outcome
-from workflows.standing import to_its_end
 from workflows.start import Start
 
 
 @workflow.defn(name="Project")
-class Project(ProjectStanding):
+class Project(ProjectLifecycle):
     """Runs several agents on one piece of work. Input: {"form": "…", "instructions": "…"}."""
 
     def __init__(self) -> None:
@@ -229,9 +229,7 @@ class Project(ProjectStanding):
         if changed:
             story = project_status.story(after, run, ended)
             after.head = await self._steps.write_state(after, changed, story)
-        for name in ("features", "groups", "stages", "scope", "wave", "planning", "planned"):
-            setattr(project, name, getattr(after, name))
-        for name in ("finished", "findings", "head"):
+        for name in (*OF_FORM, "head"):
             setattr(project, name, getattr(after, name))
         self._close_account(run, ended, work, why)
         await self._keep_traces()

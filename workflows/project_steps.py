@@ -10,7 +10,6 @@ from temporalio.exceptions import (
     CancelledError,
     ChildWorkflowError,
     FailureError,
-    TemporalError,
     TimeoutError,
     WorkflowAlreadyStartedError,
 )
@@ -51,7 +50,6 @@ from workflows.moves import Assign
 SUMMARY_CHARACTERS = 95
 """The server takes 400 bytes."""
 Child = ChildWorkflowHandle[Any, dict[str, Any]]
-GONE = "it has ended"
 
 
 class ProjectSteps(ActivityCalls):
@@ -163,18 +161,6 @@ class ProjectSteps(ActivityCalls):
                 f"there is a job {move.job} already, at work since before the project was reset "
                 "and for nobody: cancel it. A project is to be cancelled before it is reset"
             )
-
-    async def tell(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
-        """Send a signal to a child; why it did not arrive."""
-        child: Any = workflow.get_external_workflow_handle(job)
-        try:
-            await child.signal(signal, payload)
-        except TemporalError as error:
-            if isinstance(error, CancelledError):
-                raise
-            over = getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
-            return GONE if over else str(error)
-        return None
 
 
 def summary_tokens(role: str) -> int:

@@ -8,15 +8,14 @@ from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from protocol.payloads import Refused
 from protocol.record import Letter, Waiting
 from workflows import parking, status
 from workflows.activity_calls import ActivityCalls
 from workflows.inbox import Inbox
+from workflows.lifecycle import is_cancelled, to_its_end
 from workflows.parking import StepFailed
-from workflows.standing import is_cancelled, to_its_end
 
 R = TypeVar("R")
 
@@ -125,13 +124,8 @@ class Start:
         """Tell the project, which would show its job as at work."""
         self.told = f"waiting {waiting.message}"
         told = status.report_of_start(waiting, workflow.info().workflow_id)
-        project: Any = workflow.get_external_workflow_handle(project_id)
-        try:
-            await project.signal("report", told.model_dump(mode="json"))
-        except FailureError as error:
-            if is_cancelled_exception(error):
-                raise
-            self._inbox.notice(f"project {project_id} could not be told: {error}")
+        if why := await self._steps.tell(project_id, "report", told.model_dump(mode="json")):
+            self._inbox.notice(f"project {project_id} could not be told: {why}")
 
     def _show(self) -> None:
         assert self.waiting

@@ -5,8 +5,6 @@ Every call ends in a checkpoint that holds its result, whoever decided on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from temporalio import workflow
 
 from protocol.course import Course
@@ -16,6 +14,7 @@ from protocol.requests import Call, Usage
 from protocol.state import Todo
 from protocol.tools import ToolRoute
 from workflows import budget, course, guards, questions, stuck, traces
+from workflows.inbox import Inbox
 from workflows.steps import Steps
 
 
@@ -26,18 +25,12 @@ class ToolCalls:
     activity, never before, so that a step given up half way leaves nothing behind.
     """
 
-    def __init__(
-        self,
-        job: JobRecord,
-        steps: Steps,
-        notice: Callable[[str], None],
-        has_letters: Callable[[], bool],
-    ) -> None:
+    def __init__(self, job: JobRecord, steps: Steps, inbox: Inbox) -> None:
         self.job = job
         self.job_id = workflow.info().workflow_id
         self.steps = steps
-        self.notice = notice
-        self.has_letters = has_letters
+        self.inbox = inbox
+        self.notice = inbox.notice
 
     def no_room(self) -> Waiting | None:
         """How the job waits if the limits leave no room for its next call, else None."""
@@ -131,9 +124,7 @@ class ToolCalls:
             return False
         for line in guards.heed(job, reply, call.tool, reply.error or "", call.path):
             self.notice(line)
-        job.move_to(reply.commit)
-        if not route.local and not refusal:
-            job.at = reply.at
+        job.move_to(reply.commit, None if route.local or refusal else reply.at)
         job.context = reply.context
         job.spend(Usage(tool_calls=1))
         if refusal or reply.guard:
@@ -189,7 +180,8 @@ class ToolCalls:
             return
         if self._parked(budget.Reservation()):
             return
-        over = await self.steps.sleep(job, job.timer, budget.seconds_left(job), self.has_letters)
+        left = budget.seconds_left(job)
+        over = await self.steps.sleep(job, job.timer, left, lambda: bool(self.inbox.letters))
         if over and await self._run(call, route):
             job.timer = None
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from activities.checkpoints import Files
 from activities.errors import ToolError, Unreached
 from activities.heartbeats import wanted_in_thread
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 
 MAY_HAVE_HAPPENED = (
     "The call was interrupted after it began: it may have happened, wholly or in part, or not. "
@@ -22,7 +22,7 @@ MAY_HAVE_HAPPENED = (
 
 
 def once(
-    kept: Kept,
+    kept: KeptResults,
     key: str,
     files: Files,
     run: Callable[[], tuple[str, Files]],

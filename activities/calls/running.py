@@ -15,12 +15,12 @@ from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
 from activities.errors import ToolError, Unreached
 from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
-from activities.guards.judging import Outcome
 from activities.guards.known import hide
 from activities.guards.secrets import redact
+from activities.guards.voting import Outcome
 from activities.heartbeats import heartbeats_from_thread, now_and_then
 from activities.job.conversation import call_id, tool_result
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from activities.job.opening import job_id, open_snapshot, order, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
@@ -232,7 +232,7 @@ def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot
     """Run the tool; what reaches outside never again once it was finished."""
     if not entry.at_most_once and entry.effect != "outside":
         return entry.run(context, arguments)
-    kept = Kept(snapshot.checkpoints.path)
+    kept = KeptResults(snapshot.checkpoints.path)
 
     def run() -> tuple[str, Files]:
         text = hide(entry.run(context, arguments))

@@ -1,8 +1,8 @@
 """Checkpoints: a job's files as git trees, its steps as commits, its folder as a projection."""
 
-from activities.checkpoints.collecting import collect
 from activities.checkpoints.copying import copy_into
 from activities.checkpoints.diff import Change, diff
+from activities.checkpoints.edits import take_edits
 from activities.checkpoints.errors import (
     CheckpointMissing,
     FileMissing,
@@ -15,7 +15,7 @@ from activities.checkpoints.errors import (
 from activities.checkpoints.files import Entry, Files
 from activities.checkpoints.names import unescape
 from activities.checkpoints.paths import parse
-from activities.checkpoints.projection import mend, project
+from activities.checkpoints.projection import project
 from activities.checkpoints.repository import Checkpoints, LogEntry, open_checkpoints
 from activities.checkpoints.root import Root, folder_name
 
@@ -33,13 +33,12 @@ __all__ = [
     "RemoteAway",
     "Root",
     "RootError",
-    "collect",
     "copy_into",
     "diff",
     "folder_name",
-    "mend",
     "open_checkpoints",
     "parse",
     "project",
+    "take_edits",
     "unescape",
 ]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from activities.checkpoints.memory import Memory
+from activities.checkpoints.cache import Cache
 from activities.checkpoints.objects import EMPTY_TREE, Store
 
 FLAT_LIMIT = 256
@@ -29,7 +29,7 @@ class Raw(NamedTuple):
 Node = dict[bytes, Raw]  # by escaped entry name
 
 
-_parsed: Memory[bytes, Node] = Memory(200_000, len)  # entries: some 40 MB
+_parsed: Cache[bytes, Node] = Cache(200_000, len)  # entries: some 40 MB
 """Trees as they were read or written last, by id."""
 
 

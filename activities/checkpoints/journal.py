@@ -22,8 +22,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from activities.checkpoints.cache import Cache
 from activities.checkpoints.locks import named, sync
-from activities.checkpoints.memory import Memory
 from activities.checkpoints.records import HEAD, Record, read_records, unpacked
 
 FULL_BYTES = 16 << 20
@@ -31,7 +31,7 @@ FULL_OBJECTS = 10_000
 """Of either so many wait for a pack at most: disk and memory stay bounded in a long phase."""
 JOURNALS_PER_PROCESS = 1024
 """As many as a worker has jobs under way: one that is not held is read anew at each step."""
-_appended: Memory[tuple[str | None, bytes], bytes] = Memory(32 << 20, len)
+_appended: Cache[tuple[str | None, bytes], bytes] = Cache(32 << 20, len)
 """What this process appended last, by file and id: the next step of the same job reads it."""
 
 _GONE = (errno.ENOENT, errno.ESTALE, errno.EIO)

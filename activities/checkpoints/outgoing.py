@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from activities.checkpoints.journal import logs
+from activities.checkpoints.pack_writer import PackWriter
 from activities.checkpoints.records import HEAD, read_records
-from activities.checkpoints.staging import Staging
 
 MOST_PACKS = 50
 """Each push stages what is new as a pack; git looks through all of them."""
@@ -35,19 +35,19 @@ class Outgoing:
         gone = self._read.keys() - {file.name for file in files}
         if gone or self._packs >= MOST_PACKS or not self._place.exists():
             self._begin()
-        staging = Staging(self._place)
+        writer = PackWriter(self._place)
         try:
-            read = {file.name: self._add(file, staging) for file in files}
-            staging.finish()
+            read = {file.name: self._add(file, writer) for file in files}
+            writer.finish()
         except OSError:
-            staging.drop()
+            writer.drop()
             raise
         # Not before the pack is whole: what found no room comes again with the next one.
         self._read.update(read)
-        self._packs += bool(staging.ids)
+        self._packs += bool(writer.ids)
         return self._place
 
-    def _add(self, file: Path, staging: Staging) -> int:
+    def _add(self, file: Path, writer: PackWriter) -> int:
         """Add what a file of the journal has got since; up to where it need not be read again."""
         end, sound = self._read.get(file.name, 0), True
         with suppress(FileNotFoundError):
@@ -55,7 +55,7 @@ class Outgoing:
                 # It may still be on its way, on a mounted volume: looked at again.
                 sound = sound and record.is_sound
                 if record.is_sound:
-                    staging.add(record)
+                    writer.add(record)
                 if sound:
                     end = at + HEAD.size + len(record.data)
         return end

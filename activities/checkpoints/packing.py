@@ -27,9 +27,9 @@ from activities.checkpoints.git import git
 from activities.checkpoints.journal import closed
 from activities.checkpoints.locks import locked, sync
 from activities.checkpoints.objects import sound
+from activities.checkpoints.pack_writer import MOST_BYTES, PackWriter
 from activities.checkpoints.packfile import entries, is_index, places
 from activities.checkpoints.records import HEAD, read_records
-from activities.checkpoints.staging import MOST_BYTES, Staging
 
 MAX_PACKS = 20
 WAIT_SECONDS = 2
@@ -55,11 +55,11 @@ def pack(repository: Path, *, max_packs: int = MAX_PACKS, wait: float = WAIT_SEC
 
 def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> None:
     objects = repository / "objects"
-    staging = Staging(draft / "objects")
-    taken = {file: _take(file, staging, objects) for file in files}
-    staging.finish()
-    if staging.ids:
-        _place(_built(repository, draft, staging.ids), objects)
+    writer = PackWriter(draft / "objects")
+    taken = {file: _take(file, writer, objects) for file in files}
+    writer.finish()
+    if writer.ids:
+        _place(_built(repository, draft, writer.ids), objects)
     # Also for a pack that a killed packer placed and we now rely on.
     sync(objects / "pack")
     damaged = repository / "damaged"
@@ -79,7 +79,7 @@ def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> N
         _merge(_smaller(packs), draft / "merged", objects, damaged)
 
 
-def _take(path: Path, staging: Staging, objects: Path) -> bool:
+def _take(path: Path, writer: PackWriter, objects: Path) -> bool:
     """Stages what of a file is sound and in no pack. Whether all of it was sound."""
     # Asked first: not finding an object, the reader would look for new packs each time.
     packs, reader = pygit2.OdbBackendPack(str(objects)), _pack_reader(objects)
@@ -89,7 +89,7 @@ def _take(path: Path, staging: Staging, objects: Path) -> bool:
         if not record.is_sound:
             is_whole = False
         elif not packs.exists(pygit2.Oid(raw=record.id)) or not _reads(reader, record.id):
-            staging.add(record)
+            writer.add(record)
     return is_whole and end == path.stat().st_size
 
 
@@ -129,15 +129,15 @@ def _merge(packs: list[Path], draft: Path, objects: Path, damaged: Path) -> None
     An empty file of its name among what is damaged says so, or it would be read in vain each time.
     """
     while len(packs) > 1:
-        staging, suspects = _copied(packs, draft)
+        writer, suspects = _copied(packs, draft)
         if not suspects:
-            _place(staging.pack, objects)
+            _place(writer.pack, objects)
             sync(objects / "pack")
             for old in packs:
                 old.unlink()
                 old.with_suffix(".idx").unlink(missing_ok=True)
             return
-        staging.drop()
+        writer.drop()
         for pack in suspects:
             # What is sound may have failed for what another held of the same.
             alone, is_damaged = _copied([pack], draft)
@@ -148,13 +148,13 @@ def _merge(packs: list[Path], draft: Path, objects: Path, damaged: Path) -> None
         packs = [pack for pack in packs if pack not in suspects]
 
 
-def _copied(packs: list[Path], draft: Path) -> tuple[Staging, set[Path]]:
+def _copied(packs: list[Path], draft: Path) -> tuple[PackWriter, set[Path]]:
     """What these packs hold, staged as one, and those of them of which not all can be read there.
 
     What was compressed once is copied: to look for deltas again would cost each object the same
     as the first time, however often it is moved.
     """
-    staging = Staging(draft)
+    writer = PackWriter(draft)
     source: dict[bytes, Path] = {}
     unread = set()
     # Of what several hold the first gives its own: so no delta is, over others, against itself.
@@ -162,13 +162,13 @@ def _copied(packs: list[Path], draft: Path) -> tuple[Staging, set[Path]]:
         try:
             for oid, entry in entries(pack):
                 source.setdefault(oid, pack)
-                staging.copy(oid, entry)
+                writer.copy(oid, entry)
         except ValueError:
             unread.add(pack)
-    staging.finish()
+    writer.finish()
     reader = _pack_reader(draft)
     unread |= {pack for oid, pack in source.items() if not _reads(reader, oid)}
-    return staging, unread
+    return writer, unread
 
 
 def _smaller(packs: list[Path]) -> list[Path]:

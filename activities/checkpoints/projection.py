@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from activities.checkpoints import folder_io
-from activities.checkpoints.bringing import Bringing
+from activities.checkpoints.checkout import Checkout
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import Files
 from activities.checkpoints.locks import locked
@@ -35,46 +35,6 @@ class Record:
     reported: int = 0
 
 
-def project(
-    checkpoints: Checkpoints,
-    root: Root,
-    job: str,
-    files: Files,
-    order: int,
-    *,
-    wait: float = WAIT_SECONDS,
-) -> list[str]:
-    """Brings `<root>/<job>/` up to `files` by the difference from what was last projected.
-
-    Skipped if something scheduled later (`order`, milliseconds) was projected already: a worker
-    that was frozen cannot put the folder back. After an interrupted projection, or without a
-    record, does what `mend` does.
-
-    Returns the paths, relative to the root, in `lost+found/` to which strays and edited files
-    were moved; who brings a folder up to date in passing need not tell anybody, since `mend` names
-    them again. Raises OSError (disk full, permissions, TimeoutError for a folder that is locked),
-    which leaves the folder for the next projection to mend, and CheckpointMissing.
-    """
-    return _project(checkpoints, root, job, files, order, wait, scan=False)
-
-
-def mend(
-    checkpoints: Checkpoints,
-    root: Root,
-    job: str,
-    files: Files,
-    order: int,
-    *,
-    wait: float = WAIT_SECONDS,
-) -> list[str]:
-    """`project` with a full scan: every file is compared, whatever was last projected.
-
-    Names as well, by the folder in `lost+found/`, what passes since the last call had moved. The
-    caller tells people.
-    """
-    return _project(checkpoints, root, job, files, order, wait, scan=True)
-
-
 @contextmanager
 def projecting(checkpoints: Checkpoints, wait: float = WAIT_SECONDS) -> Iterator[Record | None]:
     """Holds the folder's lock; gives the record, None if there is none that can be read."""
@@ -89,22 +49,33 @@ def projecting(checkpoints: Checkpoints, wait: float = WAIT_SECONDS) -> Iterator
         yield record
 
 
-def _project(
+def project(
     checkpoints: Checkpoints,
     root: Root,
     job: str,
     files: Files,
     order: int,
-    wait: float,
     *,
-    scan: bool,
+    whole: bool = False,
+    wait: float = WAIT_SECONDS,
 ) -> list[str]:
-    tells = scan
+    """Brings `<root>/<job>/` up to `files` by the difference from what was last projected.
+
+    With `whole`, after an interrupted projection and without a record every file is compared.
+    Skipped if something scheduled later (`order`, milliseconds) was projected already: a worker
+    that was frozen cannot put the folder back.
+
+    Returns the paths, relative to the root, in `lost+found/` to which strays and edited files
+    were moved; with `whole` also the folder there of each pass since the last such call, so that
+    who brings a folder up to date in passing need not tell anybody. Raises OSError (disk full,
+    permissions, TimeoutError for a folder that is locked), which leaves the folder for the next
+    projection to mend, and CheckpointMissing.
+    """
     with projecting(checkpoints, wait) as last:
         if last is not None and order < last.order:
             return []
         record = last or Record(reported=max(_batches(root.lost_found(job)), default=0))
-        scan = scan or record.tree is None or bool(record.started)
+        scan = whole or record.tree is None or bool(record.started)
         known = [tree for tree in dict.fromkeys([record.tree, *record.started]) if tree]
         # Marked before anything is touched: whoever finds the mark knows that a pass broke off.
         begun = [*record.started, files.id][-MAX_STARTED:]
@@ -117,7 +88,7 @@ def _project(
                 # If it was an earlier tree that is lost, nothing in the folder is known to be
                 # ours: all that differs is kept. If it is the tree itself, this raises again.
                 found = _pass(checkpoints, root, job, [], files, scan=True)
-        if not tells:
+        if not whole:
             _store(checkpoints, Record(order, files.id, [], record.reported))
             return found
         # What passes in between had moved is named here, by the folder it went to.
@@ -147,10 +118,10 @@ def _pass(
         folder_io.opened(None, drafts) as drafts_fd,
         folder_io.opened(None, workspace) as workspace_fd,
     ):
-        bringing = Bringing(checkpoints.store, drafts_fd, root.path / batch)
+        checkout = Checkout(checkpoints.store, drafts_fd, root.path / batch)
         trees = [bytes.fromhex(tree) for tree in known]
-        bringing.folder(workspace_fd, (), trees, bytes.fromhex(files.id), scan=scan)
-    return [f"{batch}/{path}" for path in bringing.found]
+        checkout.folder(workspace_fd, (), trees, bytes.fromhex(files.id), scan=scan)
+    return [f"{batch}/{path}" for path in checkout.found]
 
 
 def _batches(folder: Path) -> list[int]:

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.checkpoints import CheckpointMissing, Files, Root, folder_io, folder_name
-from activities.checkpoints.bringing import NOT_OURS, Bringing
+from activities.checkpoints.checkin import Checkin, Known, Limits, look
+from activities.checkpoints.checkout import NOT_OURS, Checkout
 from activities.checkpoints.locks import locked
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.removing import unlock
-from activities.checkpoints.taking import Known, Limits, Taking, look
 
 MOST = 64
 """Attempts of one job that may have a folder at a time."""
@@ -51,12 +51,12 @@ class PrivateFolder:
             FilesError: more than a checkpoint can take; says how much.
             OSError: the folder cannot be read.
         """
-        taking = Taking(self._base, self._known, self._limits)
+        checkin = Checkin(self._base, self._known, self._limits)
         with folder_io.opened(None, self.path) as fd:
-            tree = taking.take(fd)
+            tree = checkin.take(fd)
             kept = sorted(NOT_OURS.intersection(folder_io.names(fd)))
         left_out = [f"Left out {name.decode()}/: the system keeps that folder." for name in kept]
-        self.notes = [*taking.notes, *left_out]
+        self.notes = [*checkin.notes, *left_out]
         files = Files(self._base.store, tree.hex(), limit=self._base.limit)
         # What no tree can hold would otherwise meet the next attempt.
         self._tree = None if self.notes else files.id
@@ -143,9 +143,9 @@ def _bring(files: Files, place: Path, folder: Path, held: str | None) -> None:
     drafts.mkdir(exist_ok=True)
     known = [bytes.fromhex(held)] if held else [EMPTY_TREE]
     with folder_io.opened(None, folder) as fd, folder_io.opened(None, drafts) as drafts_fd:
-        bringing = Bringing(files.store, drafts_fd, gone)
-        bringing.folder(fd, (), known, bytes.fromhex(files.id), scan=False)
-    if bringing.found and held is not None:
+        checkout = Checkout(files.store, drafts_fd, gone)
+        checkout.folder(fd, (), known, bytes.fromhex(files.id), scan=False)
+    if checkout.found and held is not None:
         # Something was there that is in no tree of ours: not trusted any further.
         _bring(files, place, folder, None)
     _throw_away(gone)

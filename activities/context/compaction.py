@@ -14,14 +14,14 @@ from activities.checkpoints import Root
 from activities.context import digest
 from activities.context.planning import Plan, plan
 from activities.context.view import OPENING, Compaction
-from activities.failures import ATTEMPTS, may_pass, typed
+from activities.failures import ATTEMPTS, is_retried, typed
 from activities.heartbeats import heartbeats
 from activities.job.opening import open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
-from activities.model.prompt import context_tokens, fixed_tokens, plain_body
+from activities.model.prompt import context_tokens, fixed_tokens
 from activities.model.stream import Streamed
 from activities.tokens import encoding_of
 from protocol.requests import Compacted, CompactRequest, Usage
@@ -65,7 +65,7 @@ class Compacting:
             try:
                 reply = await self._asking.ask(question, lambda made: made, f".summary{attempt}")
             except ApplicationError as error:
-                if error.type == "Credentials" or (not error.non_retryable and may_pass()):
+                if error.type == "Credentials" or is_retried(error):
                     raise
                 activity.logger.warning("summary: %s", error.message)
                 break
@@ -76,18 +76,15 @@ class Compacting:
 
     def _question(self, request: CompactRequest, first: Streamed | None) -> Question:
         snapshot = open_snapshot(self._root, request)
-        phase, needed = snapshot.state.phase, _needed(snapshot)
+        needed = _needed(snapshot)
         asked = digest.asked(
-            phase,
+            snapshot.state.phase,
             needed,
             snapshot.compaction.summary,
             _folded(snapshot, _plan(snapshot, request)),
             needed.missing(first.text) if first else None,
         )
-        system = snapshot.config.templates["context_summary"]
-        return Question(
-            snapshot.config.chain(phase.kind), lambda model: plain_body(model, system, asked)
-        )
+        return Question.apart(snapshot, "context_summary", asked)
 
     def _missing(self, request: CompactRequest, summary: str) -> bool:
         return bool(_needed(open_snapshot(self._root, request)).missing(summary))

@@ -2,15 +2,8 @@
 
 from activities.documents.bounded import extract_bounded
 from activities.documents.candidates import Candidate, identify
-from activities.documents.model import DocumentError, Page, unread_told
-from activities.documents.pages import (
-    contains_quote,
-    is_short,
-    page_of,
-    pages_with_quote,
-    parse,
-    render,
-)
+from activities.documents.pages import DocumentError, Page, page_of, parse, render, unread_told
+from activities.documents.quotes import contains_quote, is_short, pages_with_quote
 from activities.documents.text import extract
 
 __all__ = [

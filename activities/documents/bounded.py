@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from activities.children import run_child
-from activities.documents.model import DocumentError, Page
+from activities.documents.pages import DocumentError, Page
 from activities.documents.text import extract, sniff
 
 _CHILD = Path(__file__).resolve().with_name("child.py")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.documents.indicators import Hit, LanguageCode, Modality, Phrases, shipped
-from activities.documents.model import Page
-from activities.documents.pages import MIN_QUOTE
+from activities.documents.pages import Page
+from activities.documents.quotes import MIN_QUOTE
 from activities.documents.sentences import Sentence, citable, sentences
 
 MAX_TEXT = 600

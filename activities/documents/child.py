@@ -36,7 +36,7 @@ def _leave_empty(name: str, folder: Path) -> None:
 
 
 def _answer(name: str, data: bytes) -> dict[str, object]:
-    from activities.documents.model import DocumentError  # noqa: PLC0415
+    from activities.documents.pages import DocumentError  # noqa: PLC0415
     from activities.documents.text import extract  # noqa: PLC0415
 
     try:

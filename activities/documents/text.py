@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import Literal
 
-from activities.documents.model import DocumentError, Page, not_read
+from activities.documents.pages import DocumentError, Page, not_read
 from activities.plain import plain
 
 Kind = Literal["pdf", "docx", "html", "text"]

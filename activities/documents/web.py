@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 
 from lxml import etree, html
 
-from activities.documents.model import DocumentError
+from activities.documents.pages import DocumentError
 from activities.documents.text import decoded, guessed, is_utf8, wide
 
 _DROPPED = {"head", "script", "style", "nav", "template", "noscript", "svg", "math", "select"}

@@ -15,7 +15,7 @@ import docx
 from docx.oxml.ns import qn
 from lxml.etree import _Element
 
-from activities.documents.model import DocumentError
+from activities.documents.pages import DocumentError
 
 _P, _TBL, _TR, _TC = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
 _CHARACTERS = {

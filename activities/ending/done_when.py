@@ -14,7 +14,7 @@ from protocol.state import DoneWhen
 from protocol.telling import wrong_everywhere
 
 if TYPE_CHECKING:
-    from activities.ending.checking import Checks
+    from activities.ending.check_commands import Checks
 
 SHOWN = 300
 """Characters of a file that a refusal shows."""

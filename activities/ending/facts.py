@@ -10,7 +10,7 @@ from temporalio import activity
 
 from activities import tokens
 from activities.checkpoints import Files, FilesError, PathRefused, Root
-from activities.ending.checking import Checks
+from activities.ending.check_commands import Checks
 from activities.ending.done_when import NO_COMMANDS, unmet
 from activities.errors import ToolError
 from activities.failures import typed
@@ -18,7 +18,7 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos, unread_headings
-from activities.projects.handing import refusals
+from activities.projects.handoff import refusals
 from activities.stores.turning import before_completion
 from activities.tools import REGISTRY, select
 from protocol.endings import Facts, FactsRequest, GateFacts

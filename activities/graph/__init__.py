@@ -1,6 +1,6 @@
 """The graph that jobs share: embedded by default, or Neo4j."""
 
-from activities.graph.model import Graph, GraphAway, GraphRefused, Limits, Query
+from activities.graph.interface import Graph, GraphAway, GraphRefused, Limits, Query
 from activities.graph.opening import check_address, graph_folder, graph_url, open_graph
 
 __all__ = [

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from activities.children import Child, run_child
 from activities.graph import statements
-from activities.graph.model import GraphAway, GraphRefused, Limits, Query, Rows, Table
+from activities.graph.interface import GraphAway, GraphRefused, Limits, Query, Rows, Table
 from config.graph_schema import GraphSchema
 
 _CHILD = Path(__file__).resolve().with_name("child.py")

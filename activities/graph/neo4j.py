@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from activities.graph import statements
-from activities.graph.model import GraphAway, GraphRefused, Limits, Query, Rows, Table
+from activities.graph.interface import GraphAway, GraphRefused, Limits, Query, Rows, Table
 from config.graph_schema import GraphSchema
 
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from activities.checkpoints import Root
 from activities.graph.embedded import Embedded
-from activities.graph.model import Graph, Limits
+from activities.graph.interface import Graph, Limits
 from activities.graph.neo4j import Address, Neo4j, driver
 from config.graph_schema import GraphSchema
 

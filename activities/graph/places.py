@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from activities.checkpoints import Root
-from activities.graph.model import Query
+from activities.graph.interface import Query
 from activities.graph.opening import open_graph
 from activities.graph.writing import REQUIREMENT
 from config.graph_schema import GraphSchema

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from activities.graph.model import Rows
+from activities.graph.interface import Rows
 from config.graph_schema import GraphSchema, Property
 
 SHOWN_ROWS = 200

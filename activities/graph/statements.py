@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from activities.graph.model import Query
+from activities.graph.interface import Query
 from config.graph_schema import JOB, GraphSchema, PropertyType
 
 TYPES: dict[PropertyType, str] = {

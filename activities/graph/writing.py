@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from activities.graph.model import GraphAway, GraphRefused, Query, Rows
+from activities.graph.interface import GraphAway, GraphRefused, Query, Rows
 from activities.graph.opening import open_graph
 from activities.graph.statements import drop_node, get_node, put_node, put_relation
 from activities.stores import requirements as rows

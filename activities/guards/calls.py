@@ -10,10 +10,10 @@ from typing import Any
 from activities import metrics
 from activities.checkpoints import Files, Root
 from activities.guards.hooks import Hooks
-from activities.guards.judging import ALLOW, Judge, Opinion, Outcome, settle
 from activities.guards.matching import Situation, concerns
 from activities.guards.routes import asking
 from activities.guards.secrets import redact
+from activities.guards.voting import ALLOW, Outcome, Vote, Voter, settle
 from activities.job.opening import job_id
 from activities.job.snapshot import Snapshot
 from config.guard_files import render_argument
@@ -51,22 +51,22 @@ class Guards:
             points: Further points than `before_tool` at which it stands, such as `phase_end`.
         """
         told = [
-            self._judge(guard, point, tool)
+            self._voter(guard, point, tool)
             for point in ("before_tool", *points)
             for guard in self._rules()
             if guard.point == point and guard.match.changes is None
         ]
-        judges = [*self._approval(tool), *told, *self._hooks.judges("PreToolUse", tool)]
-        outcome = self._settle(judges, arguments)
+        voters = [*self._approval(tool), *told, *self._hooks.voters("PreToolUse", tool)]
+        outcome = self._settle(voters, arguments)
         # Before a call was approved they had their say of it.
         for point in () if outcome.denied or self.approved else ("before_tool", *points):
             self._try(self._situation(point, tool, arguments, ""))
         if outcome.asks:
-            outcome = self._may_be_permitted(tool, outcome, judges)
+            outcome = self._may_be_permitted(tool, outcome, voters)
         would = outcome
         if outcome.asks:
             # A person approves what would then be run, and not what was sent.
-            would = settle(judges, arguments, approved=True, bypass=self.bypass)
+            would = settle(voters, arguments, approved=True, bypass=self.bypass)
             if would.denied:
                 # Nobody is asked about what is refused after all.
                 outcome = would
@@ -88,20 +88,20 @@ class Guards:
             subagent: Whether the job works for a project: another event then.
         """
         event: HookEvent = "SubagentStop" if subagent else "Stop"
-        return self._settle(self._hooks.judges(event, stop_hook_active=active), {})
+        return self._settle(self._hooks.voters(event, stop_hook_active=active), {})
 
-    def also(self, judges: list[Judge]) -> Outcome:
+    def also(self, voters: list[Voter]) -> Outcome:
         """What others say, who stand where guards do: may be bypassed like them."""
-        return self._settle(judges, {})
+        return self._settle(voters, {})
 
     def change(self, tool: str, arguments: dict[str, Any], after: Files) -> Outcome:
         """Whether the call may change what it would change."""
-        judges = [
-            self._judge(guard, "before_tool", tool, after)
+        voters = [
+            self._voter(guard, "before_tool", tool, after)
             for guard in self._rules()
             if guard.match.changes is not None
         ]
-        outcome = self._settle(judges, arguments)
+        outcome = self._settle(voters, arguments)
         if not outcome.denied:
             self._try(self._situation("before_tool", tool, arguments, "", after))
         return outcome
@@ -161,46 +161,46 @@ class Guards:
             and concerns(guard, now) is not None
         ]
 
-    def _settle(self, judges: list[Judge], arguments: dict[str, Any]) -> Outcome:
+    def _settle(self, voters: list[Voter], arguments: dict[str, Any]) -> Outcome:
         # One refusal is passed over, not one at each point.
         bypass = () if self.bypassed else self.bypass
-        outcome = settle(judges, arguments, approved=self.approved, bypass=bypass)
+        outcome = settle(voters, arguments, approved=self.approved, bypass=bypass)
         if outcome.bypassed:
             self.bypassed = outcome.bypassed
         return outcome
 
-    def _may_be_permitted(self, tool: str, asked: Outcome, judges: list[Judge]) -> Outcome:
+    def _may_be_permitted(self, tool: str, asked: Outcome, voters: list[Voter]) -> Outcome:
         """Ask the hooks that may answer in a person's place, but not in place of the person whom
         the configuration names.
         """
         if asked.guard == BY_CONFIGURATION:
             return asked
-        for judge in self._hooks.judges("PermissionRequest", tool, reason=asked.asks):
-            opinion = judge.ask(asked.arguments)
-            if opinion.word == "deny":
-                return Outcome(asked.arguments, denied=opinion.reason, guard=judge.name)
-            if opinion.word in ("allow", "rewrite") and opinion is not ALLOW:
-                self.remarks.append(f"hook {judge.name} permitted {tool}: {asked.guard} had asked")
+        for voter in self._hooks.voters("PermissionRequest", tool, reason=asked.asks):
+            vote = voter.ask(asked.arguments)
+            if vote.word == "deny":
+                return Outcome(asked.arguments, denied=vote.reason, guard=voter.name)
+            if vote.word in ("allow", "rewrite") and vote is not ALLOW:
+                self.remarks.append(f"hook {voter.name} permitted {tool}: {asked.guard} had asked")
                 self.approved = True
-                return self._settle(judges, opinion.arguments or asked.arguments)
+                return self._settle(voters, vote.arguments or asked.arguments)
         return asked
 
-    def _approval(self, tool: str) -> list[Judge]:
+    def _approval(self, tool: str) -> list[Voter]:
         """The agent's configuration, if it asks a person about this tool."""
         if tool not in asking(self.snapshot.config):
             return []
-        return [Judge(BY_CONFIGURATION, lambda _: Opinion("ask", CONFIGURED))]
+        return [Voter(BY_CONFIGURATION, lambda _: Vote("ask", CONFIGURED))]
 
-    def _judge(self, guard: Guard, point: Point, tool: str, after: Files | None = None) -> Judge:
-        def judge(arguments: dict[str, Any]) -> Opinion:
+    def _voter(self, guard: Guard, point: Point, tool: str, after: Files | None = None) -> Voter:
+        def ask(arguments: dict[str, Any]) -> Vote:
             groups = concerns(guard, self._situation(point, tool, arguments, "", after))
             if groups is None or guard.decision in ("allow", "feedback"):
                 return ALLOW
             if guard.decision == "rewrite":
                 return _rewritten(guard, arguments, groups)
-            return Opinion("deny" if guard.decision == "deny" else "ask", guard.message)
+            return Vote("deny" if guard.decision == "deny" else "ask", guard.message)
 
-        return Judge(guard.name, judge)
+        return Voter(guard.name, ask)
 
     def _situation(
         self,
@@ -217,11 +217,11 @@ class Guards:
         return Hooks(self.snapshot, self.root, job_id(), self.remarks)
 
 
-def _rewritten(guard: Guard, arguments: dict[str, Any], groups: dict[str, str]) -> Opinion:
+def _rewritten(guard: Guard, arguments: dict[str, Any], groups: dict[str, str]) -> Vote:
     names = {**arguments, **groups}
     try:
         new = {name: render_argument(value, names) for name, value in guard.rewrite.items()}
     except Problem as problem:
-        return Opinion("deny", f"The guard {guard.name} cannot rewrite the call: {problem}")
+        return Vote("deny", f"The guard {guard.name} cannot rewrite the call: {problem}")
     made = {**arguments, **new}
-    return Opinion("rewrite", guard.message, made) if made != arguments else ALLOW
+    return Vote("rewrite", guard.message, made) if made != arguments else ALLOW

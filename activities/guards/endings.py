@@ -12,12 +12,12 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.ending.checking import Checks
+from activities.ending.check_commands import Checks
 from activities.errors import ToolError
 from activities.failures import typed
 from activities.guards.calls import Guards
-from activities.guards.judging import ALLOW, Judge, Opinion, Outcome
 from activities.guards.secrets import redact
+from activities.guards.voting import ALLOW, Outcome, Vote, Voter
 from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
@@ -70,20 +70,20 @@ def _judge(root: Root, request: EndingRequest) -> Ending:
     return ending
 
 
-def _verifiers(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Judge]:
+def _verifiers(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
     """The commands that must succeed before what the call ends may end."""
     checks, kind = Checks(root, job_id(), snapshot.config), snapshot.state.phase.kind
     ends_phase, ends_job = "phase_end" in request.points, "job_complete" in request.points
 
-    def judge(verifier: Verifier) -> Judge:
-        def ask(arguments: dict[str, Any]) -> Opinion:
+    def voter(verifier: Verifier) -> Voter:
+        def ask(arguments: dict[str, Any]) -> Vote:
             finding = checks.finding(snapshot.files, verifier.command, verifier.seconds)
-            return Opinion("deny", finding) if finding else ALLOW
+            return Vote("deny", finding) if finding else ALLOW
 
-        return Judge(verifier.name, ask)
+        return Voter(verifier.name, ask)
 
     return [
-        judge(verifier)
+        voter(verifier)
         for verifier in snapshot.config.verifiers
         if ends_job or (ends_phase and kind in verifier.phases)
     ]

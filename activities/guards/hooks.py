@@ -1,4 +1,4 @@
-"""Hooks as judges: the event they are told, and what their answer amounts to."""
+"""Hooks as voters: the event they are told, and what their answer amounts to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from activities.checkpoints import Files, FilesError, Root, diff, project
 from activities.commands.private import PrivateFolder, private_folder
 from activities.guards.answers import Answer, HookFailed, read_answer
-from activities.guards.judging import ALLOW, Judge, Opinion
 from activities.guards.names import arguments_here, arguments_there, response_there, tool_there
 from activities.guards.processes import run
 from activities.guards.secrets import redact
+from activities.guards.voting import ALLOW, Vote, Voter
 from activities.job.opening import order
 from activities.job.snapshot import Snapshot
 from activities.tools.ownership import without_owned
@@ -48,10 +48,10 @@ class Hooks:
     """What was let pass although its hook failed, for people."""
     _shown: bool = False
 
-    def judges(self, event: HookEvent, tool: str = "", **told: Any) -> list[Judge]:
-        """The hooks of an event, each as a judge of the tool's arguments."""
+    def voters(self, event: HookEvent, tool: str = "", **told: Any) -> list[Voter]:
+        """The hooks of an event, each as a voter on the tool's arguments."""
         return [
-            Judge(hook.title, self._judge(hook, event, tool, told), costly=True)
+            Voter(hook.title, self._asking(hook, event, tool, told), costly=True)
             for hook in matching(self.snapshot.config, event, tool)
         ]
 
@@ -90,20 +90,20 @@ class Hooks:
     def _pass_over(self, hook: Hook, why: HookFailed) -> None:
         self.failed.append(redact(f"hook {hook.title} failed and was passed over: {why}"))
 
-    def _judge(
+    def _asking(
         self, hook: Hook, event: HookEvent, tool: str, told: dict[str, Any]
-    ) -> Callable[[dict[str, Any]], Opinion]:
-        def judge(arguments: dict[str, Any]) -> Opinion:
+    ) -> Callable[[dict[str, Any]], Vote]:
+        def ask(arguments: dict[str, Any]) -> Vote:
             try:
                 answer = self._ask(hook, event, tool, arguments, told)
             except HookFailed as failed:
                 if hook.fail == "closed":
-                    return Opinion("deny", redact(f"The hook {hook.title} failed: {failed}"))
+                    return Vote("deny", redact(f"The hook {hook.title} failed: {failed}"))
                 self._pass_over(hook, failed)
                 return ALLOW
-            return self._opinion(answer, tool, arguments)
+            return self._vote(answer, tool, arguments)
 
-        return judge
+        return ask
 
     @property
     def _folder(self) -> Path:
@@ -117,16 +117,16 @@ class Hooks:
             self._shown = True
         return self._folder
 
-    def _opinion(self, answer: Answer, tool: str, arguments: dict[str, Any]) -> Opinion:
+    def _vote(self, answer: Answer, tool: str, arguments: dict[str, Any]) -> Vote:
         made = arguments_here(tool, answer.updated, arguments, str(self._folder))
         changed = made if made != arguments else {}
         if answer.word in ("deny", "ask"):
             reason = answer.reason or "no reason was given"
-            return Opinion("deny" if answer.word == "deny" else "ask", redact(reason), changed)
+            return Vote("deny" if answer.word == "deny" else "ask", redact(reason), changed)
         if changed:
-            return Opinion("rewrite", answer.reason, changed)
+            return Vote("rewrite", answer.reason, changed)
         # Who permits in so many words is told apart from who says nothing.
-        return Opinion("allow", answer.reason) if answer.word == "allow" else ALLOW
+        return Vote("allow", answer.reason) if answer.word == "allow" else ALLOW
 
     def _ask(
         self,

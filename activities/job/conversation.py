@@ -15,8 +15,8 @@ from itertools import accumulate
 from typing import Any
 
 from activities.checkpoints import Files
+from activities.checkpoints.cache import Cache
 from activities.checkpoints.folders import FILE, Raw, entries
-from activities.checkpoints.memory import Memory
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.tokens import of_message
 
@@ -28,9 +28,9 @@ CUT = "arguments_cut_short"
 """The same for those that the output limit cut."""
 
 
-held: Memory[Hashable, bytes] = Memory(64_000_000, len)
+held: Cache[Hashable, bytes] = Cache(64_000_000, len)
 """Bytes of messages, of those of a shelf or case, joined, and the like."""
-counts: Memory[Hashable, int] = Memory(200_000, lambda _: 1)
+counts: Cache[Hashable, int] = Cache(200_000, lambda _: 1)
 """Numbers of tokens by what is counted and encoding."""
 
 Part = tuple[bytes, int, int, int]

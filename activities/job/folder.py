@@ -14,11 +14,10 @@ from activities.checkpoints import (
     CheckpointMissing,
     Checkpoints,
     Root,
-    mend,
     open_checkpoints,
     project,
 )
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from activities.job.opening import job_id, order
 from activities.job.pushing import PushedMeanwhile
 from activities.job.snapshot import Snapshot
@@ -58,8 +57,7 @@ def project_folder(
         OSError: the folder cannot be written, or is locked (TimeoutError).
     """
     files = Snapshot.load(checkpoints, commit).files
-    bring = mend if whole else project
-    moved = bring(checkpoints, root, job_id(), files, scheduled, wait=wait)
+    moved = project(checkpoints, root, job_id(), files, scheduled, whole=whole, wait=wait)
     named = [plain(path) for path in moved]
     for path in named:
         log.warning("moved to lost+found: %s", path, extra={"job": job_id()})
@@ -180,6 +178,6 @@ def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = F
         if last:
             raise
         log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
-    Kept(checkpoints.path).forget(except_key=key)
+    KeptResults(checkpoints.path).forget(except_key=key)
     push.wait()
     return moved

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from temporalio import activity
 
-from activities.checkpoints import CheckpointMissing, Root, collect, diff, open_checkpoints
+from activities.checkpoints import CheckpointMissing, Root, diff, open_checkpoints, take_edits
 from activities.checkpoints.entries import with_entry
 from activities.failures import failure, typed
 from activities.guards.secrets import redact
@@ -55,7 +55,7 @@ class Recovery:
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
             before = snapshot.files
-            taken, notes = collect(snapshot.checkpoints, self._root, job_id(), before)
+            taken, notes = take_edits(snapshot.checkpoints, self._root, job_id(), before)
             beat = now_and_then()
             for change in diff(before, taken):
                 beat()

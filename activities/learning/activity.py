@@ -9,7 +9,7 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.failures import failure, typed
 from activities.heartbeats import heartbeats_from_thread, now_and_then
-from activities.learning.passing import Lessons
+from activities.learning.lessons import Lessons
 from activities.stores.away import StoreAway
 from protocol.learning import Learnt
 

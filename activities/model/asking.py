@@ -17,13 +17,15 @@ from temporalio.exceptions import ApplicationError
 
 from activities import observing
 from activities.checkpoints import Root
-from activities.failures import failure
+from activities.failures import failure, is_retried
 from activities.guards.known import hide
 from activities.heartbeats import still_wanted
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from activities.job.opening import attempt_key, job_id
+from activities.job.snapshot import Snapshot
 from activities.model.dialect import Dialect
 from activities.model.endpoint import LOOKED_AT, Connect, explain
+from activities.model.prompt import plain_body
 from activities.model.stream import BROKEN, Streamed, stream_reply
 from config.sections import ModelConfig
 
@@ -33,6 +35,7 @@ ELSEWHERE = frozenset({"ModelRefused", "Credentials"})
 """Refusals that another model may not share."""
 FILTERED = "content_filter"
 """Finish reason of a reply that was refused after the request had been taken."""
+SUMMARY_SECONDS = 60
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError, RecursionError, *BROKEN)
 """What comes of an answer that is not the protocol's: the client checks its form nowhere, and lets
 out what comes of an error's body that breaks off."""
@@ -48,6 +51,13 @@ class Question:
     """The model, then its fallbacks."""
     body: Callable[[ModelConfig], bytes]
     """The request for each of them."""
+
+    @classmethod
+    def apart(cls, snapshot: Snapshot, template: str, asked: str) -> Question:
+        """A question to the phase's model under a prompt of its own, apart from the job's work."""
+        system = snapshot.config.templates[template]
+        models = snapshot.config.chain(snapshot.state.phase.kind)
+        return cls(models, lambda model: plain_body(model, system, asked))
 
 
 class Asking:
@@ -85,7 +95,7 @@ class Asking:
             OSError: the reply cannot be kept; from the second attempt on nobody is asked then.
         """
         repository, key = kept or (self._root.repository(job_id()), f"{attempt_key()}{part}")
-        replies = Kept(repository)
+        replies = KeptResults(repository)
         skip = (activity.info().attempt - 1) // TRANSIENT
 
         def ready(
@@ -140,6 +150,31 @@ class Asking:
             streamed.model, streamed.is_fallback = model.name, is_fallback
             return await asyncio.to_thread(received, streamed)
 
+    async def summary(
+        self,
+        question: Callable[[], Question],
+        use: Callable[[Streamed], R],
+        part: str = "",
+        *,
+        kept: tuple[Path, str] | None = None,
+    ) -> R | None:
+        """`ask` for what can be done without: None where it cannot be had.
+
+        It is waited for longer than for what may fail otherwise: without an endpoint the job gets
+        no further either.
+
+        Raises:
+            ApplicationError: the endpoint failed in a way that may pass; to be tried again.
+        """
+        try:
+            async with asyncio.timeout(SUMMARY_SECONDS):
+                return await self.ask(question, use, part, kept=kept)
+        except (ApplicationError, TimeoutError) as error:
+            if isinstance(error, ApplicationError) and is_retried(error):
+                raise
+            activity.logger.warning("it goes on without a summary: %s", error)
+            return None
+
 
 _learned: dict[tuple[str | None, str], Dialect] = {}
 """How models, by address and name, were found to be asked."""
@@ -172,7 +207,7 @@ async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
     return streamed
 
 
-def _find(replies: Kept, key: str) -> Streamed | None:
+def _find(replies: KeptResults, key: str) -> Streamed | None:
     data = replies.find(key)
     if data is not None:
         # One that a power cut left garbled counts as none.

@@ -21,11 +21,11 @@ from activities.job.opening import open_snapshot, scheduled_at
 from activities.job.pushing import PushedMeanwhile
 from activities.model.asking import Asking, Question
 from activities.model.called import called
+from activities.model.classify import classify
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import context_tokens, request_body
 from activities.model.stream import Streamed
-from activities.model.verdict import judge
 from protocol.requests import ModelReply, ModelRequest
 
 SILENT = "(no answer)"
@@ -103,7 +103,7 @@ class ModelCalls:
             reply.trials = guards.trials
         if not streamed.calls:
             reply.context = context_tokens(snapshot)
-            reply.verdict = judge(streamed.text, snapshot.config.wording)
+            reply.verdict = classify(streamed.text, snapshot.config.wording)
         if streamed.dropped:
             reply.dropped = streamed.dropped
         if streamed.is_fallback:

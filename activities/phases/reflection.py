@@ -23,7 +23,7 @@ from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
-from activities.model.prompt import context_tokens, plain_body
+from activities.model.prompt import context_tokens
 from activities.model.stream import Streamed
 from activities.phases.archive import archive_question
 from activities.phases.orientation import last_experience, last_page
@@ -75,16 +75,12 @@ class Reflecting:
         self, request: ReflectRequest, part: Part, found: str, again: str = ""
     ) -> Question:
         snapshot = open_snapshot(self._root, request)
-        system = snapshot.config.templates[f"reflection_{part}"]
         known = f"\n\n# The assumption that failed\n\n{found}" if found else ""
         asked = (
             f"# What made it fail\n\n{_issue(snapshot, request)}\n\n# The record\n\n"
             f"{_record(snapshot)}{known}{again}"
         )
-        return Question(
-            snapshot.config.chain(snapshot.state.phase.kind),
-            lambda model: plain_body(model, system, asked),
-        )
+        return Question.apart(snapshot, f"reflection_{part}", asked)
 
     def _generic(self, request: ReflectRequest, text: str) -> bool:
         return is_generic(open_snapshot(self._root, request), text)

@@ -9,11 +9,9 @@ without an active todo.
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import Any
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Files, Root
 from activities.failures import ATTEMPTS, failure, may_pass, typed
@@ -25,7 +23,7 @@ from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
-from activities.model.prompt import context_tokens, plain_body
+from activities.model.prompt import context_tokens
 from activities.model.stream import Streamed
 from activities.phases.archive import (
     archive_page,
@@ -45,7 +43,6 @@ from protocol.requests import Usage
 from protocol.scope import follow_boxes, plan_items
 from protocol.state import Phase, Purpose, Todo, one_line
 
-SUMMARY_SECONDS = 60
 ISSUE_CHARACTERS = 500
 """Of an issue that goes into history."""
 STRATEGIC_NAMES: dict[Purpose, str] = {
@@ -74,33 +71,13 @@ class Phases:
                 return await asyncio.to_thread(self._turn, request, spoken)
 
     async def _summary(self, request: TransitionRequest) -> Streamed | None:
-        """The phase in the model's words; None when they cannot be had, which ends no job.
+        """The phase in the model's words; without them the notes on its todos take the place."""
 
-        It is waited for longer than for what may fail otherwise: without an endpoint the next
-        phase gets no further either.
+        def question() -> Question:
+            snapshot = open_snapshot(self._root, request)
+            return Question.apart(snapshot, "archive_summary", archive_question(snapshot))
 
-        Raises:
-            ApplicationError: the endpoint failed in a way that may pass; to be tried again.
-        """
-        try:
-            async with asyncio.timeout(SUMMARY_SECONDS):
-                return await self._asking.ask(
-                    partial(self._question, request), lambda made: made, ".summary"
-                )
-        except (ApplicationError, TimeoutError) as error:
-            if isinstance(error, ApplicationError) and not error.non_retryable and may_pass():
-                raise
-            activity.logger.warning("archive summary: the todo notes take its place: %s", error)
-            return None
-
-    def _question(self, request: TransitionRequest) -> Question:
-        snapshot = open_snapshot(self._root, request)
-        system = snapshot.config.templates["archive_summary"]
-        asked = archive_question(snapshot)
-        return Question(
-            snapshot.config.chain(snapshot.state.phase.kind),
-            lambda model: plain_body(model, system, asked),
-        )
+        return await self._asking.summary(question, lambda made: made, ".summary")
 
     def _turn(self, request: TransitionRequest, spoken: Streamed | None) -> Transitioned:
         snapshot = open_snapshot(self._root, request)

@@ -16,7 +16,7 @@ from activities.checkpoints import Files, diff
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
 from activities.job.volatile import volatile
-from activities.projects.running import decides, found_none
+from activities.projects.exit_codes import decides, found_none
 from activities.tools.shell import LOG
 from protocol.handoffs import Check, Handoff, Verdict
 

@@ -11,7 +11,7 @@ import re
 from pydantic import ValidationError
 
 from activities.checkpoints import Files
-from activities.requirements.model import Requirement
+from activities.requirements.requirement import Requirement
 
 FOLDER = "requirements"
 CITATIONS = "citations"

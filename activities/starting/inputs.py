@@ -17,7 +17,7 @@ import httpx2
 from activities.checkpoints import Files, PathRefused, Root, parse
 from activities.documents import DocumentError, extract_bounded, render, unread_told
 from activities.documents import parse as pages_of
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from activities.unpacking import ACCEPTED, Unpacking
 from config.schema import Problem
 
@@ -50,7 +50,7 @@ def read_documents(
     sources: list[str],
     limit: int,
     taken: Iterable[str] = (),
-    kept: Kept | None = None,
+    kept: KeptResults | None = None,
 ) -> list[Document]:
     """Read and extract every document, or none.
 
@@ -79,7 +79,7 @@ def read_documents(
     return documents
 
 
-def _text(name: str, data: bytes, kept: Kept | None) -> str:
+def _text(name: str, data: bytes, kept: KeptResults | None) -> str:
     if kept is None:
         return render(extract_bounded(name, data))
     # By the ending too, which says how the content is read.

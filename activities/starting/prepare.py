@@ -21,7 +21,7 @@ from activities.ending.review import reviewer_tools
 from activities.failures import typed
 from activities.heartbeats import heartbeats
 from activities.job.folder import settle
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from activities.job.opening import attempt_key, check_root, job_id, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
@@ -31,7 +31,7 @@ from activities.phases.tags import phase_tag
 from activities.phases.transition import STRATEGIC_NAMES, predefined_todos
 from activities.plain import title
 from activities.plan import listed_under
-from activities.projects.handing import hand_over, told
+from activities.projects.handoff import hand_over, told
 from activities.projects.repository import repository_path
 from activities.starting.attributes import registered_attributes
 from activities.starting.claiming import check_free, claim, join
@@ -179,11 +179,11 @@ class Preparation:
             hand_over(self._root, snapshot, request.project)
         return Begun(snapshot, tools, notices=notices)
 
-    def _kept(self, request: PrepareRequest) -> Kept | None:
+    def _kept(self, request: PrepareRequest) -> KeptResults | None:
         """What the jobs of a project have in common."""
         if request.project is None:
             return None
-        return Kept(repository_path(self._root, request.project.id))
+        return KeptResults(repository_path(self._root, request.project.id))
 
     def _forked(self, request: PrepareRequest, fork: Fork, newest: int | None) -> Begun:
         """A job from the start of a phase of another; see `activities.starting.forking`."""

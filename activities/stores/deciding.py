@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, or_, select, update
 
-from activities.requirements.model import Requirement, Verdict
+from activities.requirements.requirement import Requirement, Verdict
 from activities.stores.away import StoreRefuses
 from activities.stores.requirements import (
     FREE,

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from activities.requirements.model import Citation, Requirement
+from activities.requirements.requirement import Citation, Requirement
 from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable
 
 R = REQUIREMENTS.c

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from activities.requirements import folder
-from activities.requirements.model import Requirement
+from activities.requirements.requirement import Requirement
 from activities.stores import deciding
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway, StoreRefuses

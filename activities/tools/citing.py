@@ -18,7 +18,7 @@ from activities.documents import (
 )
 from activities.errors import ToolError
 from activities.plain import as_json
-from activities.requirements.model import Citation
+from activities.requirements.requirement import Citation
 from activities.tools.context import ToolContext
 from activities.tools.documents import DocumentPath, document_of, document_pages
 from activities.tools.registry import tool

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from activities.errors import ToolError, Unreached
-from activities.graph.model import GraphAway, GraphRefused
+from activities.graph.interface import GraphAway, GraphRefused
 from activities.graph.places import Place, places
 from activities.job.opening import began
 from activities.plain import as_json
 from activities.requirements import folder, listing
-from activities.requirements.model import Requirement
+from activities.requirements.requirement import Requirement
 from activities.stores import deciding
 from activities.stores.away import StoreAway
 from activities.stores.deferring import Writer, flush

@@ -10,7 +10,7 @@ from activities.documents import identify, unread_told
 from activities.errors import ToolError
 from activities.plain import as_json
 from activities.requirements import folder, listing
-from activities.requirements.model import Citation, Kind, Requirement
+from activities.requirements.requirement import Citation, Kind, Requirement
 from activities.stores.deferring import Writer
 from activities.stores.workspace import bring_up
 from activities.tools.context import ToolContext

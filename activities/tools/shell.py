@@ -13,7 +13,7 @@ from activities.checkpoints import Files
 from activities.commands import sandbox
 from activities.commands.private import private_folder
 from activities.errors import ToolError, Unreached
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from activities.plain import cut_middle
 from activities.tools.context import ToolContext
 from activities.tools.ownership import without_owned
@@ -56,7 +56,7 @@ def run_command(
 
     run = partial(_run, context, command, seconds)
     if config.network:
-        kept = Kept(context.files.store.path)
+        kept = KeptResults(context.files.store.path)
         text, context.files = effects.once(
             kept, context.key, context.files, run, attempt=context.attempt
         )

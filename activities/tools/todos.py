@@ -16,7 +16,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from activities.checkpoints import FilesError, PathRefused
-from activities.ending.checking import Checks
+from activities.ending.check_commands import Checks
 from activities.ending.done_when import NO_COMMANDS, checked, unmet
 from activities.errors import ToolError
 from activities.plan import TodosFile, boxes, parse_plan, parse_todos

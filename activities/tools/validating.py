@@ -10,7 +10,7 @@ from pydantic import Field
 from activities.errors import ToolError, Unreached
 from activities.graph.writing import REMOVAL, holds
 from activities.job.opening import began
-from activities.requirements.model import Requirement, Verdict
+from activities.requirements.requirement import Requirement, Verdict
 from activities.stores import deciding
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, flush, write

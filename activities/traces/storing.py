@@ -13,7 +13,7 @@ from activities.failures import failure, typed
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import check_root, job_id
-from activities.learning.moving import roll_back
+from activities.learning.stages import roll_back
 from activities.stores import traces as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store

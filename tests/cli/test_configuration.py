@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.tools import REGISTRY
-from cli.checking import findings
+from cli.config_checks import findings
 from cli.equipping import of_agent
 from config.guard_schema import Guard
 from config.learned import Learned, LearnedGuards

@@ -12,7 +12,7 @@ from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.mark import MARK, Mark
 from activities.forgetting.places import LOCKS, is_there, places
 from activities.forgetting.records import Record, forgotten, keep
-from activities.requirements.model import Citation, Requirement
+from activities.requirements.requirement import Citation, Requirement
 from activities.stores.engine import Store
 from activities.stores.requirements import Call as StoreCall
 from activities.stores.requirements import fill, of_job

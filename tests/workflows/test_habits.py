@@ -14,7 +14,7 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.learning.passing import Lessons
+from activities.learning.lessons import Lessons
 from activities.rehearsal.seen import View, failed
 from activities.traces.storing import traces_of
 from cli.report.gather import Stored

@@ -10,7 +10,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.learning.passing import Lessons
+from activities.learning.lessons import Lessons
 from activities.rehearsal.seen import View, failed
 from activities.stores.engine import Store
 from activities.traces.storing import traces_of

@@ -14,10 +14,11 @@ from protocol.project import ChildReport, Ended, ProjectRecord, Running
 from protocol.record import Letter
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
+from workflows.activity_calls import GONE
 from workflows.parking import StepFailed
 from workflows.project import Project
-from workflows.project_standing import ProjectStanding
-from workflows.project_steps import GONE, ProjectSteps, outcome
+from workflows.project_lifecycle import ProjectLifecycle
+from workflows.project_steps import ProjectSteps, outcome
 
 LATER = Usage(model_calls=7)
 
@@ -43,7 +44,7 @@ async def test_a_report_that_comes_while_a_limit_is_raised_stays() -> None:
                 run.seen = asks
             return None
 
-    standing = ProjectStanding()
+    standing = ProjectLifecycle()
     standing._project, standing._steps = play.project, Answered()
     await standing._share_out()
     assert run.share == {"tokens": 90_000}
@@ -123,7 +124,7 @@ async def test_what_is_sent_to_all_at_work_is_not_refused_for_one_that_has_just_
             return GONE
 
     play, run = at_work()
-    standing = ProjectStanding()
+    standing = ProjectLifecycle()
     standing._project, standing._steps = play.project, Over()
     for signal in ("pause", "resume"):
         await standing._obey(Letter(signal=signal))

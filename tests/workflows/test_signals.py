@@ -28,7 +28,7 @@ from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, TEA, Call, Short, job
 from workflows.inbox import MAX_BYTES
-from workflows.standing import MOST_HISTORY
+from workflows.lifecycle import MOST_HISTORY
 
 SIGNALS = soak(80, 200)
 """More than a run of a job that continues as new has steps."""

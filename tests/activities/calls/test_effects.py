@@ -15,7 +15,7 @@ from temporalio.exceptions import CancelledError
 from activities.calls.effects import MAY_HAVE_HAPPENED, once
 from activities.checkpoints import Files
 from activities.errors import ToolError, Unreached
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from tests.activities.standing import Standing, environment
 
 
@@ -24,8 +24,8 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return Kept(tmp_path)
+def kept(tmp_path: Path) -> KeptResults:
+    return KeptResults(tmp_path)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def never() -> tuple[str, Files]:
     raise AssertionError("done twice")
 
 
-def test_a_retry_finds_what_the_first_attempt_did(kept: Kept, files: Files) -> None:
+def test_a_retry_finds_what_the_first_attempt_did(kept: KeptResults, files: Files) -> None:
     first = once(kept, "run.7", files, lambda: ("sent", files.write("sent.md", b"x")))
     assert once(kept, "run.7", files, never) == first
     assert first[1].read("sent.md") == b"x"
@@ -50,8 +50,8 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
         "from pathlib import Path\n"
         "from activities.checkpoints import Files, Root, open_checkpoints\n"
         "from activities.calls.effects import once\n"
-        "from activities.job.kept import Kept\n"
-        "class Killed(Kept):\n"
+        "from activities.job.kept_results import KeptResults\n"
+        "class Killed(KeptResults):\n"
         "    def keep(self, key, data):\n"
         "        super().keep(key, data)\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -66,13 +66,13 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
     ended = subprocess.run([sys.executable, "-c", code, *where], check=False)
     assert ended.returncode == -signal.SIGKILL
 
-    text, after = once(Kept(tmp_path), "run.7", files, never)
+    text, after = once(KeptResults(tmp_path), "run.7", files, never)
     assert (text, after.read("sent.md")) == ("sent", b"x")
 
 
 @pytest.mark.parametrize("repeatable", [False, True])
 def test_an_attempt_that_wakes_after_its_phase_has_ended_reaches_nobody(
-    kept: Kept, files: Files, repeatable: bool
+    kept: KeptResults, files: Files, repeatable: bool
 ) -> None:
     late = environment(local=False)
     late.info = dataclasses.replace(
@@ -88,7 +88,7 @@ def test_an_attempt_that_wakes_after_its_phase_has_ended_reaches_nobody(
         late.run(lambda: once(kept, "run.7", files, never, repeatable=repeatable))
 
 
-def test_an_interrupted_call_is_not_repeated(kept: Kept, files: Files) -> None:
+def test_an_interrupted_call_is_not_repeated(kept: KeptResults, files: Files) -> None:
     def dies() -> tuple[str, Files]:
         raise Killed
 
@@ -101,7 +101,7 @@ def test_an_interrupted_call_is_not_repeated(kept: Kept, files: Files) -> None:
 
 
 def test_what_may_be_repeated_is_made_again_only_if_it_was_not_finished(
-    kept: Kept, files: Files
+    kept: KeptResults, files: Files
 ) -> None:
     made: list[int] = []
 
@@ -117,7 +117,7 @@ def test_what_may_be_repeated_is_made_again_only_if_it_was_not_finished(
         assert once(kept, "run.7", files, run, repeatable=True) == ("made 2", files)
 
 
-def test_a_refusal_is_a_result(kept: Kept, files: Files) -> None:
+def test_a_refusal_is_a_result(kept: KeptResults, files: Files) -> None:
     def refuses() -> tuple[str, Files]:
         raise ToolError("no such customer")
 
@@ -126,7 +126,9 @@ def test_a_refusal_is_a_result(kept: Kept, files: Files) -> None:
             once(kept, "run.7", files, run)
 
 
-def test_a_second_attempt_takes_it_that_the_first_began_elsewhere(kept: Kept, files: Files) -> None:
+def test_a_second_attempt_takes_it_that_the_first_began_elsewhere(
+    kept: KeptResults, files: Files
+) -> None:
     with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
         once(kept, "run.7", files, never, attempt=2)
     text, _ = once(kept, "run.8", files, lambda: ("sent", files), repeatable=True, attempt=2)
@@ -134,7 +136,7 @@ def test_a_second_attempt_takes_it_that_the_first_began_elsewhere(kept: Kept, fi
 
 
 def test_a_second_attempt_knows_of_a_first_one_here_that_reached_nobody(
-    kept: Kept, files: Files
+    kept: KeptResults, files: Files
 ) -> None:
     def away() -> tuple[str, Files]:
         raise Unreached("nobody there")
@@ -145,7 +147,7 @@ def test_a_second_attempt_knows_of_a_first_one_here_that_reached_nobody(
     assert once(kept, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
 
 
-def test_what_was_not_reached_is_tried_again(kept: Kept, files: Files) -> None:
+def test_what_was_not_reached_is_tried_again(kept: KeptResults, files: Files) -> None:
     def away() -> tuple[str, Files]:
         raise Unreached("the server at localhost:1 does not answer")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root, mend, project
+from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root, project
 from activities.checkpoints.folders import FILE, Raw
 
 
@@ -74,7 +74,7 @@ class Job:
 
     def mend(self, files: Files) -> list[str]:
         self.order += 1
-        return mend(self.checkpoints, self.root, "job", files, self.order)
+        return project(self.checkpoints, self.root, "job", files, self.order, whole=True)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import Checkpoints, Files, Root, collect, mend, project
+from activities.checkpoints import Checkpoints, Files, Root, project, take_edits
 
 SWAPPER = """
 import contextlib, itertools, pathlib, random, sys, time
@@ -70,7 +70,7 @@ def test_a_link_swapped_in(
     changed = files.write("notes/a.md", b"new").write("run.sh", b"new")
     found = projected(changed)
     # All of notes is back, also what did not change.
-    assert collect(checkpoints, root, "job", changed) == (changed, [])
+    assert take_edits(checkpoints, root, "job", changed) == (changed, [])
     assert [path.read_text() for path in outside.iterdir()] == ["not yours"]
     assert sorted(found) == ["lost+found/job/0001/notes", "lost+found/job/0001/run.sh"]
     assert (root.path / "lost+found/job/0001/notes").is_symlink()
@@ -95,8 +95,8 @@ def test_a_link_that_comes_and_goes_meanwhile(
     swapper.kill()
     swapper.wait()
     assert list(outside.iterdir()) == []
-    mend(checkpoints, root, "job", files, 1)
-    assert collect(checkpoints, root, "job", files) == (files, [])
+    project(checkpoints, root, "job", files, 1, whole=True)
+    assert take_edits(checkpoints, root, "job", files) == (files, [])
 
 
 def test_a_workspace_that_is_a_link(

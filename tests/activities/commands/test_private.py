@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Files, FilesError, Root, open_checkpoints
-from activities.checkpoints.taking import Limits
+from activities.checkpoints.checkin import Limits
 from activities.commands.private import forget_private, private_folder
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.learning.activity import learn_activity
-from activities.learning.moving import roll_back
-from activities.learning.passing import Lessons
+from activities.learning.lessons import Lessons
+from activities.learning.stages import roll_back
 from config.guard_schema import Guard, Match
 from config.learned import Learned, LearnedGuards
 from tests.activities.standing import AT, Standing, environment

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from activities.guards.matching import Situation, concerns
+from activities.learning.lessons import Lessons
 from activities.learning.moments import Moment, moments
-from activities.learning.passing import Lessons
 from activities.learning.patterns import Pattern, extract_patterns
 from activities.learning.proposing import propose
 from activities.learning.stricter import stricter

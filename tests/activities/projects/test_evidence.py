@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.commands import sandbox
-from activities.projects.handing import hand_over, refusals
+from activities.projects.handoff import hand_over, refusals
 from activities.projects.repository import Repository, repository_path
 from protocol.handoffs import Handoff, ProjectLink
 from tests.activities.standing import AT, Standing

@@ -13,8 +13,8 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.documents import Page, render
-from activities.documents.model import not_read
-from activities.job.kept import Kept
+from activities.documents.pages import not_read
+from activities.job.kept_results import KeptResults
 from activities.starting.inputs import read_documents
 from config.schema import Problem
 
@@ -137,7 +137,7 @@ def test_what_the_web_does_not_give(root: Root, web: str) -> None:
 
 def test_a_project_extracts_each_content_once(tmp_path: Path) -> None:
     root = Root.open(tmp_path / "root", create=True)
-    kept = Kept(tmp_path / "project")
+    kept = KeptResults(tmp_path / "project")
     kept.folder.parent.mkdir()
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text("Keep invoices for ten years.\n")

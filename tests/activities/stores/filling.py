@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from activities.requirements.model import Citation, Requirement
+from activities.requirements.requirement import Citation, Requirement
 from activities.stores import deciding
 from activities.stores import requirements as rows
 from activities.stores.engine import Store

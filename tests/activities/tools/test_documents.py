@@ -13,7 +13,7 @@ import pytest
 
 from activities import tokens
 from activities.documents import Page
-from activities.documents.model import not_read
+from activities.documents.pages import not_read
 from activities.tools.documents import _chunks
 from tests.activities.standing import Standing
 

@@ -11,7 +11,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.graph import Query, open_graph
-from activities.graph.model import Limits
+from activities.graph.interface import Limits
 from activities.stores.engine import Store
 from tests.activities.graph.serving import Server
 from tests.activities.standing import Standing

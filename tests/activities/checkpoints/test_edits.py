@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import Checkpoints, Files, Root, collect, mend, project
+from activities.checkpoints import Checkpoints, Files, Root, project, take_edits
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def folder(checkpoints: Checkpoints, root: Root, files: Files) -> Path:
 def test_a_folder_nobody_touched_is_the_same_tree(
     checkpoints: Checkpoints, root: Root, files: Files, folder: Path
 ) -> None:
-    assert collect(checkpoints, root, "job", files) == (files, [])
+    assert take_edits(checkpoints, root, "job", files) == (files, [])
 
 
 def test_everything_a_person_can_leave_comes_back(
@@ -49,7 +49,7 @@ def test_everything_a_person_can_leave_comes_back(
     (folder / "repo" / "x").write_text("1")
     subprocess.run(["git", "add", "x"], cwd=folder / "repo", check=True)
 
-    taken, notes = collect(checkpoints, root, "job", files)
+    taken, notes = take_edits(checkpoints, root, "job", files)
 
     assert notes == []
     assert taken.read("notes/a.md") == b"edited"
@@ -65,8 +65,8 @@ def test_everything_a_person_can_leave_comes_back(
     assert "repo/.git/HEAD" in kinds
 
     shutil.rmtree(folder)
-    assert mend(checkpoints, root, "job", taken, 2) == []
-    assert collect(checkpoints, root, "job", taken) == (taken, [])
+    assert project(checkpoints, root, "job", taken, 2, whole=True) == []
+    assert take_edits(checkpoints, root, "job", taken) == (taken, [])
     status = subprocess.run(
         ["git", "status", "--porcelain"], cwd=folder / "repo", capture_output=True, check=True
     )
@@ -84,7 +84,7 @@ def test_what_no_tree_can_hold_is_left_out_and_named(
         deep.parent.mkdir(parents=True)
         deep.write_text("")
         base = Files(files.store, files.id, limit=10)
-        taken, notes = collect(checkpoints, root, "job", base)
+        taken, notes = take_edits(checkpoints, root, "job", base)
     assert len(notes) == 4
     assert all(note.isprintable() and note.startswith("Left out '") for note in notes)
     assert [word for word in ("pipe", "'s'", "c.md", "deep") if word not in str(notes)] == []
@@ -97,10 +97,10 @@ def test_a_folder_that_lags_takes_nothing_back(
     newest = (
         files.write("notes/a.md", b"newer").write("made.md", b"m").delete("c.md").delete("gone")
     )
-    assert collect(checkpoints, root, "job", newest) == (newest, [])
+    assert take_edits(checkpoints, root, "job", newest) == (newest, [])
     (folder / "notes" / "b.md").write_text("mine")
     (folder / "c.md").write_text("edited")
-    taken, _ = collect(checkpoints, root, "job", newest)
+    taken, _ = take_edits(checkpoints, root, "job", newest)
     assert taken == newest.write("notes/b.md", b"mine").write("c.md", b"edited")
 
     # A folder of a person's own comes as a whole: file by file each folder above is made anew.
@@ -108,7 +108,7 @@ def test_a_folder_that_lags_takes_nothing_back(
     for number in range(200):
         (folder / "own" / "inner" / f"{number}").write_text("mine")
     before = _stored(checkpoints)
-    whole, _ = collect(checkpoints, root, "job", newest)
+    whole, _ = take_edits(checkpoints, root, "job", newest)
     assert _stored(checkpoints) - before < 50_000
     assert len(whole.children("own/inner")) == 200
     assert whole.delete("own") == taken
@@ -128,7 +128,7 @@ def test_a_deletion_in_a_folder_that_lags_counts(
     (folder / "notes").rmdir()
     (folder / "notes").write_text("a file now")
     newest = files.write("made/x", b"m")
-    taken, _ = collect(checkpoints, root, "job", newest)
+    taken, _ = take_edits(checkpoints, root, "job", newest)
     assert {entry.path for entry in taken.walk()} == {"c.md", "made/x", "notes"}
 
 
@@ -138,8 +138,8 @@ def test_without_a_record_nothing_counts_as_deleted(
     (checkpoints.path / "projected.json").unlink()
     (folder / "c.md").unlink()
     (folder / "d.md").write_text("d")
-    assert collect(checkpoints, root, "job", files)[0] == files.write("d.md", b"d")
+    assert take_edits(checkpoints, root, "job", files)[0] == files.write("d.md", b"d")
     shutil.rmtree(folder)
-    taken, [note] = collect(checkpoints, root, "job", files)
+    taken, [note] = take_edits(checkpoints, root, "job", files)
     assert taken == files
     assert "no folder" in note

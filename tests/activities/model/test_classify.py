@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from activities.model.verdict import judge, own_words
+from activities.model.classify import classify, own_words
 from config.loader import load_agent
 
 ASKS = [
@@ -104,27 +104,27 @@ WORDING = load_agent("generalist").wording
 
 @pytest.mark.parametrize("text", ASKS)
 def test_asking_is_recognised(text: str) -> None:
-    assert judge(text, WORDING) == "asks"
+    assert classify(text, WORDING) == "asks"
 
 
 @pytest.mark.parametrize("text", CLAIMS)
 def test_claiming_is_recognised(text: str) -> None:
-    assert judge(text, WORDING) == "claims"
+    assert classify(text, WORDING) == "claims"
 
 
 @pytest.mark.parametrize("text", REPORTS)
 def test_what_is_quoted_denied_or_only_told_is_neither(text: str) -> None:
-    assert judge(text, WORDING) == "reports"
+    assert classify(text, WORDING) == "reports"
 
 
 def test_asking_comes_before_claiming() -> None:
-    assert judge("The task is complete. Shall I go on?", WORDING) == "asks"
-    assert judge("Die Aufgabe ist erledigt. Soll ich noch etwas tun?", WORDING) == "asks"
+    assert classify("The task is complete. Shall I go on?", WORDING) == "asks"
+    assert classify("Die Aufgabe ist erledigt. Soll ich noch etwas tun?", WORDING) == "asks"
 
 
 def test_a_question_that_nobody_answered_counts_whatever_stands_before() -> None:
     text = "Should I use a table? Yes, I will. Shall I also add a legend?"
-    assert judge(text, WORDING) == "asks"
+    assert classify(text, WORDING) == "asks"
 
 
 def test_code_that_is_never_closed_hides_what_follows_and_no_more() -> None:
@@ -139,5 +139,5 @@ def test_code_that_is_never_closed_hides_what_follows_and_no_more() -> None:
 )
 def test_hostile_text_is_judged_in_no_time(text: str) -> None:
     begun = time.monotonic()
-    judge(text, WORDING)
+    classify(text, WORDING)
     assert time.monotonic() - begun < 2

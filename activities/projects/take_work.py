@@ -14,23 +14,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
 from activities import tokens
 from activities.checkpoints import Root, folder_name, open_checkpoints
 from activities.ending.done_when import unmet
-from activities.failures import may_pass, typed
+from activities.failures import typed
 from activities.heartbeats import heartbeats
-from activities.job.kept import Kept
+from activities.job.kept_results import KeptResults
 from activities.job.opening import check_root, job_id, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
-from activities.model.prompt import plain_body
 from activities.model.stream import Streamed
 from activities.projects.evidence import evidence_of
-from activities.projects.handing import product, read_report, refusals
+from activities.projects.handoff import product, read_report, refusals
 from activities.projects.repository import Repository, repository_path
 from protocol.handoffs import FeatureReport, Routing, Verdict
 from protocol.project_requests import TakeRequest, Work
@@ -38,7 +36,6 @@ from protocol.requests import Usage
 
 MOST_CHANGED = 50
 MOST_PROBLEMS = 20
-SUMMARY_SECONDS = 60
 MOST_ASKED = 100_000
 """Characters of a summary that are shown to the model."""
 
@@ -86,35 +83,21 @@ class Taking:
         return take(self._root, request, repository)
 
     async def _shortened(self, request: TakeRequest, told: Told) -> tuple[Told, Usage]:
-        """The text in fewer words, and what that took; as it is when no model can be had.
-
-        Raises:
-            ApplicationError: the endpoint failed in a way that may pass; to be tried again.
-        """
+        """The text in fewer words, and what that took; as it is when no model can be had."""
         most = request.tokens // 2  # of the rest the system may need something itself
         named = hashlib.sha256(f"{most}\n{told.text}".encode()).hexdigest()
         place = (repository_path(self._root, job_id()), f"summary-{named}")
 
         def question() -> Question:
-            snapshot = self._snapshot(request)
-            system = snapshot.config.templates["handoff_summary"]
             asked = f"In at most {most:,} tokens:\n\n{told.text[:MOST_ASKED]}"
-            models = snapshot.config.chain(snapshot.state.phase.kind)
-            return Question(models, lambda model: plain_body(model, system, asked))
+            return Question.apart(self._snapshot(request), "handoff_summary", asked)
 
         def use(made: Streamed) -> tuple[Told, Usage]:
             text = made.text.strip() or told.text
             return Told(text, told.room, told.tail), priced(made, self._snapshot(request).config)
 
-        known = Kept(place[0]).find(place[1]) is not None and activity.info().attempt == 1
-        try:
-            async with asyncio.timeout(SUMMARY_SECONDS):
-                short, usage = await self._asking.ask(question, use, kept=place)
-        except (ApplicationError, TimeoutError) as error:
-            if isinstance(error, ApplicationError) and not error.non_retryable and may_pass():
-                raise
-            activity.logger.warning("summary of %s: it is clipped: %s", request.job, error)
-            return told, Usage()
+        known = KeptResults(place[0]).find(place[1]) is not None and activity.info().attempt == 1
+        short, usage = await self._asking.summary(question, use, kept=place) or (told, Usage())
         # Another job's, which was paid for then.
         return short, Usage() if known else usage
 

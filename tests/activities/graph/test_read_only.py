@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from activities.graph.reading import ordered, refusal
+from activities.graph.read_only import ordered, refusal
 
 
 @pytest.mark.parametrize(

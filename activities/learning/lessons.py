@@ -13,10 +13,10 @@ from activities.checkpoints import Root
 from activities.learning.figures import BY_ITSELF, Figures, figures, is_ready, next_stage
 from activities.learning.finished import finished
 from activities.learning.moments import moments
-from activities.learning.moving import made_at, move, own_guards, settings_of, step_back
 from activities.learning.patterns import Pattern, extract_patterns
 from activities.learning.proposing import propose, propose_stricter
 from activities.learning.replaying import replay
+from activities.learning.stages import made_at, move, own_guards, settings_of, step_back
 from activities.learning.stricter import refuses
 from activities.stores import traces as rows
 from activities.stores.engine import Store

@@ -14,16 +14,17 @@ from protocol.project import ProjectRecord, Running
 from protocol.record import Letter, Waiting
 from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, project_status, shares
+from workflows.activity_calls import GONE
+from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled, is_long
 from workflows.parking import StepFailed
 from workflows.project_status import at_work
-from workflows.project_steps import GONE, Child, ProjectSteps
-from workflows.standing import CancelAsked, Standing, is_cancelled, is_long
+from workflows.project_steps import Child, ProjectSteps
 
 BY_REASON = {"answer": "clarification", "approve": "approval", "deny": "approval"}
 """Signals that find the child they are for by what it asks."""
 
 
-class ProjectStanding(Standing):
+class ProjectLifecycle(Lifecycle):
     """A project between its moves."""
 
     _project: ProjectRecord

@@ -30,7 +30,7 @@ class CancelAsked(Exception):
     """A person sent the signal `cancel`."""
 
 
-class Standing(Signals):
+class Lifecycle(Signals):
     """The frame around the moves: results, cancellation, new runs, what people see."""
 
     _shown: tuple[dict[str, str], dict[str, str]] = ({}, {})

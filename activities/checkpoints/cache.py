@@ -7,7 +7,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Memory(Generic[K, V]):
+class Cache(Generic[K, V]):
     """Values by key, shared by all threads. Whoever gets one does not change it.
 
     One step looks some hundred times into it, so it takes no lock and remembers no order: what

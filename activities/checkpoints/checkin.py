@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass, field
 
 from activities.checkpoints import folder_io, folders
-from activities.checkpoints.bringing import NOT_OURS, Names
+from activities.checkpoints.checkout import NOT_OURS, Names
 from activities.checkpoints.errors import FilesError, PathRefused, shown
 from activities.checkpoints.files import Files
 from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw
@@ -73,7 +73,7 @@ def _signature(found: os.stat_result) -> Signature:
 
 
 @dataclass
-class Taking:
+class Checkin:
     """One pass over one folder.
 
     `base` is what stays where something cannot be taken; `notes` has a line for each such thing:

@@ -1,4 +1,4 @@
-"""Packs written here: objects laid out so that libgit2 can read them, and packs made one.
+"""Writes packs: objects laid out so that libgit2 can read them, and packs made one.
 
 Loose objects would do as well but cost a file each.
 """
@@ -16,7 +16,7 @@ MOST_BYTES = 1 << 30
 """Of one pack: an index has 31 bits for a place."""
 
 
-class Staging:
+class PackWriter:
     """Takes objects; `finish` makes them readable below `<folder>/pack`."""
 
     def __init__(self, folder: Path) -> None:

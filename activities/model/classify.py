@@ -55,7 +55,7 @@ class _Compiled:
     answers: list[re2._Regexp]
 
 
-def judge(text: str, wording: Wording) -> Verdict:
+def classify(text: str, wording: Wording) -> Verdict:
     """What a reply that calls no tool amounts to, by the job's phrases."""
     compiled = _compile(wording)
     said = sentences(own_words(text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from activities.graph.model import Graph, Query, Rows, Table
+from activities.graph.interface import Graph, Query, Rows, Table
 from activities.graph.statements import TYPES
 from config.graph_schema import GraphSchema, Property
 

@@ -1,7 +1,7 @@
 """Several guards and hooks, one outcome: deny beats ask beats rewrite beats allow.
 
 Rewritten arguments pass the others again. Whoever rewrote is not asked to rewrite once more, so
-there are at most as many rounds as there are judges.
+there are at most as many rounds as there are voters.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ STRENGTH: dict[Word, int] = {"deny": 3, "ask": 2, "rewrite": 1, "allow": 0}
 
 
 @dataclass(frozen=True)
-class Opinion:
-    """What one judge says."""
+class Vote:
+    """What one voter says."""
 
     word: Word
     reason: str = ""
@@ -24,15 +24,15 @@ class Opinion:
     """For `rewrite`: all of them, as they shall be; for `ask`: the same once it is approved."""
 
 
-ALLOW = Opinion("allow")
+ALLOW = Vote("allow")
 
 
 @dataclass(frozen=True)
-class Judge:
+class Voter:
     """A guard or a hook: its name, and what it says of arguments."""
 
     name: str
-    ask: Callable[[dict[str, Any]], Opinion]
+    ask: Callable[[dict[str, Any]], Vote]
     costly: bool = False
     """Asked only when nobody who costs nothing denies or rewrites."""
 
@@ -57,36 +57,36 @@ class Outcome:
 
 
 def settle(
-    judges: Sequence[Judge],
+    voters: Sequence[Voter],
     arguments: dict[str, Any],
     *,
     approved: bool = False,
     bypass: Sequence[str] = (),
 ) -> Outcome:
-    """Ask the judges until none rewrites any more.
+    """Ask the voters until none rewrites any more.
 
     Args:
         approved: A person approved the call, so that who asks lets it pass.
-        bypass: Names of judges, the first of whose refusals is passed over.
+        bypass: Names of voters, the first of whose refusals is passed over.
     """
     passed, rewritten = "", list[str]()
-    for _ in range(len(judges) + 1):
-        strongest: tuple[Judge, Opinion] | None = None
+    for _ in range(len(voters) + 1):
+        strongest: tuple[Voter, Vote] | None = None
         for costly in (False, True):
-            for judge in (judge for judge in judges if judge.costly is costly):
-                opinion = judge.ask(arguments)
-                word = opinion.word
+            for voter in (voter for voter in voters if voter.costly is costly):
+                vote = voter.ask(arguments)
+                word = vote.word
                 refuses = word == "deny" or (word == "ask" and not approved)
-                if refuses and judge.name in bypass and passed in ("", judge.name):
-                    passed = judge.name
+                if refuses and voter.name in bypass and passed in ("", voter.name):
+                    passed = voter.name
                     continue
                 if word == "ask" and approved:
-                    word = "rewrite" if opinion.arguments else "allow"
-                if word == "rewrite" and judge.name in rewritten:
+                    word = "rewrite" if vote.arguments else "allow"
+                if word == "rewrite" and voter.name in rewritten:
                     continue
-                opinion = replace(opinion, word=word)
+                vote = replace(vote, word=word)
                 if strongest is None or STRENGTH[word] > STRENGTH[strongest[1].word]:
-                    strongest = (judge, opinion)
+                    strongest = (voter, vote)
                 if word == "deny":
                     break
             # A question to a person is worth asking only if nobody denies.
@@ -94,13 +94,13 @@ def settle(
                 break
         if strongest is None or strongest[1].word == "allow":
             break
-        judge, opinion = strongest
-        if opinion.word == "rewrite":
-            rewritten.append(judge.name)
-            arguments = opinion.arguments
+        voter, vote = strongest
+        if vote.word == "rewrite":
+            rewritten.append(voter.name)
+            arguments = vote.arguments
             continue
-        said = {"denied" if opinion.word == "deny" else "asks": opinion.reason}
+        said = {"denied" if vote.word == "deny" else "asks": vote.reason}
         return Outcome(
-            arguments, **said, guard=judge.name, hook=judge.costly, rewritten=tuple(rewritten)
+            arguments, **said, guard=voter.name, hook=voter.costly, rewritten=tuple(rewritten)
         )
     return Outcome(arguments, bypassed=passed, rewritten=tuple(rewritten))

@@ -1,4 +1,4 @@
-"""Replies that were paid for, kept until the phase ends.
+"""What was paid for or done, kept until the phase ends: replies, and results of calls.
 
 A reply is stored before its activity returns. When the worker dies between the two, the
 activity's retry finds it by key and does not ask the model again.
@@ -13,7 +13,7 @@ ROOM_BYTES = 256 << 10
 """More than nearly every reply of a model."""
 
 
-class Kept:
+class KeptResults:
     """Small files in the repository of one job, named by key: mostly run and activity id."""
 
     def __init__(self, repository: Path) -> None:

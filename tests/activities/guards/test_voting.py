@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from activities.guards.judging import ALLOW, Judge, Opinion, settle
+from activities.guards.voting import ALLOW, Vote, Voter, settle
 
 WORDS = ("deny", "ask", "rewrite", "allow")
 GIVEN = {"path": "a.md"}
 
 
-def judge(word: Any, name: str = "", *, costly: bool = False) -> Judge:
-    return Judge(
+def voter(word: Any, name: str = "", *, costly: bool = False) -> Voter:
+    return Voter(
         name or word,
-        lambda arguments: Opinion(word, f"{word}!", {"path": "b.md"} if word == "rewrite" else {}),
+        lambda arguments: Vote(word, f"{word}!", {"path": "b.md"} if word == "rewrite" else {}),
         costly,
     )
 
@@ -25,7 +25,7 @@ def judge(word: Any, name: str = "", *, costly: bool = False) -> Judge:
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_the_strongest_word_counts_in_every_order(count: int, costly: tuple[str, ...]) -> None:
     for words in permutations(WORDS, count):
-        outcome = settle([judge(word, costly=word in costly) for word in words], GIVEN)
+        outcome = settle([voter(word, costly=word in costly) for word in words], GIVEN)
         strongest = min(words, key=WORDS.index)
         assert bool(outcome.denied) == (strongest == "deny"), words
         assert bool(outcome.asks) == (strongest == "ask"), words
@@ -37,29 +37,29 @@ def test_the_strongest_word_counts_in_every_order(count: int, costly: tuple[str,
 
 
 def test_a_person_is_asked_before_anything_is_rewritten() -> None:
-    for judges in permutations([judge("ask"), judge("rewrite")]):
-        outcome = settle(judges, GIVEN)
+    for voters in permutations([voter("ask"), voter("rewrite")]):
+        outcome = settle(voters, GIVEN)
         assert (outcome.asks, outcome.rewritten, outcome.arguments) == ("ask!", (), GIVEN)
 
 
 def test_rewritten_arguments_pass_the_others_again() -> None:
-    def no_b(arguments: dict[str, Any]) -> Opinion:
-        return Opinion("deny", "not b") if arguments["path"] == "b.md" else ALLOW
+    def no_b(arguments: dict[str, Any]) -> Vote:
+        return Vote("deny", "not b") if arguments["path"] == "b.md" else ALLOW
 
-    for judges in permutations([judge("rewrite"), Judge("no-b", no_b)]):
-        outcome = settle(judges, GIVEN)
+    for voters in permutations([voter("rewrite"), Voter("no-b", no_b)]):
+        outcome = settle(voters, GIVEN)
         assert (outcome.denied, outcome.guard) == ("not b", "no-b")
 
 
 def test_rewrites_that_chase_each_other_come_to_an_end() -> None:
     asked = []
 
-    def growing(name: str) -> Judge:
-        def grow(arguments: dict[str, Any]) -> Opinion:
+    def growing(name: str) -> Voter:
+        def grow(arguments: dict[str, Any]) -> Vote:
             asked.append(name)
-            return Opinion("rewrite", "", {"path": arguments["path"] + name})
+            return Vote("rewrite", "", {"path": arguments["path"] + name})
 
-        return Judge(name, grow)
+        return Voter(name, grow)
 
     outcome = settle([growing("x"), growing("y")], {"path": ""})
     assert outcome.arguments == {"path": "xy"}
@@ -68,22 +68,22 @@ def test_rewrites_that_chase_each_other_come_to_an_end() -> None:
 
 
 def test_what_a_person_approved_is_not_asked_again_but_still_denied() -> None:
-    assert settle([judge("ask")], GIVEN, approved=True).guard == ""
-    assert settle([judge("ask"), judge("deny")], GIVEN, approved=True).guard == "deny"
+    assert settle([voter("ask")], GIVEN, approved=True).guard == ""
+    assert settle([voter("ask"), voter("deny")], GIVEN, approved=True).guard == "deny"
 
 
 def test_a_bypass_passes_over_its_guard_alone() -> None:
-    both = [judge("deny", "one"), judge("deny", "two")]
+    both = [voter("deny", "one"), voter("deny", "two")]
     assert settle(both, GIVEN, bypass=["one"]).guard == "two"
     outcome = settle(both[:1], GIVEN, bypass=["one", "two"])
     assert (outcome.guard, outcome.bypassed) == ("", "one")
     # Only one refusal is passed over, whatever is allowed.
     assert settle(both, GIVEN, bypass=["one", "two"]).guard == "two"
-    assert settle([judge("allow", "one")], GIVEN, bypass=["one"]).bypassed == ""
+    assert settle([voter("allow", "one")], GIVEN, bypass=["one"]).bypassed == ""
 
 
 def test_who_costs_is_not_asked_when_the_call_is_denied_anyway() -> None:
-    def never(arguments: dict[str, Any]) -> Opinion:
+    def never(arguments: dict[str, Any]) -> Vote:
         raise AssertionError("asked")
 
-    assert settle([Judge("hook", never, costly=True), judge("deny")], GIVEN).guard == "deny"
+    assert settle([Voter("hook", never, costly=True), voter("deny")], GIVEN).guard == "deny"

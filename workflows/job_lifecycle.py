@@ -7,19 +7,18 @@ from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import FailureError, is_cancelled_exception
 
 from protocol.course import Course
 from protocol.record import JobRecord, Letter, Waiting
 from workflows import guards, parking, questions, status, traces
 from workflows.activity_calls import Interrupted
+from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled, is_long
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
-from workflows.standing import CancelAsked, Standing, is_cancelled, is_long
 from workflows.steps import Steps
 
 
-class JobStanding(Standing):
+class JobLifecycle(Lifecycle):
     """A job between its steps."""
 
     _job: JobRecord
@@ -164,8 +163,7 @@ class JobStanding(Standing):
         """Take in what a person edited while the job was paused."""
         job = self._job
         taken = await self._steps.take_folder(job)
-        job.move_to(taken.commit)
-        job.at = taken.at
+        job.move_to(taken.commit, taken.at)
         job.state.take_items(taken.scope)
         # The files may be others now: the call of job_complete goes through its gate again.
         job.drop_review()
@@ -207,8 +205,8 @@ class JobStanding(Standing):
             f"(phase {found.state.phase.number}, step {found.state.step})"
         )
         job.recent = [commit for commit in job.recent if commit != job.commit]
-        job.move_to(found.commit)
-        job.at, job.state = found.at, found.state
+        job.move_to(found.commit, found.at)
+        job.state = found.state
         # What is lost never was: the steps are the same that an undisturbed job takes.
         job.step = found.state.step
         for dropped in questions.drop(job):
@@ -253,13 +251,9 @@ class JobStanding(Standing):
         if not job.project or change == self._told:
             return
         self._told = change
-        project: Any = workflow.get_external_workflow_handle(job.project)
-        try:
-            await asyncio.shield(project.signal("report", told.model_dump(mode="json")))
-        except FailureError as error:
-            if is_cancelled_exception(error):
-                raise
-            self._inbox.notice(f"project {job.project} could not be told: {error}")
+        report = self._steps.tell(job.project, "report", told.model_dump(mode="json"))
+        if why := await asyncio.shield(report):
+            self._inbox.notice(f"project {job.project} could not be told: {why}")
 
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run with the same state once the history is long."""

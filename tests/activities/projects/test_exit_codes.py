@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.projects.running import decides, found_none
+from activities.projects.exit_codes import decides, found_none
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,18 @@
-"""Takes a workspace folder, as a person left it, into a tree."""
+"""What a person edited in a workspace folder, taken into a tree."""
 
 from activities.checkpoints import folder_io
+from activities.checkpoints.checkin import Checkin
 from activities.checkpoints.diff import Change, diff
 from activities.checkpoints.entries import with_entry, without_entry
 from activities.checkpoints.files import Files
 from activities.checkpoints.projection import projecting
 from activities.checkpoints.repository import Checkpoints
 from activities.checkpoints.root import Root
-from activities.checkpoints.taking import Taking
 
 
-def collect(checkpoints: Checkpoints, root: Root, job: str, base: Files) -> tuple[Files, list[str]]:
+def take_edits(
+    checkpoints: Checkpoints, root: Root, job: str, base: Files
+) -> tuple[Files, list[str]]:
     """`base`, the job's newest files, with what a person changed in `<root>/<job>/`.
 
     A folder that lags behind `base` takes nothing back: only what differs from what was projected
@@ -23,13 +25,13 @@ def collect(checkpoints: Checkpoints, root: Root, job: str, base: Files) -> tupl
         if not root.workspace(job).is_dir():
             return base, [f"There is no folder {root.workspace(job)}; nothing was taken from it."]
         with folder_io.opened(None, root.workspace(job)) as fd:
-            taking = Taking(base)
-            taken = Files(base.store, taking.take(fd).hex(), limit=base.limit)
+            checkin = Checkin(base)
+            taken = Files(base.store, checkin.take(fd).hex(), limit=base.limit)
     trees = [record.tree, *record.started] if record else []
     known = [Files(base.store, tree) for tree in dict.fromkeys(trees) if tree]
     if known != [base]:
         taken = _changes_on(base, taken, known)
-    return taken, taking.notes
+    return taken, checkin.notes
 
 
 def _changes_on(base: Files, taken: Files, known: list[Files]) -> Files:

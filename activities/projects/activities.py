@@ -18,7 +18,7 @@ from activities.model.endpoint import Connect
 from activities.plain import as_json, title
 from activities.plan import listed_under
 from activities.projects.repository import MAIN, Repository, repository_path
-from activities.projects.taking import Taking
+from activities.projects.take_work import Taking
 from activities.starting.attributes import registered_attributes
 from activities.starting.cancelling import ask_server
 from activities.starting.claiming import check_free, claim

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from activities.projects.evidence import evidence_of
-from activities.projects.handing import hand_over, product, refusals, told
+from activities.projects.handoff import hand_over, product, refusals, told
 from activities.projects.repository import Repository, repository_path
 from config.schema import Problem
 from protocol.handoffs import Check, Handoff, ProjectLink

@@ -20,7 +20,7 @@ Names = tuple[bytes, ...]
 
 
 @dataclass
-class Bringing:
+class Checkout:
     """One pass over one workspace folder.
 
     `drafts` is a folder of ours on the same file system in which files are made before they get
