@@ -15,7 +15,7 @@ from activities.checkpoints import folders
 from activities.checkpoints.drafting import drafted
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
-from activities.checkpoints.locks import locked, sync
+from activities.checkpoints.locks import locked, named, sync
 from activities.checkpoints.objects import Store
 from activities.checkpoints.packing import WAIT_SECONDS, mend_indexes, pack
 from activities.checkpoints.records import COMMIT, Record
@@ -184,7 +184,8 @@ class Checkpoints:
             # Every writer holds our lock, which died with its holder: git's own is left over.
             lock = ref.with_name(f"{ref.name}.lock")
             lock.unlink(missing_ok=True)
-            lock.write_text(f"{commit}\n")
+            with named(lock):
+                lock.write_text(f"{commit}\n")
             sync(lock)
             lock.rename(ref)
             sync(ref.parent)

@@ -261,6 +261,21 @@ def test_tags_replace_and_survive_what_a_killed_writer_left(checkpoints: Checkpo
         checkpoints.tag("../x", first)
 
 
+def test_a_tag_that_finds_no_room_is_named_and_stays_as_it_was(checkpoints: Checkpoints) -> None:
+    first, second = story(checkpoints, 2)
+    checkpoints.tag("phase/0001", first)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"tags/phase/0001\.lock"):
+            checkpoints.tag("phase/0001", second)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert checkpoints.tags() == {"phase/0001": first}
+    checkpoints.tag("phase/0001", second)
+    assert checkpoints.tags() == {"phase/0001": second}
+
+
 def test_a_handle_belongs_to_its_thread_and_few_are_kept(root: Root) -> None:
     mine = open_checkpoints(root, "job", create=True)
     assert open_checkpoints(root, "job") is mine
