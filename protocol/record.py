@@ -164,8 +164,9 @@ class JobRecord(Data):
     """Guards whose next refusal is passed over, each with a person's reason."""
     stop_hook_active: bool = False
     """Whether a hook kept the job from ending in this phase."""
-    reply_refused: str = ""
-    """Why the calls of the newest reply are not run; empty when the reply was accepted."""
+    refused_replies: dict[int, str] = Field(default_factory=dict)
+    """Why the calls of a reply are not run that was not accepted, by its step: of all replies into
+    the middle of which the job may have to go back."""
     tools: list[ToolRoute]
     limits: JobLimits
     search_attributes: list[str] = Field(default_factory=list)
@@ -281,6 +282,12 @@ class JobRecord(Data):
         if self.review:
             self.bypasses = {**self.review.bypasses, **self.bypasses}
         self.review = None
+
+    def settle_reply(self, refusal: str) -> None:
+        """Note of the newest reply whether it was accepted, that is without a refusal."""
+        first = self.step - RECENT_CHECKPOINTS
+        held = {step: why for step, why in self.refused_replies.items() if first < step < self.step}
+        self.refused_replies = {**held, self.step: refusal} if refusal else held
 
     def move_to(self, commit: str, at: int | None = None) -> None:
         """Stand on a new checkpoint, made at that time; None where the one before still counts."""

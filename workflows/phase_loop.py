@@ -95,13 +95,14 @@ class PhaseLoop(Judging):
             happened = f"a reply called no tool ({reply.verdict or 'reports'})"
             correct = job.correction or ""
             traces.note(job, "violation", "gate", "reply", happened, what_was_correct=correct)
-        job.reply_refused = ""
+        refusal = ""
         if reply.guard in job.bypasses:
             self.notice(guards.passed_over(job, reply.guard, "a reply"))
         elif reply.guard:
             job.correction = reply.refusal
-            job.reply_refused = guards.REPLY.format(refusal=reply.refusal)
+            refusal = guards.REPLY.format(refusal=reply.refusal)
             self.notice(guards.refused(job, reply.guard, "a reply", reply.refusal))
+        job.settle_reply(refusal)
         guards.tried(job, reply.trials, "a reply")
         self._watch(course.after_reply(job.course, reply.calls))
 
@@ -111,8 +112,8 @@ class PhaseLoop(Judging):
         offered = [entry.name for entry in job.tools if kind in entry.phases]
         if why := stuck.not_now(job.course, call.tool, self._todo):
             await self._deny(call, "stuck", why)
-        elif job.reply_refused:
-            await self._deny(call, "reply", job.reply_refused)
+        elif why := job.refused_replies.get(job.step):
+            await self._deny(call, "reply", why)
         elif route is None:
             await self._deny(call, "tools", gates.unknown_tool(call.tool, offered))
         elif why := gates.phase_rule(route, kind):

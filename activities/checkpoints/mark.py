@@ -6,6 +6,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from activities.checkpoints.locks import named
 from protocol.state import Data
 
 MARK = "job.json"
@@ -31,12 +32,13 @@ def take_mark(repository: Path, mark: Mark) -> Mark | None:
     """Leave a mark in a repository that has none. Gives the one that counts; None: unreadable."""
     # A draft and a link, so that a mark is there whole or not at all, and only one is made.
     draft = repository / f"{MARK}.{secrets.token_hex(6)}"
-    draft.write_text(mark.model_dump_json())
     try:
+        with named(draft):
+            draft.write_text(mark.model_dump_json())
         with suppress(FileExistsError):
             (repository / MARK).hardlink_to(draft)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     return mark_of(repository)
 
 

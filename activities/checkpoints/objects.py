@@ -90,20 +90,22 @@ class Store:
         """What one of the packs holds sound, or None.
 
         An object that was damaged and made again lies in two packs, and libgit2 gives up after
-        the first that it looks into; so each is looked into alone.
+        the first that it looks into; so each is looked into alone. Raises OSError where there is
+        no room for that: what was not looked for is not missing.
         """
         objects = self.path / "objects"
         if not pygit2.OdbBackendPack(str(objects)).exists(pygit2.Oid(raw=oid)):
             return None
         for index in (objects / "pack").glob("*.idx"):
-            with suppress(*_ABSENT), TemporaryDirectory() as alone:
+            with TemporaryDirectory() as alone:
                 place = Path(alone, "pack")
                 place.mkdir()
                 for file in (index, index.with_suffix(".pack")):
                     (place / file.name).symlink_to(file.absolute())
                 reader = pygit2.Odb()
-                reader.add_backend(pygit2.OdbBackendPack(alone), 1)
-                return sound(reader, oid)
+                with suppress(*_ABSENT):
+                    reader.add_backend(pygit2.OdbBackendPack(alone), 1)
+                    return sound(reader, oid)
         return None
 
     def size(self, oid: bytes) -> int:

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from activities.checkpoints import folders
 from activities.checkpoints.drafting import drafted
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
-from activities.checkpoints.locks import locked, sync
+from activities.checkpoints.locks import locked, named, sync
 from activities.checkpoints.objects import Store
 from activities.checkpoints.packing import WAIT_SECONDS, mend_indexes, pack
 from activities.checkpoints.records import COMMIT, Record
@@ -105,18 +106,27 @@ class Checkpoints:
             return False
         return True
 
-    def is_whole(self, commit: str, sound: set[str] | None = None) -> bool:
+    def is_whole(self, commit: str) -> bool:
         """Whether a checkpoint and every file in it can be read: what a lost or failing disk or a
         power cut took shows here.
-
-        Args:
-            sound: Ids of files that were read for another checkpoint; those read now are added.
         """
-        read = set() if sound is None else sound
-        # A pack that lost its index still has all that was in it.
-        return self._is_whole(commit, read) or (
-            self.path.is_dir() and mend_indexes(self.path) and self._is_whole(commit, read)
-        )
+        return any(self.whole([commit]))
+
+    def whole(self, commits: Iterable[str]) -> Iterator[str]:
+        """Those of some checkpoints that are whole, in their order.
+
+        A file that several have is read once, and indexes that are lost are made anew once.
+        """
+        read: set[str] = set()
+        is_mended = False
+        for commit in commits:
+            found = self._is_whole(commit, read)
+            if not found and not is_mended and self.path.is_dir():
+                # A pack that lost its index still has all that was in it.
+                found = mend_indexes(self.path) and self._is_whole(commit, read)
+                is_mended = True
+            if found:
+                yield commit
 
     def _is_whole(self, commit: str, read: set[str]) -> bool:
         folders.forget()
@@ -174,7 +184,8 @@ class Checkpoints:
             # Every writer holds our lock, which died with its holder: git's own is left over.
             lock = ref.with_name(f"{ref.name}.lock")
             lock.unlink(missing_ok=True)
-            lock.write_text(f"{commit}\n")
+            with named(lock):
+                lock.write_text(f"{commit}\n")
             sync(lock)
             lock.rename(ref)
             sync(ref.parent)

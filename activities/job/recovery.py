@@ -37,11 +37,10 @@ class Recovery:
             check_root(self._root, request.root, request.remote)
             if request.remote:
                 fetch_job(self._root, job_id(), request.remote, request.candidates[0])
-            sound: set[str] = set()
-            for commit in request.candidates:
-                with suppress(CheckpointMissing):
-                    checkpoints = open_checkpoints(self._root, job_id())
-                    if checkpoints.is_whole(commit, sound):
+            with suppress(CheckpointMissing):
+                checkpoints = open_checkpoints(self._root, job_id())
+                for commit in checkpoints.whole(request.candidates):
+                    with suppress(CheckpointMissing):
                         return _recovered(Snapshot.load(checkpoints, commit))
             raise failure(
                 "Storage",

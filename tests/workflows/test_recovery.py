@@ -8,13 +8,17 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root, folders, open_checkpoints
 from activities.checkpoints.journal import journal_of
 from activities.checkpoints.records import BLOB, Record
+from activities.job import conversation
 from activities.rehearsal import Failure, Reply
+from activities.rehearsal.seen import look, text_of
 from activities.rehearsal.wire import Answer, Request
+from config.learned import Learned, LearnedGuards
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
 
@@ -213,3 +217,52 @@ async def test_a_start_of_a_phase_that_is_lost_is_refused_or_waited_for(
         assert status["waiting_for"] == "storage"
         assert [line for line in status["notices"] if lost[0] not in line] == []
         await handle.signal("cancel", {})
+
+
+HOT = {
+    "name": "hot", "stage": "active", "at": 1, "since": 1, "why": "taken", "agent": "generalist",
+    "guard": {
+        "name": "hot", "point": "reply", "match": {"content": ["cold"]}, "decision": "deny",
+        "message": "Tea is hot.",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("newest", ["taken", "not taken"])
+async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
+    temporal: Client, root: Root, newest: str
+) -> None:
+    """Whatever came of the newer reply, which is lost."""
+    LearnedGuards(root.path).put(Learned.model_validate(HOT))
+    said = ["It is cold.", "It is hot."][:: 1 if newest == "taken" else -1]
+    writes: list[Call] = [("write_file", {"path": f"{n}.md", "content": n}) for n in "ab"]
+    replies: list[Answer] = [
+        Reply(said[0], writes),
+        Reply(said[1], [("list_files", {})]),
+        Failure(401, "the key was revoked"),
+    ]
+    short, seen = Short(), list[Request]()
+
+    def model(request: Request) -> Answer:
+        if replies and look(request).kind == "tactical":
+            return replies.pop(0)
+        seen.append(request)
+        return short(request)
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job())
+        status = await jobs.until(handle, waiting_for="credentials")
+        snapshot = jobs.snapshot(handle, status["checkpoint"])
+        answers = [raw for raw in snapshot.conversation.stored() if b'"role":"tool"' in raw]
+        snapshot.checkpoints.pack()
+        damage(snapshot.checkpoints.path, Record.of(BLOB, answers[1]).id.hex())
+        conversation.held.forget()
+        seen.clear()
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+        told = (await handle.query("status"))["notices"]
+        written = [path.name for path in sorted(jobs.folder(handle).glob("[ab].md"))]
+    assert [line for line in told if "is lost" in line]
+    shown = [text_of(message) for message in seen[0]["messages"] if message["role"] == "tool"]
+    assert ["was not accepted" in text for text in shown] == [newest == "taken"] * 2
+    assert written == ([] if newest == "taken" else ["a.md", "b.md"])

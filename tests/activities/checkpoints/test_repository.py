@@ -4,6 +4,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -182,7 +183,7 @@ def test_a_checkpoint_is_whole_or_not(checkpoints: Checkpoints) -> None:
 
 
 def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
-    checkpoints: Checkpoints,
+    checkpoints: Checkpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = random.Random(1).randbytes(4000)
     files = Files.empty(checkpoints.store).write("a", data)
@@ -198,9 +199,15 @@ def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
     again = Checkpoints(checkpoints.path)
     again.store.write_blob(data)
     again.pack()
+    [other] = set(path.parent.glob("*.pack")) - {path}
+    os.utime(other, (1, 1))  # of several packs the newest is looked into first
     assert again.store.read_stored(bytes.fromhex(files.children()[0].id)) == data
     for _ in range(3):
         assert Checkpoints(checkpoints.path).is_whole(commit)
+    # Where there is no room to look into packs one by one, nothing is said to be missing.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
+    with pytest.raises(FileNotFoundError, match="full"):
+        Checkpoints(checkpoints.path).is_whole(commit)
 
 
 def test_a_mistake_in_settings_for_git_stops_nothing(root: Root, tmp_path: Path) -> None:
@@ -252,6 +259,21 @@ def test_tags_replace_and_survive_what_a_killed_writer_left(checkpoints: Checkpo
     assert list(checkpoints.tags()) == ["phase-001", "phase-002"]
     with pytest.raises(ValueError, match="name of a tag"):
         checkpoints.tag("../x", first)
+
+
+def test_a_tag_that_finds_no_room_is_named_and_stays_as_it_was(checkpoints: Checkpoints) -> None:
+    first, second = story(checkpoints, 2)
+    checkpoints.tag("phase/0001", first)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"tags/phase/0001\.lock"):
+            checkpoints.tag("phase/0001", second)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert checkpoints.tags() == {"phase/0001": first}
+    checkpoints.tag("phase/0001", second)
+    assert checkpoints.tags() == {"phase/0001": second}
 
 
 def test_a_handle_belongs_to_its_thread_and_few_are_kept(root: Root) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
@@ -34,6 +36,30 @@ def test_calls_of_the_newest_reply_that_were_not_made_are_still_to_be_made(
     assert [call.tool for call in found.calls] == ([] if whole else ["read_file", "list_files"])
     assert found.next_call == (0 if whole else made)
     assert whole or found.calls[0].path == "instructions.md"
+
+
+def test_a_damaged_pack_without_an_index_is_looked_into_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Standing.begin(tmp_path)
+    job.reply(READ, READ)
+    checkpoints = open_checkpoints(job.root, JOB)
+    checkpoints.pack()
+    [pack] = (checkpoints.path / "objects/pack").glob("*.pack")
+    pack.with_suffix(".idx").unlink()
+    pack.chmod(0o644)
+    with pack.open("r+b") as file:
+        file.truncate(pack.stat().st_size - 30)
+    checkpoints.store.forget()
+    asked, git = tmp_path / "asked", tmp_path / "bin/git"
+    git.parent.mkdir()
+    git.write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexec {shutil.which("git")} "$@"\n')
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+    request = RecoverRequest(root=job.root.id, candidates=[job.commit, LOST, LOST])
+    with pytest.raises(ApplicationError, match="None of the job's checkpoints can be found"):
+        environment(local=False).run(Recovery(job.root).find_checkpoint, request)
+    assert asked.read_text().count(" index-pack ") == 1
 
 
 def test_what_a_person_put_there_is_packed_before_the_job_goes_on(tmp_path: Path) -> None:

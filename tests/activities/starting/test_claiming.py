@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,16 @@ def test_a_mark_that_cannot_be_read_is_named(root: Root, repository: Path) -> No
     (repository / MARK).write_text("{")
     with pytest.raises(OSError, match=rf"{JOB}.*{MARK}"):
         environment().run(claim, root, repository, "first")
+
+
+def test_a_mark_that_finds_no_room_leaves_nothing(root: Root, repository: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = sorted(repository.iterdir())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match=MARK):
+            environment().run(claim, root, repository, "first")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert sorted(repository.iterdir()) == before
+    environment().run(claim, root, repository, "first")

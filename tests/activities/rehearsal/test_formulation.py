@@ -1,0 +1,58 @@
+"""The rehearsal's finding of requirements: a phase that was taken back goes on where it stood."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from activities.phases.orientation import first_messages
+from activities.rehearsal import extraction, strategic
+from activities.rehearsal.candidates import parse_lines
+from activities.rehearsal.formulation import procedure
+from activities.rehearsal.plans import Plan, PlanPhase
+from activities.rehearsal.replay import Call, Steps
+from activities.rehearsal.seen import look
+from tests.activities.standing import Standing
+
+LISTED = """\
+# Candidates
+
+## documents/tea.md
+- C-001 · p.1 · obligation · 0.9 · Tea must be hot.
+- C-002 · p.1 · obligation · 0.9 · Cups must be clean.
+- C-003 · p.2 · obligation · 0.9 · Milk must be fresh.
+"""
+DECIDED = {
+    extraction.LEFT: "C-001 · documents/tea.md · not relevant\n",
+    "requirements/req_001/requirement.md": "Cups must be clean.\n",
+}
+
+
+def until(job: Standing, steps: Steps, tool: str) -> list[Call]:
+    """Go on with a procedure, its calls answered by the tools, as far as one of `tool`."""
+    batch = next(steps)
+    while tool not in [name for name, _ in batch]:
+        batch = steps.send([job.call(name, **arguments) for name, arguments in batch])
+    return batch
+
+
+@pytest.mark.parametrize(("issue", "cited"), [("", 3), ("The plan was thin.", 1)])
+def test_what_was_decided_stays_when_the_phase_is_done_again(
+    tmp_path: Path, issue: str, cited: int
+) -> None:
+    job = Standing.begin(tmp_path, kind="strategic", agent="creator")
+    for path, text in {extraction.LIST: LISTED, **DECIDED}.items():
+        job.write(path, text)
+    items = parse_lines(LISTED.splitlines())
+    batches = extraction.batches([(n, "documents/tea.md", item) for n, item in enumerate(items, 4)])
+    job.write("plan.md", Plan("# Plan", [PlanPhase("Formulate", "Each is cited.", batches)]).text)
+    messages = first_messages(job.open(), issue, "")
+    view = look({"messages": [*messages, {"role": "user", "content": "Go on."}], "tools": []})
+    [(_, handed)] = until(job, strategic.hand_over(view), "todo_write")
+    steps = procedure(handed["todos"][0]["content"])
+    assert steps is not None
+    until(job, steps, "extract_document_text")
+    batch = steps.send(["Text."])
+    assert [name for name, _ in batch] == ["cite_document"] * cited
+    assert batch[-1][1]["quote"] == "Milk must be fresh."
