@@ -57,6 +57,8 @@ class RoutingFrame(Data):
     """Ids of the groups there are."""
     live: list[str] = Field(default_factory=list)
     """Ids of those that are neither completed nor blocked."""
+    room: int = 1_000_000
+    """Bytes that the project can keep of further groups."""
 
 
 class Handoff(Data):

@@ -9,7 +9,7 @@ from pydantic import Field
 from protocol.handoffs import Check, Handoff
 from protocol.limits import Budget
 from protocol.project_start import FormName, ProjectStart
-from protocol.record import Letter, Waiting, WaitReason
+from protocol.record import MOST_BYTES, Letter, Waiting, WaitReason
 from protocol.requests import Usage
 from protocol.state import Data, ScopeItem
 from protocol.traces import Trace
@@ -37,6 +37,8 @@ MOST_TOLD = 300
 """Jobs of a project that people are told of, the newest."""
 MOST_UNRESOLVED = 10
 """Of what one of them left open."""
+MOST_SCOPE_AND_SETTINGS = 1_200_000
+"""Bytes that a project of groups begins with, so that there is room for groups."""
 
 
 class Unit(Data):
@@ -209,6 +211,17 @@ class ProjectRecord(Data):
     def units(self) -> list[Unit]:
         """Features, groups or stages, as the form has them."""
         return [*self.features, *self.groups, *self.stages]
+
+    @property
+    def size(self) -> int:
+        """Bytes of what a new run is handed, which begins while no job is at work."""
+        resting = self.model_copy(update={"running": {}, "ended": []})
+        return len(resting.model_dump_json(exclude_defaults=True).encode())
+
+    @property
+    def fits(self) -> bool:
+        """Whether a new run can be handed it, letters and notes and all."""
+        return self.size <= MOST_BYTES
 
     def unit(self, unit_id: str) -> Unit | None:
         return next((unit for unit in self.units if unit.id == unit_id), None)

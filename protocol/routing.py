@@ -41,6 +41,12 @@ def problems(routing: Routing, frame: RoutingFrame) -> list[str]:
             f"These items are in no group: {_named(missing)}. Every item is in exactly one group, "
             "or under `drop` with a reason."
         )
+    size = sum(len(group.model_dump_json().encode()) for group in routing.groups)
+    if size > frame.room:
+        found.append(
+            f"The groups have {size:,} bytes, and the project has room for {frame.room:,} more: "
+            "name fewer groups, or give them shorter titles and tasks."
+        )
     if routing.complete and routing.groups:
         found.append("`complete` cannot be true while there are groups to be worked on.")
     if routing.complete and frame.live:

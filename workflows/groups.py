@@ -28,6 +28,8 @@ from workflows.moves import (
 SCOPE = "scope"
 """The unit that the manager works on; no group has this name."""
 MOST_TOLD = 60
+MOST_PLANNED = 1_500_000
+"""Bytes of a record in which there is room for more groups; the rest is for what comes of them."""
 DIVIDE = """\
 Divide the project's scope into groups that agents can work on side by side, in {folder}/ of a
 workspace each. Write output/groups.json: {{"groups": [{{"id": "parser", "title": "…", "task": "…",
@@ -137,6 +139,7 @@ def frame(project: ProjectRecord) -> RoutingFrame:
         accepted=[item.id for item in project.scope if item.status == "completed"],
         groups=[group.id for group in project.groups],
         live=[group.id for group in project.groups if not group.settled],
+        room=max(0, MOST_PLANNED - project.size),
     )
 
 

@@ -17,6 +17,7 @@ from temporalio.exceptions import ApplicationError
 
 from protocol.payloads import Refused, read, read_input
 from protocol.project import (
+    BRIEF,
     MOST_TOLD,
     ChildReport,
     Ended,
@@ -96,8 +97,8 @@ class Project(ProjectLifecycle):
         except StepFailed as failed:
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         project = ProjectRecord(
-            # They are in the scope from here on: twice they would not fit into one payload.
-            start=asked.model_copy(update={"items": []}),
+            # From here on these are in the scope and in a file: all would not fit into one payload.
+            start=asked.model_copy(update={"items": [], "instructions": BRIEF}),
             id=workflow.info().workflow_id,
             title=made.title,
             root=made.root,

@@ -200,7 +200,9 @@ class ProjectLifecycle(Lifecycle):
 
     @property
     def _too_long(self) -> bool:
-        return is_long(self._project.start.history_events)
+        """What does not fit would fail the workflow task for ever: the run is longer, then."""
+        self._project.inbox = self._inbox.letters
+        return is_long(self._project.start.history_events) and self._project.fits
 
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run once the history is long and no child is at work.

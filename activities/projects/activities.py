@@ -26,7 +26,7 @@ from activities.starting.pinning import choose_models
 from activities.tools.ownership import refusal
 from config.loader import load_agent
 from config.schema import AgentConfig, Problem
-from protocol.project import BRIEF, STATE_FILES
+from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE_FILES
 from protocol.project_requests import (
     Merged,
     MergeRequest,
@@ -124,6 +124,13 @@ def _prepare(root: Root, start: ProjectStart, chain: str, registered: list[str])
     scope = given_items(items) if start.form == "groups" else []
     if why := too_large(scope):
         raise Problem(why)
+    kept = [start.model_copy(update={"items": [], "instructions": ""}), *scope]
+    size = sum(len(part.model_dump_json(exclude_defaults=True).encode()) for part in kept)
+    if scope and size > MOST_SCOPE_AND_SETTINGS:
+        raise Problem(
+            f"the scope and the settings have {size:,} bytes together; at most "
+            f"{MOST_SCOPE_AND_SETTINGS:,} are taken"
+        )
     path = repository_path(root, job_id())
     repository = Repository.create(path)
     claim(root, path, chain, keep_days=kept_days(agents))

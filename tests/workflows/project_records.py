@@ -21,7 +21,7 @@ def started(form: str, **details: Any) -> ProjectRecord:
         {"form": form, "instructions": "Make a tea room.", **details}
     )
     return ProjectRecord(
-        start=start,
+        start=start.model_copy(update={"items": []}),
         id="tea",
         title="Tea",
         root="r",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowContinuedAsNewError, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
@@ -112,6 +113,38 @@ async def test_what_is_left_out_collides_or_is_shown_undone_goes_back_wave_by_wa
         handed = json.loads(begun.input.payloads[0].data)
         assert [item["text"] for item in handed["scope"]] == ITEMS
         assert "items" not in handed["start"]
+
+
+async def test_the_largest_project_goes_on_as_new(temporal: Client, root: Root) -> None:
+    """The longest instructions, a scope of 1 MB, and as many groups as a division can have."""
+    large = [
+        group(
+            f"g{n}",
+            *(f"S{20 * n + place}" for place in range(1, 21)),
+            title="茶" * 300,
+            task="茶" * 800,
+        )
+        for n in range(100)
+    ]
+    team = Team(
+        {
+            "Divide the project's scope": lambda told: [answer(GROUPS, {"groups": large})],
+            "the group g": lambda told: [write("repo/menu.md", "green\n")],
+        }
+    )
+    async with serving(temporal, root, team) as jobs:
+        start = project("groups", items=["茶" * 166] * 2000, history_events=10, parallel=1)
+        start["instructions"] = "\N{TEACUP WITHOUT HANDLE}" * 200_000
+        handle = await jobs.start(start, kind="Project")
+        status = await jobs.until(handle, wave=1)
+        assert len(status["units"]) == 100
+        first = temporal.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
+        async with asyncio.timeout(60):
+            with pytest.raises(WorkflowContinuedAsNewError):
+                await first.result(follow_runs=False)
+        await handle.signal("cancel", {})
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle)
 
 
 async def test_a_manager_that_leaves_items_out_to_the_last_waits_for_a_person(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from protocol.project import Group, ProjectRecord
 from protocol.project_requests import Work
+from protocol.record import MOST_BYTES
 from protocol.routing import problems
 from tests.workflows.project_records import Play, routing, started
 from workflows.groups import frame
+from workflows.inbox import Inbox
 from workflows.moves import End, Park, Wait
+from workflows.project_status import status
 
 ITEMS = ["green tea", "black tea", "cups", "spoons", "sugar"]
 DONE = Work(commit="c1")
@@ -148,6 +152,34 @@ def test_what_is_wrong_with_a_division() -> None:
     ]
     assert "wait for one another: a, b" in told(play, groups=circle)[0]
     assert "in no group" in told(play, complete=True)[0]
+
+
+def test_groups_are_taken_for_as_long_as_the_record_has_room() -> None:
+    """Each wave takes up again what the one before had accepted, with the largest groups."""
+    play = Play(started("groups", items=["茶" * 160] * 2000, parallel=50))
+    for wave in range(100):
+        large = [
+            {
+                "id": f"{wave}-{n}",
+                "title": "茶" * 300,
+                "task": "茶" * 800,
+                "items": [f"S{20 * n + place}" for place in range(1, 21)],
+            }
+            for n in range(100)
+        ]
+        if why := told(play, groups=large):
+            break
+        play.one(routing(groups=large))
+        while play.project.planned:
+            for move in play.start():
+                play.end(move.job, DONE)
+    assert len(why) == 1
+    assert "the project has room for" in why[0]
+    assert play.project.groups
+    assert play.project.fits
+    assert told(play, complete=True) == []
+    shown = json.dumps(status(play.project, Inbox()), ensure_ascii=False)
+    assert len(shown.encode()) < MOST_BYTES
 
 
 def test_a_claim_of_completion_does_not_pass_while_anything_is_open() -> None:

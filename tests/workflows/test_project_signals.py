@@ -234,12 +234,23 @@ async def test_goes_on_as_new_between_jobs_and_a_bad_start_says_what_is_wrong(
         runs = [run async for run in temporal.list_workflows(f'WorkflowId="{handle.id}"')]
         assert len(runs) >= 2
 
+        # One that fits into no payload goes on in the run that it is in.
+        large = {"unit": ["x" * 2_096_000]}
+        handle = await jobs.start(
+            project("pipeline", stages=stages[:1], proof=large, history_events=10), kind="Project"
+        )
+        assert (await jobs.result(handle))["status"] == "completed"
+
         for *wrong, why in (
             ('found 0 values; expected {"form"',),
             ({"form": "groups", "instructions": "x"}, "divides a scope"),
             ({"form": "features", "instruction": "x"}, "instruction: extra inputs"),
             ({**project("features"), "agents": {"coder": "nobody"}}, "'nobody' is not known"),
             ({"form": "pipeline", "instructions": "x"}, "has stages"),
+            (
+                project("groups", items=["茶" * 166] * 2000, set={"description": "d" * 200_000}),
+                "the scope and the settings have 1,2",
+            ),
             ({**project("features"), "product": "notes"}, "every job writes to notes/"),
             (
                 {**project("features"), "proof": {"unit": []}},
