@@ -89,9 +89,9 @@ def test_patterns_that_are_none_are_answered(job: Standing, pattern: str) -> Non
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)*§", ".*.*.*.*.*§", "(.{0,60}){0,4}§"])
 def test_patterns_take_linear_time(job: Standing, pattern: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert found(job, pattern, "regex") == []
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("query", ["zebra", "the of and", "*", '"', "x " * 250, "\x00", "☕", "(("])
