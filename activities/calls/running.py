@@ -34,7 +34,6 @@ from activities.tools.ownership import in_the_way, is_system, of_git, refusal
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
-NO_REASON = "it failed, and said nothing of why."
 NOT_RUN = "Not run: the call before it ended the reply. Call it again if it is still wanted."
 
 
@@ -128,7 +127,7 @@ def run_tool(
             text = error = str(refusal)
         except (ToolError, FilesError, PathRefused) as problem:
             # What has no text would pass for a result: a server's error may have none.
-            text = error = str(problem).strip() or f"{entry.name}: {NO_REASON}"
+            text = error = str(problem).strip() or f"{entry.name} failed and did not say why."
             if instead := _rewritten(guards):
                 # An error of arguments that it never sent says nothing to the model by itself.
                 text = error = f"{error}\n{instead}"

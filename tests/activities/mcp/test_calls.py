@@ -57,7 +57,7 @@ def test_an_error_of_the_server_is_told_whatever_its_code(
 
 def test_an_error_without_a_text_is_no_result(job: Standing) -> None:
     assert not call(job, "odd__fault", '{"code": -32603, "message": " "}').ok
-    assert answer(job) == "Error: odd__fault: it failed, and said nothing of why."
+    assert answer(job) == "Error: odd__fault failed and did not say why."
 
 
 def test_arguments_that_do_not_fit_name_the_field(job: Standing, ledger: Path) -> None:
