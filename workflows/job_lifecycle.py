@@ -12,7 +12,7 @@ from protocol.course import Course
 from protocol.record import JobRecord, Letter, Waiting
 from workflows import guards, parking, questions, status, traces
 from workflows.activity_calls import Interrupted
-from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled, is_long
+from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.steps import Steps
@@ -258,10 +258,6 @@ class JobLifecycle(Lifecycle):
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run with the same state once the history is long."""
         job = self._job
-        due = is_long(job.limits.history_events) and self._steps.may_continue_as_new
-        if due and job.result is None:
-            job.inbox = self._inbox.letters
-            # What does not would fail the workflow task for ever. With its letters opened and its
-            # notes in the store it will; until then the run is longer than it should be.
-            if job.fits:
-                self._hand_over(job)
+        due = self._steps.may_continue_as_new and job.result is None
+        if due and self._is_long(job, job.limits.history_events):
+            self._hand_over(job)

@@ -116,6 +116,19 @@ class Lifecycle(Signals):
         self._inbox.notices[:0] = record.notices
         return record
 
+    def _is_long(self, record: JobRecord | ProjectRecord, events: int) -> bool:
+        """Whether this run has so many events, or so many bytes, that a new one is due.
+
+        Not while the record fits into no payload, which would fail the workflow task for ever. With
+        its letters opened and its notes in the store it will; until then the run is longer.
+        """
+        info = workflow.info()
+        record.inbox = self._inbox.letters
+        return (
+            info.get_current_history_length() >= events
+            or info.get_current_history_size() >= MOST_HISTORY
+        ) and record.fits
+
     def _hand_over(self, record: JobRecord | ProjectRecord) -> None:
         """Begin a new run with the same state."""
         record.inbox, record.notices = self._inbox.letters, self._inbox.notices
@@ -133,15 +146,6 @@ class Lifecycle(Signals):
                 [SearchAttributeKey.for_keyword(k).value_set(v) for k, v in attributes.items()]
             )
         self._shown = (memo, attributes)
-
-
-def is_long(events: int) -> bool:
-    """Whether this run has so many events, or so many bytes, that a new one is due."""
-    info = workflow.info()
-    return (
-        info.get_current_history_length() >= events
-        or info.get_current_history_size() >= MOST_HISTORY
-    )
 
 
 async def to_its_end(step: Coroutine[Any, Any, T]) -> T:

@@ -15,7 +15,7 @@ from protocol.record import Letter, Waiting
 from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, project_status, shares
 from workflows.activity_calls import GONE
-from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled, is_long
+from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled
 from workflows.parking import StepFailed
 from workflows.project_status import at_work
 from workflows.project_steps import Child, ProjectSteps
@@ -200,9 +200,7 @@ class ProjectLifecycle(Lifecycle):
 
     @property
     def _too_long(self) -> bool:
-        """What does not fit would fail the workflow task for ever: the run is longer, then."""
-        self._project.inbox = self._inbox.letters
-        return is_long(self._project.start.history_events) and self._project.fits
+        return self._is_long(self._project, self._project.start.history_events)
 
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run once the history is long and no child is at work.
