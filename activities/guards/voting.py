@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Word = Literal["allow", "deny", "ask", "rewrite"]
-STRENGTH: dict[Word, int] = {"deny": 3, "ask": 2, "rewrite": 1, "allow": 0}
+STRENGTH: dict[Word, int] = {"deny": 3, "ask": 2, "rewrite": 1}
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def settle(
                     continue
                 if word == "ask" and approved:
                     word = "rewrite" if vote.arguments else "allow"
-                if word == "rewrite" and voter.name in rewritten:
+                if word == "allow" or (word == "rewrite" and voter.name in rewritten):
                     continue
                 vote = replace(vote, word=word)
                 if strongest is None or STRENGTH[word] > STRENGTH[strongest[1].word]:
@@ -92,7 +92,7 @@ def settle(
             # A question to a person is worth asking only if nobody denies.
             if strongest and strongest[1].word in ("deny", "rewrite"):
                 break
-        if strongest is None or strongest[1].word == "allow":
+        if strongest is None:
             break
         voter, vote = strongest
         if vote.word == "rewrite":

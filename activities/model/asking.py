@@ -36,6 +36,8 @@ ELSEWHERE = frozenset({"ModelRefused", "Credentials"})
 FILTERED = "content_filter"
 """Finish reason of a reply that was refused after the request had been taken."""
 SUMMARY_SECONDS = 60
+MAX_REMEMBERED = 10_000
+"""Jobs."""
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError, RecursionError, *BROKEN)
 """What comes of an answer that is not the protocol's: the client checks its form nowhere, and lets
 out what comes of an error's body that breaks off."""
@@ -63,9 +65,17 @@ class Question:
 class Asking:
     """The model of whichever job is at work."""
 
-    def __init__(self, root: Root, connect: Connect) -> None:
+    def __init__(self, root: Root, connect: Connect, *, in_turn: bool = False) -> None:
+        """
+        Args:
+            in_turn: Whether a job asks again only when the reply before is recorded in its history:
+                one kept reply of a job is enough then.
+        """
         self._root = root
         self._connect = connect
+        self._in_turn = in_turn
+        self._newest: dict[Path, str] = {}
+        """Key of the reply that was kept last, by repository."""
 
     async def ask(
         self,
@@ -119,7 +129,11 @@ class Asking:
         def received(streamed: Streamed) -> R:
             # Kept at once, before anything else can fail: it is paid for.
             data = hide(streamed.model_dump_json())
-            replies.keep(key, data.encode())
+            replies.keep(key, data.encode(), self._newest.pop(repository, ""))
+            if self._in_turn:
+                if len(self._newest) > MAX_REMEMBERED:
+                    self._newest.clear()
+                self._newest[repository] = key
             return use(Streamed.model_validate_json(data))
 
         began = time.monotonic()

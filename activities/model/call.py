@@ -37,7 +37,7 @@ class ModelCalls:
 
     def __init__(self, root: Root, connect: Connect) -> None:
         self._root = root
-        self._asking = Asking(root, connect)
+        self._asking = Asking(root, connect, in_turn=True)
         self._folders = Follower(root)
 
     @activity.defn(name="model_call")

@@ -29,9 +29,14 @@ def job(tmp_path: Path) -> Standing:
 
 
 async def ask(
-    job: Standing, script: Callable[[Any], Any], *, attempt: int = 1, id_: str = "7"
+    job: Standing,
+    script: Callable[[Any], Any],
+    *,
+    attempt: int = 1,
+    id_: str = "7",
+    calls: ModelCalls | None = None,
 ) -> ModelReply:
-    calls = ModelCalls(job.root, lambda _: client_for(script))
+    calls = calls or ModelCalls(job.root, lambda _: client_for(script))
     request = ModelRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step + 1)
     env = environment(local=False, attempt=attempt, activity_id=id_)
     reply: ModelReply = await env.run(calls.model_call, request)
@@ -86,6 +91,21 @@ async def test_a_kept_reply_that_is_garbled_counts_as_none(job: Standing) -> Non
         (kept,) = (job.root.repository(JOB) / "replies").iterdir()
         kept.write_bytes(kept.read_bytes()[:20])
         assert (await ask(job, script, attempt=2)).calls
+
+
+async def test_one_kept_reply_of_a_job_is_enough(job: Standing) -> None:
+    """And one that breaks off while it is written over the one before is not taken for whole."""
+    long, short = Reply("x" * 5000, calls=[("list_files", {})]), call("list_files")
+    with Script(long, short, short) as script:
+        calls = ModelCalls(job.root, lambda _: client_for(script))
+        await ask(job, script, id_="1", calls=calls)
+        second = await ask(job, script, id_="2", calls=calls)
+        (kept,) = (job.root.repository(JOB) / "replies").iterdir()
+        assert await ask(job, script, id_="2", attempt=2) == second
+        with files_of_at_most(64), pytest.raises(ApplicationError):
+            await ask(job, script, id_="3", calls=calls)
+        assert not kept.parent.joinpath(kept.name.replace(".2", ".3")).exists()
+    assert kept.name.endswith(".2")
 
 
 async def test_nothing_is_kept_of_a_failure(job: Standing) -> None:
