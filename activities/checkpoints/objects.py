@@ -14,6 +14,7 @@ import pygit2
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.journal import Journal, journal_of
 from activities.checkpoints.records import BLOB, TREE, Record
+from protocol.state import one_line
 
 EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 MOST_PENDING_BYTES = 1 << 20
@@ -170,5 +171,12 @@ def sound(reader: pygit2.Repository | pygit2.Odb, oid: bytes) -> bytes:
 def _opened(path: Path) -> pygit2.Repository:
     try:
         return pygit2.Repository(str(path))
-    except (pygit2.GitError, KeyError):
-        raise CheckpointMissing("", f"There is no checkpoint repository at {path}.") from None
+    except (pygit2.GitError, KeyError) as error:
+        if not path.is_dir():
+            raise CheckpointMissing("", f"There is no checkpoint repository at {path}.") from None
+        raise CheckpointMissing(
+            "",
+            f"The checkpoint repository at {path} cannot be opened ({one_line(str(error), 200)}). "
+            "Copy the files HEAD and config of another job's into it, they are all alike; if that "
+            "does not help, put it back from a backup.",
+        ) from None

@@ -41,6 +41,13 @@ TO_MEND = ("42501", "42P01")
 """SQL states among these that a person can change: no right to a table, and no such table."""
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 """What SQLite says of a file that another try cannot read either."""
+UNWRITABLE = {
+    sqlite3.SQLITE_FULL: "Make room on its disk",
+    sqlite3.SQLITE_IOERR: "Make room on its disk, or mend that",
+    sqlite3.SQLITE_READONLY: "Let the workers write to the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "Make its folder, and let the workers write to it",
+}
+"""What to do about what else SQLite says of a file."""
 READS = "longhaul_reads"
 """Execution option of a connection whose transactions only read."""
 VARIABLE = "LONGHAUL_STORE_URL"
@@ -119,6 +126,11 @@ class Store:
                 f"the file of the store {self.shown} is damaged ({_why(problem)}). Stop the "
                 "workers, move it away with the files -wal and -shm beside it, and put a backup "
                 "in its place (docs/operations.md, Backups)."
+            ) from problem
+        if isinstance(problem, DBAPIError) and (mend := UNWRITABLE.get(_sqlite_code(problem))):
+            raise StoreAway(
+                f"the store {self.shown} cannot be used ({_why(problem)}). {mend}, or correct "
+                f"{VARIABLE}."
             ) from problem
         raise StoreAway(
             f"the store {self.shown} does not answer ({_why(problem)}). Start or mend it, or "

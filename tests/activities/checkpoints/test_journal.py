@@ -1,6 +1,5 @@
 import errno
 import os
-import resource
 import shutil
 import signal
 from pathlib import Path
@@ -28,6 +27,7 @@ FREEZER = """
 import os, pathlib, signal, sys
 from activities.checkpoints import journal
 from activities.checkpoints.records import BLOB, Record
+from tests.full_disk import files_of_at_most
 stop, name = sys.argv[2:]
 mine = journal.Journal(pathlib.Path(sys.argv[1]))
 mine.append([Record.of(BLOB, b"before")])
@@ -222,13 +222,8 @@ def test_a_full_disk_fails_the_write_and_spoils_nothing(folder: Path) -> None:
     journal.append([blob(b"before")])
     [file] = files(folder)
     size = file.stat().st_size
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, limits[1]))
-    try:
-        with pytest.raises(OSError, match=f"too large.*{file.name}"):
-            journal.append([blob(b"small"), blob(b"y" * 1000)])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with files_of_at_most(size + 100), pytest.raises(OSError, match=f"too large.*{file.name}"):
+        journal.append([blob(b"small"), blob(b"y" * 1000)])
     assert file.stat().st_size == size
     assert journal.find(blob(b"small").id) is None
     journal.append([blob(b"small")])

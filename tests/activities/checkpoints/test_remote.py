@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from activities.checkpoints.packing import pack
 from activities.checkpoints.records import COMMIT, Record
 from activities.checkpoints.remote import MOST_PACKS, fetch, owner_at, push, refs_of
 from tests.activities.wires import WIRES
+from tests.full_disk import files_of_at_most
 
 AT = 1_700_000_000
 
@@ -123,13 +123,8 @@ def test_what_found_no_room_to_be_staged_is_staged_the_next_time(
     first = here.step(None, "a.md")
     here.push(first)
     second = here.step(first, "b.md")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            here.outgoing.stage()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with files_of_at_most(room), pytest.raises(OSError, match="File too large"):
+        here.outgoing.stage()
     # Nothing broken is left for git to stumble over.
     packs = list((here.checkpoints.path / "outgoing").glob("*/pack/*"))
     assert sorted(path.suffix for path in packs) == [".idx", ".pack"]

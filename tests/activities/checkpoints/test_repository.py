@@ -1,6 +1,5 @@
 import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from activities.checkpoints import (
     Root,
     open_checkpoints,
 )
+from tests.full_disk import files_of_at_most
 
 LOST = "00" * 19 + "01"
 
@@ -117,14 +117,9 @@ def test_a_repository_that_is_lost_is_a_typed_failure(root: Root, checkpoints: C
 
 
 def test_a_repository_that_finds_no_room_leaves_nothing(root: Root) -> None:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     for most in (0, 50, 150):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
-        try:
-            with pytest.raises((OSError, pygit2.GitError)):
-                open_checkpoints(root, "job", create=True)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        with files_of_at_most(most), pytest.raises((OSError, pygit2.GitError)):
+            open_checkpoints(root, "job", create=True)
         assert list(root.repository("job").parent.iterdir()) == []
     assert story(open_checkpoints(root, "job", create=True), 1)
 
@@ -264,13 +259,8 @@ def test_tags_replace_and_survive_what_a_killed_writer_left(checkpoints: Checkpo
 def test_a_tag_that_finds_no_room_is_named_and_stays_as_it_was(checkpoints: Checkpoints) -> None:
     first, second = story(checkpoints, 2)
     checkpoints.tag("phase/0001", first)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
-    try:
-        with pytest.raises(OSError, match=r"tags/phase/0001\.lock"):
-            checkpoints.tag("phase/0001", second)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with files_of_at_most(10), pytest.raises(OSError, match=r"tags/phase/0001\.lock"):
+        checkpoints.tag("phase/0001", second)
     assert checkpoints.tags() == {"phase/0001": first}
     checkpoints.tag("phase/0001", second)
     assert checkpoints.tags() == {"phase/0001": second}
@@ -287,3 +277,22 @@ def test_a_handle_belongs_to_its_thread_and_few_are_kept(root: Root) -> None:
     for number in range(64):
         open_checkpoints(root, f"job {number}", create=True)
     assert open_checkpoints(root, "job") is not mine
+
+
+@pytest.mark.parametrize("broken", ["HEAD", "config"])
+def test_a_repository_that_git_cannot_open_is_told_with_what_to_do(
+    root: Root, checkpoints: Checkpoints, broken: str
+) -> None:
+    [commit] = story(checkpoints, 1)
+    checkpoints.pack(wait=1)
+    if broken == "HEAD":
+        (checkpoints.path / broken).unlink()
+    else:
+        (checkpoints.path / broken).write_text("[")
+    with pytest.raises(CheckpointMissing, match=r"cannot be opened .* HEAD and config of another"):
+        checkpoints.store.forget()
+    other = open_checkpoints(root, "other", create=True)
+    for name in ("HEAD", "config"):
+        shutil.copy(other.path / name, checkpoints.path)
+    checkpoints.store.forget()
+    assert checkpoints.is_whole(commit)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import resource
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from activities.model.prompt import request_body
 from activities.rehearsal import Failure, Reply, Script, call
 from protocol.requests import ModelReply, ModelRequest
 from tests.activities.standing import AT, JOB, Standing, environment
+from tests.full_disk import files_of_at_most
 from tests.workflows.serving import client_for
 
 
@@ -125,17 +124,6 @@ async def test_while_no_reply_can_be_kept_one_is_paid_for_and_no_more(job: Stand
         assert len(script.requests) == 1
         assert not list((job.root.repository(JOB) / "replies").iterdir())
         assert (await ask(job, script, attempt=4)).calls
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """What this process writes beyond so many bytes of a file fails, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 STRANGE = ['{"path": ', "[" * 100_000, '{"path": "\\ud800"}', "", "x" * 1_000_000]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from activities.checkpoints.mark import MARK
 from activities.starting.claiming import claim
 from config.schema import Problem
 from tests.activities.standing import JOB, environment
+from tests.full_disk import files_of_at_most
 
 
 @pytest.fixture
@@ -43,13 +43,8 @@ def test_a_mark_that_cannot_be_read_is_named(root: Root, repository: Path) -> No
 
 
 def test_a_mark_that_finds_no_room_leaves_nothing(root: Root, repository: Path) -> None:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = sorted(repository.iterdir())
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
-    try:
-        with pytest.raises(OSError, match=MARK):
-            environment().run(claim, root, repository, "first")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with files_of_at_most(10), pytest.raises(OSError, match=MARK):
+        environment().run(claim, root, repository, "first")
     assert sorted(repository.iterdir()) == before
     environment().run(claim, root, repository, "first")

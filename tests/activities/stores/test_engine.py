@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import socket
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.engine import Store
 from activities.stores.schema import JOBS, METADATA
 from tests.activities.stores.filling import fill, requirement, statuses
+from tests.full_disk import files_of_at_most
 
 
 def test_the_default_is_a_file_in_the_workspaces_root(root: Root) -> None:
@@ -69,6 +72,24 @@ def test_a_damaged_file_is_named_with_what_to_do(root: Root, damage: str) -> Non
     with pytest.raises(StoreAway, match=r"is damaged .* put a backup in its place") as told:
         fill(store, [requirement(1)])
     assert str(file) in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("sqlite:///file:{root}/read-only?mode=ro&uri=true", "readonly .* Let the workers write"),
+        ("sqlite:///{root}/no/such/folder", "unable to open .* Make its folder"),
+        ("sqlite:///{root}/full", "I/O error.* Make room on its disk"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_with_what_to_do(
+    root: Root, address: str, what: str
+) -> None:
+    with closing(sqlite3.connect(root.path / "read-only")) as made:
+        made.execute("PRAGMA user_version = 1")
+    store = Store(root, address.format(root=root.path))
+    with files_of_at_most(100), pytest.raises(StoreAway, match=what):
+        fill(store, [requirement(1)])
 
 
 def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(root: Root) -> None:
