@@ -11,6 +11,7 @@ from activities.checkpoints.journal import Journal
 from activities.checkpoints.packing import pack
 from activities.checkpoints.records import BLOB, HEAD, Record, read_records
 from tests.activities.checkpoints.conftest import Start
+from tests.full_disk import files_of_at_most
 
 WRITER = """
 import pathlib, sys
@@ -27,7 +28,6 @@ FREEZER = """
 import os, pathlib, signal, sys
 from activities.checkpoints import journal
 from activities.checkpoints.records import BLOB, Record
-from tests.full_disk import files_of_at_most
 stop, name = sys.argv[2:]
 mine = journal.Journal(pathlib.Path(sys.argv[1]))
 mine.append([Record.of(BLOB, b"before")])
