@@ -16,13 +16,15 @@ from protocol.project import (
     Told,
     Unit,
 )
-from protocol.record import Waiting
+from protocol.record import MOST_BYTES, Waiting
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
 from workflows import markdown, shares
 from workflows.inbox import Inbox
 
 MARKS = {"completed": "☑", "in_progress": "▶", "pending": "☐", "blocked": "☒"}
+MOST_RESULT_BYTES = MOST_BYTES * 2 // 5
+"""The status holds it, and the units besides."""
 NAMES = {"features": "feature", "groups": "group", "pipeline": "stage"}
 
 
@@ -59,7 +61,9 @@ def status(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
         "waiting": stands.model_dump() if stands else None,
         "line": line(project),
         "wave": project.wave,
-        "units": [unit_told(unit) for unit in project.units],
+        "units": project.result.units
+        if project.result
+        else [unit_told(unit) for unit in project.units],
         "running": [_running(run) for run in at_work(project)],
         "jobs": [*(told.model_dump() for told in project.told), *map(_over, ended(project))],
         "usage": usage.model_dump(),
@@ -97,14 +101,18 @@ def preparing(inbox: Inbox, stands: Waiting | None) -> dict[str, Any]:
     }
 
 
-def unit_told(unit: Unit) -> dict[str, Any]:
-    """A feature, group or stage for people and programs."""
+def unit_told(unit: Unit, most: int | None = None) -> dict[str, Any]:
+    """A feature, group or stage for people and programs.
+
+    Args:
+        most: Characters of its title, and of its reasons together; None: all.
+    """
     told: dict[str, Any] = {
         "id": unit.id,
-        "title": unit.title,
+        "title": unit.title[:most],
         "status": unit.status,
         "attempts": unit.attempts,
-        "reasons": unit.reasons,
+        "reasons": unit.reasons if most is None else [" ".join(unit.reasons)[:most]],
     }
     if isinstance(unit, Feature):
         told |= {"checks": unit.checks, "tested": unit.tested, "turn": unit.turn}
@@ -163,9 +171,20 @@ def story(project: ProjectRecord, run: Running, over: Ended) -> str:
 
 
 def result(project: ProjectRecord, status: ProjectOutcome, reason: str) -> ProjectResult:
-    """How a project ends that ends now."""
+    """How a project ends that ends now. Its texts are cut as far as one payload wants it: the
+    server ends a run whose result is larger, and the jobs' own results have them whole."""
+    for most in (None, 300, 100):
+        made = _result(project, status, reason, most)
+        if len(made.model_dump_json().encode()) <= MOST_RESULT_BYTES:
+            return made
+    return _result(project, status, reason, 20)
+
+
+def _result(
+    project: ProjectRecord, status: ProjectOutcome, reason: str, most: int | None
+) -> ProjectResult:
     unresolved = [
-        f"{unit.id} ({unit.status}): {' '.join(unit.reasons) or _unfinished(unit)}"[:500]
+        f"{unit.id} ({unit.status}): {(' '.join(unit.reasons) or _unfinished(unit))[:most]}"[:500]
         for unit in project.units
         if unit.status != "completed"
     ]
@@ -177,9 +196,9 @@ def result(project: ProjectRecord, status: ProjectOutcome, reason: str) -> Proje
     return ProjectResult(
         status=status,
         summary=f"{reason + ': ' if reason else ''}{line(project)}, by {by}.",
-        units=[unit_told(unit) for unit in project.units],
+        units=[unit_told(unit, most) for unit in project.units],
         unresolved=unresolved,
-        dropped=[f"{i.id}: {i.reason}" for i in project.scope if i.status == "dropped"],
+        dropped=[f"{i.id}: {i.reason[:most]}" for i in project.scope if i.status == "dropped"],
         usage=used(project),
         jobs=project.jobs,
     )

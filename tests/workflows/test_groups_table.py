@@ -12,8 +12,8 @@ from protocol.routing import problems
 from tests.workflows.project_records import Play, routing, started
 from workflows.groups import frame
 from workflows.inbox import Inbox
-from workflows.moves import End, Park, Wait
-from workflows.project_status import status
+from workflows.moves import End, Park, Wait, block
+from workflows.project_status import result, status
 
 ITEMS = ["green tea", "black tea", "cups", "spoons", "sugar"]
 DONE = Work(commit="c1")
@@ -178,8 +178,28 @@ def test_groups_are_taken_for_as_long_as_the_record_has_room() -> None:
     assert play.project.groups
     assert play.project.fits
     assert told(play, complete=True) == []
-    shown = json.dumps(status(play.project, Inbox()), ensure_ascii=False)
-    assert len(shown.encode()) < MOST_BYTES
+    assert size(status(play.project, Inbox())) < MOST_BYTES
+
+
+def test_a_result_of_any_size_is_cut_to_what_the_server_takes() -> None:
+    """It ends a run whose result is too large for it, and takes no such answer to a query."""
+    items = ["茶" * 160] * 2000
+    play = Play(started("groups", items=items))
+    play.project.groups = [
+        Group(id=f"g{n}", title="茶" * 300, items=[f"S{n}"]) for n in range(1, 2001)
+    ]
+    for blocked in play.project.groups:
+        block(blocked, ["茶" * 300] * 5)
+    for item in play.project.scope:
+        item.status, item.reason = "dropped", "茶" * 40
+    made = play.project.result = result(play.project, "failed", "茶" * 2000)
+    assert len(made.units) == len(made.unresolved) == 2000
+    assert size(made.model_dump()) < MOST_BYTES
+    assert size(status(play.project, Inbox())) < MOST_BYTES
+
+
+def size(answer: dict[str, Any]) -> int:
+    return len(json.dumps(answer, ensure_ascii=False).encode())
 
 
 def test_a_claim_of_completion_does_not_pass_while_anything_is_open() -> None:
