@@ -107,12 +107,15 @@ def unit_told(unit: Unit, most: int | None = None) -> dict[str, Any]:
     Args:
         most: Characters of its title, and of its reasons together; None: all.
     """
+    reasons = unit.reasons
+    if most is not None and reasons:
+        reasons = [" ".join(reasons)[:most]]
     told: dict[str, Any] = {
         "id": unit.id,
         "title": unit.title[:most],
         "status": unit.status,
         "attempts": unit.attempts,
-        "reasons": unit.reasons if most is None else [" ".join(unit.reasons)[:most]],
+        "reasons": reasons,
     }
     if isinstance(unit, Feature):
         told |= {"checks": unit.checks, "tested": unit.tested, "turn": unit.turn}
