@@ -1,4 +1,4 @@
-"""What was paid for or done, kept until the phase ends: replies, and results of calls.
+"""What was paid for or done, kept at the longest until the phase ends: replies, results of calls.
 
 A reply is stored before its activity returns. When the worker dies between the two, the
 activity's retry finds it by key and does not ask the model again.
