@@ -142,8 +142,7 @@ class ActivityCalls:
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise
-            over = getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
-            return GONE if over else str(error)
+            return GONE if is_gone(error) else str(error)
         return None
 
     async def cancel_start(self, reason: str) -> Cancelling:
@@ -165,6 +164,11 @@ class ActivityCalls:
         """A step that was given up begins nothing more: what follows could be the job's end."""
         if self._given_up is not None and asyncio.current_task() is self._given_up:
             raise asyncio.CancelledError
+
+
+def is_gone(error: FailureError) -> bool:
+    """Whether a workflow that something was sent to is closed."""
+    return getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
 
 
 def root(job: JobRecord) -> dict[str, str]:

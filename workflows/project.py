@@ -187,7 +187,7 @@ class Project(ProjectLifecycle):
     async def _watch(self, run: Running, child: Child) -> None:
         """Wait for a child, but not beyond its deadline."""
         if late := await self._is_late(run, child):
-            child.cancel()
+            await self._steps.cancel_child(run.job)
         ended = await outcome(run, child)
         if late and ended.status != "completed":
             ended.status, ended.reason = "late", "the deadline passed"
@@ -277,13 +277,18 @@ class Project(ProjectLifecycle):
         result.commit = project.head = made.commit
         project.result = result
 
+    async def _end_children(self) -> None:
+        """Cancel those at work, and see them end."""
+        for job, child in self._children.items():
+            if not child.done():
+                await self._steps.cancel_child(job)
+        if self._watchers:
+            await workflow.wait(self._watchers.values())
+
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Cancel the children, write the result down; only the server can then close it so."""
         project = self._project
-        for child in self._children.values():
-            child.cancel()
-        if self._watchers:
-            await workflow.wait(self._watchers.values())
+        await to_its_end(self._end_children())
         over = {ended.job: ended for ended in project.ended}
         for run in project.running.values():
             # One that is not among them was cancelled before it had begun.

@@ -44,7 +44,7 @@ from protocol.requests import Moved
 from protocol.state import one_line
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import project_status
-from workflows.activity_calls import ActivityCalls
+from workflows.activity_calls import ActivityCalls, is_gone
 from workflows.moves import Assign
 
 SUMMARY_CHARACTERS = 95
@@ -161,6 +161,19 @@ class ProjectSteps(ActivityCalls):
                 f"there is a job {move.job} already, at work since before the project was reset "
                 "and for nobody: cancel it. A project is to be cancelled before it is reset"
             )
+
+    async def cancel_child(self, job: str) -> None:
+        """Have a job end in good order; nothing is done if it has ended.
+
+        Not through the handle of the child: that means the run which the project began, and a
+        request for a run that went on as new is taken and comes to nothing
+        (https://github.com/temporalio/features/issues/503).
+        """
+        try:
+            await workflow.get_external_workflow_handle(job).cancel()
+        except FailureError as error:
+            if not is_gone(error):
+                raise
 
 
 def summary_tokens(role: str) -> int:

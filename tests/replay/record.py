@@ -158,6 +158,14 @@ async def paused_project(jobs: Jobs) -> Handle:
     return handle
 
 
+async def cancelled_project(jobs: Jobs) -> Handle:
+    """A project is cancelled while its job is at work."""
+    handle, child = await _one_stage(jobs)
+    await jobs.until(handle, running=lambda runs: bool(runs and runs[0]["phase"]))
+    await _cancelled(jobs, handle, child)
+    return handle
+
+
 async def waiting_start(jobs: Jobs) -> Handle:
     """A job of a project that cannot begin, is paused and resumed all the same, and given up."""
     away = {"mcp": {"away": {"url": "http://127.0.0.1:9/mcp"}}}
@@ -241,6 +249,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "cancelled": (cancelled, lambda: rehearse),
     "project": (project, colliding),
     "paused_project": (paused_project, drafting),
+    "cancelled_project": (cancelled_project, drafting),
     "waiting_start": (waiting_start, drafting),
     "resumed_job": (resumed_job, drafting),
     "project_job": (project_job, colliding),

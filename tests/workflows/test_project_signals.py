@@ -184,6 +184,42 @@ async def test_temporals_own_cancellation_reaches_the_child(temporal: Client, ro
         assert (await handle.query("status"))["result"]["status"] == "cancelled"
 
 
+@pytest.mark.parametrize("way", ["signal", "temporal", "deadline"])
+async def test_a_child_that_went_on_as_new_is_ended_as_well(
+    temporal: Client, root: Root, way: str
+) -> None:
+    deadline = 6 if way == "deadline" else None
+    stages = [{"agent": "generalist", "task": "Draft it.", "deadline": deadline}]
+    start = project("pipeline", stages=stages, attempts=1, set={"limits.history_events": 100})
+    async with serving(temporal, root, drafting(ASK)) as jobs:
+        handle = await jobs.start(start, kind="Project")
+        await jobs.until(handle, waiting_for="clarification")
+        child = temporal.get_workflow_handle(f"{handle.id}.stage-1-generalist-1")
+        first = (await child.describe()).run_id
+        while (await child.describe()).run_id == first:
+            await child.signal("nudge", {})
+        if way == "deadline":
+            assert "deadline" in (await jobs.result(handle, 30))["unresolved"][0]
+        else:
+            await (handle.cancel() if way == "temporal" else handle.signal("cancel", {}))
+            with pytest.raises(WorkflowFailureError):
+                await jobs.result(handle, 30)
+            assert (await handle.query("status"))["result"]["status"] == "cancelled"
+        assert (await child.describe()).status == WorkflowExecutionStatus.CANCELED
+
+
+async def test_a_second_cancel_loses_no_result(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, drafting(ASK)) as jobs:
+        handle = await jobs.start(one_stage(), kind="Project")
+        await jobs.until(handle, waiting_for="clarification")
+        await handle.signal("cancel", {"reason": "enough"})
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle, 30)
+        status = await handle.query("status")
+        assert (status["result"]["status"], status["running"]) == ("cancelled", [])
+
+
 async def test_a_cancel_whose_closing_fails_is_over_once_temporal_cancels(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
