@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from activities.context.planning import SUMMARY_TOKENS
-from activities.plain import cut_middle
+from activities.plain import cut_middle, plain
 from activities.tokens import clip, count
 from protocol.state import Phase, Todo
 
@@ -78,7 +78,8 @@ def must(phase: Phase, changed: list[str]) -> Must:
         phase: With its todos.
         changed: Paths changed in the phase, the newest last.
     """
-    return Must([todo for todo in phase.todos if not todo.done], changed[-MAX_PATHS:])
+    paths = [plain(path) for path in changed[-MAX_PATHS:]]
+    return Must([todo for todo in phase.todos if not todo.done], paths)
 
 
 def asked(

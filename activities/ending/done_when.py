@@ -9,6 +9,7 @@ import re2
 from pydantic import ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, parse
+from activities.plain import plain
 from config.guard_schema import compiled, why_not
 from protocol.state import DoneWhen
 from protocol.telling import wrong_everywhere
@@ -92,5 +93,5 @@ def _no_file(files: Files, wanted: str) -> str | None:
         return None
     folder = wanted.rpartition("/")[0]
     there = files.entry(folder) if folder else None
-    beside = [e.path for e in files.children(folder)][:20] if there or not folder else []
+    beside = [plain(e.path) for e in files.children(folder)][:20] if there or not folder else []
     return f"There is no {wanted}; beside it there is {', '.join(beside) or 'nothing'}."

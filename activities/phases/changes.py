@@ -5,6 +5,7 @@ from __future__ import annotations
 from pygit2 import Patch
 
 from activities.checkpoints import Change, Entry, Files, diff
+from activities.plain import plain
 from activities.tokens import clip
 from activities.tools.ownership import is_system
 
@@ -19,7 +20,7 @@ LEFT_OUT = "this part is left out"
 def phase_diff(before: Files, after: Files) -> str:
     """The changes of a phase, bounded; what the system keeps is left out."""
     changes = [change for change in diff(before, after) if not is_system(change.path)]
-    names = [f"{_word(change)} {change.path}" for change in changes[:MOST_FILES]]
+    names = [f"{_word(change)} {plain(change.path)}" for change in changes[:MOST_FILES]]
     if (more := len(changes) - MOST_FILES) > 0:
         names.append(f"and {more:,} more")
     parts = ["\n".join(names) or "No file changed."]
@@ -40,12 +41,13 @@ def _word(change: Change) -> str:
 
 
 def _patch(before: Files, after: Files, change: Change) -> str:
+    path = plain(change.path)
     sides = [_content(files, entry) for files, entry in ((before, change.old), (after, change.new))]
     if None in sides or any(b"\0" in side for side in sides if side):
         sizes = " → ".join(f"{entry.size:,}" for entry in (change.old, change.new) if entry)
-        return f"{change.path}: not shown line by line ({sizes} bytes)"
+        return f"{path}: not shown line by line ({sizes} bytes)"
     patch = Patch.create_from(
-        sides[0], sides[1], old_as_path=change.path, new_as_path=change.path, context_lines=3
+        sides[0], sides[1], old_as_path=path, new_as_path=path, context_lines=3
     )
     return patch.data.decode(errors="replace").rstrip()
 

@@ -13,6 +13,7 @@ from activities.checkpoints.names import to_bytes
 from activities.ending.done_when import unmet
 from activities.job.snapshot import Snapshot
 from activities.job.volatile import without_volatile
+from activities.plain import plain
 from activities.projects.evidence import evidence_of, unproved
 from activities.projects.repository import Repository, is_git, repository_path, takes
 from config.schema import Problem
@@ -153,7 +154,7 @@ def _with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
         handed = Files(files.store, link.tree).walk("")
         named.update(entry.path for entry in handed if entry.kind == "file")
     labels = set(map(to_bytes, named))
-    return [e.path for e in now if not labels.isdisjoint(_MARKS.findall(files.content(e)))]
+    return [plain(e.path) for e in now if not labels.isdisjoint(_MARKS.findall(files.content(e)))]
 
 
 def _without_a_name(files: Files, folder: str) -> list[str]:

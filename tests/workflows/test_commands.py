@@ -10,6 +10,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
+from activities.rehearsal import call
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
 
@@ -44,6 +45,26 @@ async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Ro
         assert log.count('"exit_code": 0') == 2
         # What commands worked in goes with the job.
         assert not list((root.path / ".longhaul" / "private").iterdir())
+
+
+async def test_a_name_that_is_not_utf_8_stops_no_job(temporal: Client, root: Root) -> None:
+    """Through summaries of old exchanges, a rewind, a judge and a reviewer."""
+    made = run(r"echo old > $(printf 'notes/a\351'); seq 20000")
+    changed = run(r"echo >> $(printf 'notes/a\351'); printf '\0' > $(printf 'b\377'); seq 20000")
+    lost = ("todo_rewind", {"issue": "The water is cold."})
+    works = iter([made, made, changed, made, lost, made, made, changed])
+    accepted = call("accept", findings="Good.")
+    model = Short(
+        {"Work": lambda view: [next(works, DONE)], "Rethink": [DONE], "Close": [close()]},
+        reviewer=lambda request: accepted,
+    )
+    settings = {**SET, "judge": {"attempts": 2}, "context.tokens": 6000, "reflection": False}
+    review = {"review": {"agent": "reviewer", "attempts": 2, "calls": 3}}
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set={**settings, **review}))
+        result = await jobs.result(handle, 40)
+        status = await handle.query("status")
+    assert (result["status"], status["rewinds"]) == ("completed", 1)
 
 
 async def test_a_cancel_ends_a_running_command(temporal: Client, root: Root) -> None:

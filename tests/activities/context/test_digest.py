@@ -47,6 +47,11 @@ def test_what_is_missing_is_written_by_the_system() -> None:
     assert not NEEDED.missing(made)
 
 
+def test_a_name_that_is_not_utf_8_can_be_told() -> None:
+    needed = digest.must(PHASE, ["notes/caf\udce9"])
+    assert "- notes/caf?" in digest.completed("", needed).encode().decode()
+
+
 def test_a_summary_is_bounded_and_still_complete() -> None:
     made = digest.completed("word " * 50_000, NEEDED)
     assert count(made) <= SUMMARY_TOKENS

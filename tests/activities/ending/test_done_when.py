@@ -55,6 +55,13 @@ def test_a_todo_that_is_not_done_is_refused_with_what_was_found(
     assert job.open().state.phase.todos[0].done is False
 
 
+def test_what_lies_beside_is_told_whatever_its_name_holds(job: Standing) -> None:
+    job.put(lambda files: files.write("output/caf\udce9", b"x"))
+    condition(job, {"file_exists": "output/tea.md"}, todos=1)
+    job.reply(("todo_complete", "{}"))
+    assert "output/caf?" in str(read_facts(job.open(), 0).unmet)
+
+
 @pytest.mark.parametrize(
     "value",
     [

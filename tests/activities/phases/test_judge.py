@@ -133,6 +133,16 @@ async def test_it_sees_the_task_the_todos_with_notes_and_the_diff(job: Standing)
         assert words in asked
 
 
+def test_it_is_shown_files_whose_names_are_not_utf_8(job: Standing) -> None:
+    since = job.commit
+    job.put(lambda files: files.write("caf\udce9", b"tea\n").write("n\udcff", b"\0"))
+    job.reply(("todo_complete", "{}"))
+    asked = question(job.open(), 0, since)
+    for words in ("added caf?", "+++ b/caf?", "n?: not shown line by line"):
+        assert words in asked
+    assert asked.encode()
+
+
 def test_what_it_is_shown_is_bounded(job: Standing) -> None:
     since = job.commit
     for number in range(12):

@@ -85,6 +85,9 @@ def test_a_postcondition_and_marks_of_a_conflict_are_looked_for(standing: Standi
     standing.write("repo/cards.md", "<<<<<<< HEAD\ntea\n=======\ncoffee\n>>>>>>> other\n")
     standing.write("repo/brew.py", "1\n")
     assert refusals(standing.open()) == []
+    # One whose name is not UTF-8.
+    standing.put(lambda files: files.write("repo/caf\udce9", b">>>>>>> menu.md\n"))
+    assert "in repo/caf?." in refusals(standing.open())[0]
 
 
 def test_all_that_is_wrong_with_a_report_is_told_at_once(standing: Standing) -> None:
