@@ -6,7 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
@@ -184,7 +184,7 @@ async def test_temporals_own_cancellation_reaches_the_child(temporal: Client, ro
         assert (await handle.query("status"))["result"]["status"] == "cancelled"
 
 
-@pytest.mark.parametrize("way", ["signal", "temporal", "deadline"])
+@pytest.mark.parametrize("way", ["signal", "temporal", "deadline", "terminate"])
 async def test_a_child_that_went_on_as_new_is_ended_as_well(
     temporal: Client, root: Root, way: str
 ) -> None:
@@ -200,6 +200,10 @@ async def test_a_child_that_went_on_as_new_is_ended_as_well(
             await child.signal("nudge", {})
         if way == "deadline":
             assert "deadline" in (await jobs.result(handle, 30))["unresolved"][0]
+        elif way == "terminate":
+            await handle.terminate()
+            with pytest.raises(WorkflowFailureError):
+                await jobs.result(cast("Any", child), 30)
         else:
             await (handle.cancel() if way == "temporal" else handle.signal("cancel", {}))
             with pytest.raises(WorkflowFailureError):
