@@ -125,7 +125,9 @@ class Over:
         """`The job's cost limit is 2.00; 1.97 are spent and the next call may cost 0.06.`"""
         limit, spent, needed = (figure(self.key, n) for n in (self.limit, self.spent, self.needed))
         told = {
-            "model_calls": f"limit is {limit} model calls; {spent} are made.",
+            # A summary may be asked for twice: then there is room for a call, and not for the step.
+            "model_calls": f"limit is {limit} model calls; {spent} are made"
+            + (f" and the next step may make {needed}." if self.needed > 1 else "."),
             "tool_calls": f"limit is {limit} tool calls; {spent} are made.",
             "tokens": f"limit is {limit} tokens; {spent} are used and the next call may use "
             f"{needed}.",

@@ -125,6 +125,11 @@ def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None
             "limit tea phase.model_calls=1000`",
         ),
         (
+            Over("job", "model_calls", 27, 26, 2),
+            "The job's limit is 27 model calls; 26 are made and the next step may make 2.",
+            "limit tea model_calls=54`",
+        ),
+        (
             Over("job", "tool_calls", 5, 5, 1),
             "The job's limit is 5 tool calls; 5 are made.",
             "limit tea tool_calls=10`",
