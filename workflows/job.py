@@ -93,6 +93,9 @@ class Job(JobLifecycle):
         except StepFailed as failed:
             with suppress(Interrupted):
                 await self._steps.interruptible(self._trouble(failed), self._inbox.cancels)
+        if self._job.waiting and not self._job.waiting.trying:
+            with suppress(Interrupted, StepFailed):
+                await self._steps.interruptible(self._show_folder(), self._inbox.cancels)
         if traces.due(self._job):
             keeping = keep_traces(self._job, self._steps, self._inbox.notice)
             with suppress(Interrupted):

@@ -87,14 +87,7 @@ class JobLifecycle(Lifecycle):
                 return
             try:
                 # Before the job shows as paused: what is edited from then on is taken in.
-                shown = await self._steps.show_folder(job)
-                self._inbox.moved_aside(shown.moved_aside)
-            except StepFailed as failed:
-                if failed.kind == "CheckpointMissing":
-                    raise
-                # It stands still all the same, and what a lagging folder lacks is not taken for
-                # removed.
-                self._inbox.notice(f"paused, but the folder may lack the last steps: {failed}")
+                await self._show_folder()
             finally:
                 job.paused_from = job.waiting.reason if job.waiting else None
                 job.waiting = parking.PAUSED
@@ -136,6 +129,20 @@ class JobLifecycle(Lifecycle):
         )
         await self._loop.turn("rewind", **details)
         job.waiting = None
+
+    async def _show_folder(self) -> None:
+        """Bring the folder up to date, since a person is about to look at it.
+
+        Raises StepFailed where the checkpoint is missing. What a folder lacks that lags behind for
+        another reason is not taken for removed.
+        """
+        try:
+            shown = await self._steps.show_folder(self._job)
+            self._inbox.moved_aside(shown.moved_aside)
+        except StepFailed as failed:
+            if failed.kind == "CheckpointMissing":
+                raise
+            self._inbox.notice(f"the folder may lack the last steps: {failed}")
 
     def _keeps_edits(self) -> bool:
         """Whether the folder is a person's now, since the job is paused."""

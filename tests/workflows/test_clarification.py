@@ -14,6 +14,7 @@ from activities.rehearsal import Reply, call
 from activities.rehearsal.wire import Answer, Hang
 from tests.workflows.deviating import Deviating, enough
 from tests.workflows.serving import serving
+from tests.workflows.short import Short, job
 from tests.workflows.tea import PAGE, page
 
 QUESTION = "Which tea is meant: green or black?"
@@ -54,6 +55,19 @@ async def test_an_answer_becomes_the_result_of_the_call(temporal: Client, root: 
     # Once in a job: a further question is answered by the system.
     assert "best judgement" in model.results(6)[-1]
     assert status["clarification"] == {"used": 1, "pending": None, "resolved": 1}
+
+
+async def test_who_is_asked_finds_what_it_is_about(temporal: Client, root: Root) -> None:
+    draft = ("write_file", {"path": "output/draft.md", "content": "tea"})
+    ask = ("request_clarification", {"question": "Is output/draft.md right?", "default": "Yes."})
+    async with serving(temporal, root, Short({"Work": lambda view: [draft, ask]})) as jobs:
+        handle = await jobs.start(job())
+        await jobs.until(handle, waiting_for="clarification")
+        written = jobs.folder(handle) / "output" / "draft.md"
+        async with asyncio.timeout(5):
+            while not written.exists():
+                await handle.query("status")
+        assert written.read_text() == "tea"
 
 
 async def test_without_an_answer_the_default_holds(temporal: Client, root: Root) -> None:

@@ -197,7 +197,7 @@ async def test_a_pause_whose_folder_cannot_be_shown_is_one_and_not_called_refuse
         patch.setattr(recovery, "project_folder", full)
         handle, status = await paused_at_gate(jobs, START)
     [told] = status["notices"]
-    assert told.startswith("paused, but the folder may lack the last steps: show_folder: ")
+    assert told.startswith("the folder may lack the last steps: show_folder: ")
     assert "No space left" in told
     assert status["refusals"] == 0
     await handle.signal("resume", {})
