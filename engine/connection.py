@@ -12,6 +12,7 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
 from temporalio.runtime import Runtime, TelemetryConfig
+from temporalio.service import GrpcCompression
 
 from activities.guards.known import without_credentials
 from engine import logs
@@ -44,6 +45,8 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
     if address is not None:
         options["target_host"] = address
     where = options["target_host"]
+    if _is_local(where):
+        options.setdefault("grpc_compression", GrpcCompression.NONE)
     if "://" in where:  # the SDK connects to some such, and warns
         raise Unusable(
             f"Temporal's address is {without_credentials(where)}, expected host:port such as "
@@ -62,6 +65,11 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
         f"no Temporal server at {where} ({reason}{by}); start one with "
         "`make demo ARGS=--keep` or `temporal server start-dev`, or set TEMPORAL_ADDRESS"
     )
+
+
+def _is_local(address: str) -> bool:
+    """Whether `host:port` is this machine, where packing costs more than there is to send."""
+    return address.rpartition(":")[0].strip("[]") in _LOCAL_HOSTS
 
 
 @cache
@@ -116,10 +124,10 @@ def ui_address() -> str | None:
     if configured := os.environ.get("TEMPORAL_UI_ADDRESS"):
         return configured.rstrip("/")
     try:
-        host = str(client_options()["target_host"]).rpartition(":")[0].strip("[]")
+        address = str(client_options()["target_host"])
     except Unusable:
         return None
-    return DEFAULT_UI if host in _LOCAL_HOSTS else None
+    return DEFAULT_UI if _is_local(address) else None
 
 
 def ui_link(job_id: str, namespace: str = "default", *, base: str | None = None) -> str | None:

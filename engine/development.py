@@ -17,6 +17,7 @@ from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
+from temporalio.service import GrpcCompression
 from temporalio.testing import WorkflowEnvironment
 
 from engine.codec import data_converter
@@ -120,7 +121,11 @@ async def server(
         # The environment's own client turns an AssertionError in workflow code into a failed
         # workflow; nobody else's client does.
         client = await Client.connect(
-            address, data_converter=converter, plugins=plugins, runtime=plain_runtime()
+            address,
+            data_converter=converter,
+            plugins=plugins,
+            runtime=plain_runtime(),
+            grpc_compression=GrpcCompression.NONE,
         )
         yield Server(
             client=client,

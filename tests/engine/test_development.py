@@ -4,6 +4,7 @@ import socket
 
 from temporalio import workflow
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.service import GrpcCompression
 
 from engine.connection import connect
 from engine.development import find_binary, server
@@ -41,6 +42,12 @@ async def test_search_attributes_are_registered_and_data_outlives_the_server(tmp
     async with server(ui=False, database=database) as second:
         again = await connect(second.address)
         assert (await again.get_workflow_handle("kept").describe()).workflow_type == "Job"
+
+
+async def test_what_stays_on_this_machine_is_not_compressed():
+    async with server(ui=False) as running:
+        for client in (running.client, await connect(running.address)):
+            assert client.service_client.config.grpc_compression is GrpcCompression.NONE
 
 
 async def test_another_port_is_chosen_when_the_wanted_one_is_taken():
