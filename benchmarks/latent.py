@@ -12,9 +12,9 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from activities.rehearsal import ZeroCost
 from benchmarks.bare import latencies
 from benchmarks.model import EVENTS, answered
+from benchmarks.zero_cost import ZeroCost
 
 GONE = (asyncio.IncompleteReadError, ConnectionError)
 

@@ -19,10 +19,10 @@ from temporalio.worker import Replayer, Worker
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
-from activities.rehearsal import ZeroCost
 from benchmarks.bare import Bare, nothing, nothing_local
 from benchmarks.histories import Steps, chain, steps
 from benchmarks.model import ZeroCostTransport, client
+from benchmarks.zero_cost import ZeroCost
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import runner
 from engine.service import build_worker

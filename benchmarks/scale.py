@@ -28,9 +28,9 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.checkpoints import Root
-from activities.rehearsal import ZeroCost
 from benchmarks.bare import Bare, BareWaiting, Waiting, nothing, nothing_local
 from benchmarks.runs import serving
+from benchmarks.zero_cost import ZeroCost
 from engine.development import server
 from engine.service import SLOTS
 

@@ -17,7 +17,6 @@ from activities.rehearsal.wire import (
     Stall,
     call,
 )
-from activities.rehearsal.zero import ZeroCost
 
 __all__ = [
     "Answer",
@@ -30,7 +29,6 @@ __all__ = [
     "Request",
     "Script",
     "Stall",
-    "ZeroCost",
     "call",
     "rehearse",
 ]

@@ -12,9 +12,10 @@ from typing import Any
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, Script, ZeroCost, call
+from activities.rehearsal import Reply, Script, call
 from activities.rehearsal.wire import Request
 from activities.tokens import count, of_message
+from benchmarks.zero_cost import ZeroCost
 from tests.brief import BRIEF
 from tests.soak import soak
 from tests.workflows.prefix import PrefixMeter
