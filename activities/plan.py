@@ -13,7 +13,8 @@ from activities.ending.done_when import read_done_when
 from activities.plain import plain
 from protocol.endings import FoundTodo
 from protocol.scope import Box
-from protocol.state import DoneWhen, one_line
+from protocol.state import DoneWhen
+from protocol.text import one_line
 
 _HEADING = re.compile(r"^##\s\W*Phase\s+(\d{1,6})(?!\w)(.*)$", re.IGNORECASE)
 # What stands between a phase's number and its name: `2/4 (done) [begun] **:`.

@@ -25,7 +25,7 @@ from engine import logs
 from engine.errors import Unusable
 from engine.process import INTERRUPTED
 from protocol.payloads import Sealed
-from protocol.state import one_line
+from protocol.text import one_line
 
 GONE = OK
 """The reader, `head` say, has what it wanted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocol.state import one_line
+from protocol.text import one_line
 
 SAID = 200
 """Characters of what a job said at its end."""

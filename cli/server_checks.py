@@ -21,6 +21,7 @@ from cli.failing_tasks import MOST_JOBS, failing
 from cli.jobs import JOB, PROJECT
 from engine.connection import task_queue
 from protocol.search_attributes import NAMES
+from protocol.text import first_few
 
 VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
 PINNED_TO = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
@@ -152,8 +153,7 @@ async def pinned_jobs(client: Client) -> Check:
     if not waiting:
         return Check(name, True, "none waits for a worker of its version")
     told = [
-        f"{', '.join(ids[:3])}{f' and {len(ids) - 3} more' if ids[3:] else ''} for one of version "
-        f"{version} on task queue {queue}"
+        f"{first_few(ids, 3)} for one of version {version} on task queue {queue}"
         for (queue, version), ids in waiting.items()
     ]
     return Check(

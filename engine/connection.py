@@ -19,7 +19,7 @@ from engine import logs
 from engine.codec import data_converter
 from engine.errors import Unusable
 from engine.otel import switch
-from protocol.state import one_line
+from protocol.text import one_line
 
 DEFAULT_ADDRESS = "localhost:7233"
 DEFAULT_UI = "http://localhost:8233"

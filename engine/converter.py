@@ -26,7 +26,8 @@ from temporalio.converter import (
 )
 
 from protocol.payloads import SEALED, UNDECODABLE, Sealed
-from protocol.state import Data, one_line
+from protocol.state import Data
+from protocol.text import one_line
 
 VARIABLE = "LONGHAUL_CODEC_KEYS"
 """Holds the keys of `engine.codec`."""

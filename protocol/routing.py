@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from protocol.handoffs import Routing, RoutingFrame
+from protocol.text import first_few
 
 MOST_NAMED = 10
 
@@ -72,5 +73,4 @@ def _circle(routing: Routing) -> list[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_few(names, MOST_NAMED)

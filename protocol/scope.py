@@ -14,9 +14,9 @@ from protocol.state import (
     MAX_SCOPE_BYTES,
     TEXT_CHARACTERS,
     ScopeItem,
-    one_line,
     scope_bytes,
 )
+from protocol.text import one_line
 
 MAX_STEPS = 500
 """Boxes that a first plan may have where they become the items."""

@@ -12,6 +12,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from protocol.text import one_line
+
 PhaseKind = Literal["strategic", "tactical"]
 Purpose = Literal["bootstrap", "work", "transition", "rewind", "fork", "final"]
 """Why a phase exists. Every purpose but `work` is strategic and has a predefined todo list."""
@@ -256,15 +258,3 @@ class JobState(Data):
 def scope_bytes(items: Sequence[ScopeItem]) -> int:
     """Size of what a ledger says."""
     return sum(len((item.text + item.reason).encode()) for item in items)
-
-
-def sentence(text: str) -> str:
-    """Closed by a full stop unless it ends in a mark of its own, so that another can follow."""
-    text = text.rstrip()
-    return text if text.endswith((".", "!", "?", "…", ":", ";")) else f"{text}."
-
-
-def one_line(text: str, limit: int) -> str:
-    """White space folded, and no longer than `limit`."""
-    folded = " ".join(text.split())
-    return folded if len(folded) <= limit else f"{folded[: limit - 1]}…"

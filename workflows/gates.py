@@ -12,6 +12,7 @@ from protocol.endings import GateFacts
 from protocol.scope import MAX_STEPS
 from protocol.starting import JobLimits
 from protocol.state import JobState, PhaseKind, Purpose, ScopeItem
+from protocol.text import first_few
 from protocol.tools import ToolRoute
 
 MOST_NAMED = 30
@@ -50,10 +51,8 @@ class Next:
 
 def unknown_tool(tool: str, offered: list[str]) -> str:
     """What a call to a tool that does not exist is answered."""
-    named = ", ".join(offered[:MOST_NAMED])
-    if (more := len(offered) - MOST_NAMED) > 0:
-        named += f" and {more} more, each with a page in tools/"
-    return f"There is no tool {tool!r}. The tools are: {named}."
+    pages = ", each with a page in tools/" if len(offered) > MOST_NAMED else ""
+    return f"There is no tool {tool!r}. The tools are: {first_few(offered, MOST_NAMED)}{pages}."
 
 
 def phase_rule(route: ToolRoute, kind: PhaseKind) -> str | None:
@@ -281,6 +280,4 @@ def _todos(facts: GateFacts, limits: JobLimits, items: set[str]) -> Refusal | No
 def _ids(items: set[str]) -> str:
     """In their order, the first of them."""
     ordered = sorted(items, key=lambda item: (item[:1], len(item), item))
-    named = ", ".join(ordered[:MOST_NAMED]) or "none"
-    more = len(ordered) - MOST_NAMED
-    return f"{named} and {more} more" if more > 0 else named
+    return first_few(ordered, MOST_NAMED) or "none"

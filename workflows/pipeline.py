@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.project import Ended, ProjectRecord, Running, Stage
 from protocol.project_requests import Work
 from protocol.project_start import ProjectStart
-from protocol.state import one_line
+from protocol.text import one_line
 from workflows.moves import (
     Assign,
     End,

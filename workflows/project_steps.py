@@ -41,7 +41,7 @@ from protocol.project_requests import (
     Work,
 )
 from protocol.requests import Moved
-from protocol.state import one_line
+from protocol.text import one_line
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import project_status
 from workflows.activity_calls import ActivityCalls, is_gone

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from protocol.record import Approval, JobRecord, Letter, Question, Waiting, WaitReason
 from protocol.requests import ShownCall
-from protocol.state import one_line
+from protocol.text import one_line
 from protocol.traces import ASKED
 from workflows import traces
 from workflows.parking import quoted

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from protocol.record import JobRecord
 from protocol.requests import ModelReply, Verdict
-from protocol.state import Todo, one_line
+from protocol.state import Todo
+from protocol.text import one_line
 
 DEMAND_AFTER = 2
 """Replies without a call in a row after which the next must call a tool."""

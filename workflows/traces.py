@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from protocol.project import Ended, ProjectRecord, Running
 from protocol.record import JobRecord
-from protocol.state import one_line
+from protocol.text import one_line
 from protocol.traces import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
 
 FLUSHED_AT = 20

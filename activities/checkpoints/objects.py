@@ -14,7 +14,7 @@ import pygit2
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.journal import Journal, journal_of
 from activities.checkpoints.records import BLOB, TREE, Record
-from protocol.state import one_line
+from protocol.text import one_line
 
 EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 MOST_PENDING_BYTES = 1 << 20

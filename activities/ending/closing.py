@@ -20,7 +20,7 @@ from activities.starting.cancelling import ask_server
 from activities.stores.turning import at_end
 from activities.tools import REGISTRY
 from protocol.endings import Closed, CloseRequest, JobResult
-from protocol.state import sentence
+from protocol.text import sentence
 
 MAX_LISTED = 200
 

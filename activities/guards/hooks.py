@@ -20,6 +20,7 @@ from activities.job.snapshot import Snapshot
 from activities.tools.ownership import without_owned
 from config.guard_schema import Hook, HookEvent, compiled
 from config.schema import AgentConfig
+from protocol.text import first_few
 
 MOST_NAMED = 5
 """Paths that a result names of those that a hook changed."""
@@ -174,7 +175,6 @@ def _read_back(private: PrivateFolder) -> Files:
 
 
 def _changed(paths: list[str]) -> str:
-    if not paths:
-        return ""
-    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    return f"It changed {', '.join(paths[:MOST_NAMED])}{more}: read again before you edit."
+    return (
+        f"It changed {first_few(paths, MOST_NAMED)}: read again before you edit." if paths else ""
+    )

@@ -11,6 +11,7 @@ from activities.learning.stricter import stricter
 from activities.learning.templates import guard_for, slug
 from config.guard_schema import Guard
 from config.learned import Learned
+from protocol.text import first_few
 
 OF_PEOPLE = ("person", "hook")
 """Who refuses from outside: what they say can become a guard. What a guard or gate refuses is
@@ -108,8 +109,7 @@ def _change(before: Guard, after: Guard) -> str:
 
 def _evidence(pattern: Pattern) -> list[str]:
     numbers = [f"T{row.id}" for row in pattern.traces]
-    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
-    return [pattern.told, f"traces {', '.join(numbers[:SHOWN])}{more}"]
+    return [pattern.told, f"traces {first_few(numbers, SHOWN)}"]
 
 
 def _prompt_name(pattern: Pattern) -> str:

@@ -19,6 +19,7 @@ from activities.tools.offering import offer
 from config.sections import ModelConfig
 from protocol import scope
 from protocol.state import JobState, Phase, PhaseKind
+from protocol.text import first_few
 
 RULE = "═" * 8
 MOST_OPEN = 20
@@ -116,8 +117,7 @@ def _open(state: JobState) -> str:
     found = state.open_items
     if state.phase.kind == "tactical" or not found:
         return ""
-    more = f" and {len(found) - MOST_OPEN} more" if len(found) > MOST_OPEN else ""
-    return f"; open: {', '.join(item.id for item in found[:MOST_OPEN])}{more}"
+    return f"; open: {first_few([item.id for item in found], MOST_OPEN)}"
 
 
 def todo_lines(phase: Phase) -> list[str]:

@@ -12,7 +12,8 @@ from activities.checkpoints import Files
 from activities.context.digest import told
 from activities.job.snapshot import Snapshot
 from activities.plain import cut_middle
-from protocol.state import Phase, Todo, sentence
+from protocol.state import Phase, Todo
+from protocol.text import sentence
 
 Outcome = Literal["completed", "rewound", "forked", "closed"]
 MAX_SUMMARY = 4000

@@ -15,6 +15,7 @@ from activities.tools.registry import Tool
 from config.schema import AgentConfig
 from config.templates import render
 from protocol.state import PhaseKind
+from protocol.text import first_few
 
 PART_TOKENS = 3000
 MOST_LATER = 30
@@ -102,9 +103,7 @@ def _later(config: AgentConfig) -> str:
     """The tools that only tactical phases have: a plan is made for them."""
     names = {kind: [entry.name for entry in _all(config, kind)] for kind in get_args(PhaseKind)}
     later = [name for name in names["tactical"] if name not in names["strategic"]]
-    named = ", ".join(f"`{name}`" for name in later[:MOST_LATER])
-    more = len(later) - MOST_LATER
-    return f"{named} and {more} more" if more > 0 else named
+    return first_few([f"`{name}`" for name in later], MOST_LATER)
 
 
 def _all(config: AgentConfig, kind: PhaseKind) -> list[Tool]:

@@ -11,7 +11,8 @@ from activities.job.snapshot import Snapshot
 from activities.job.volatile import volatile
 from activities.plain import plain
 from protocol import scope
-from protocol.state import JobState, one_line, sentence
+from protocol.state import JobState
+from protocol.text import one_line, sentence
 
 MAX_FILES = 500
 PURPOSE_CHARACTERS = 90

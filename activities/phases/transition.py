@@ -41,7 +41,8 @@ from config.schema import AgentConfig, Problem
 from protocol.endings import Transitioned, TransitionRequest
 from protocol.requests import Usage
 from protocol.scope import follow_boxes, plan_items
-from protocol.state import Phase, Purpose, Todo, one_line
+from protocol.state import Phase, Purpose, Todo
+from protocol.text import one_line
 
 ISSUE_CHARACTERS = 500
 """Of an issue that goes into history."""

@@ -33,6 +33,7 @@ from activities.projects.repository import Repository, repository_path
 from protocol.handoffs import FeatureReport, Routing, Verdict
 from protocol.project_requests import TakeRequest, Work
 from protocol.requests import Usage
+from protocol.text import first_few
 
 MOST_CHANGED = 50
 MOST_PROBLEMS = 20
@@ -160,10 +161,7 @@ def _told(snapshot: Snapshot, changed: list[str], most: int) -> Told:
     result: dict[str, Any] = {}
     if (raw := snapshot.bytes("output/completion.json")) is not None:
         result = json.loads(raw)
-    named = ", ".join(changed[:30]) + (
-        f" and {len(changed) - 30} more" if len(changed) > 30 else ""
-    )
-    tail = f"\nFiles changed: {named or 'none'}."
+    tail = f"\nFiles changed: {first_few(changed, 30) or 'none'}."
     if unresolved := result.get("unresolved"):
         tail += f"\nUnresolved: {'; '.join(unresolved)[:1000]}."
     told = str(result.get("summary") or "")

@@ -8,7 +8,7 @@ from activities.checkpoints import Files
 from activities.documents import Candidate
 from activities.plain import as_json
 from activities.requirements.folder import Unusable
-from protocol.state import one_line
+from protocol.text import one_line
 
 JSON = "candidates/candidates.json"
 MARKDOWN = "candidates/candidates.md"

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Collection
 from typing import Any
 
+from protocol.text import first_few
+
 MANY = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 """Keywords under which schemas have names of somebody's choice."""
 CHOICES = ("allOf", "anyOf", "oneOf")
@@ -45,8 +47,7 @@ def facts(field: Any, whole: dict[str, Any], deep: int = 0) -> list[str]:
         return []
     found = []
     if isinstance(values := field.get("enum"), list):
-        more = f" and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else ""
-        found.append(f"one of {', '.join(str(each)[:80] for each in values[:MOST_VALUES])}{more}")
+        found.append(f"one of {first_few([str(each)[:80] for each in values], MOST_VALUES)}")
     for least, most, unit in BOUNDS:
         found += _between(field.get(least), field.get(most), unit)
     found += [

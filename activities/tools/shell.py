@@ -18,6 +18,7 @@ from activities.plain import cut_middle
 from activities.tools.context import ToolContext
 from activities.tools.ownership import without_owned
 from activities.tools.registry import tool
+from protocol.text import first_few
 
 FOLDER = "commands/"
 LOG = f"{FOLDER}log.jsonl"
@@ -75,9 +76,8 @@ def _run(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
         raise Unreached(str(error)) from error
     after, put_back = without_owned(context.state.phase.kind, before, after)
     if put_back:
-        named = ", ".join(put_back[:MOST_NAMED])
-        more = f" and {len(put_back) - MOST_NAMED} more" if len(put_back) > MOST_NAMED else ""
-        notes = [*notes, f"Put back as they were, since they are not yours to write: {named}{more}"]
+        back = first_few(put_back, MOST_NAMED)
+        notes = [*notes, f"Put back as they were, since they are not yours to write: {back}"]
     after, path = _with_output(context, after, ended)
     entry = {
         "step": context.state.step,

@@ -22,7 +22,8 @@ from activities.errors import ToolError
 from activities.plan import TodosFile, boxes, parse_plan, parse_todos
 from activities.tools.context import ToolContext
 from activities.tools.registry import select, tool
-from protocol.state import DoneWhen, sentence
+from protocol.state import DoneWhen
+from protocol.text import sentence
 
 
 def _usable(condition: DoneWhen | None) -> DoneWhen | None:

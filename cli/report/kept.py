@@ -18,7 +18,8 @@ from cli.report.data import MOST_LISTED, MOST_PHASES, Deliverable
 from cli.report.runs import failing
 from config.files import YAML
 from protocol.endings import JobResult
-from protocol.state import JobState, Phase, one_line
+from protocol.state import JobState, Phase
+from protocol.text import one_line
 
 COMPLETION = "output/completion.json"
 FORKED = "forked from "

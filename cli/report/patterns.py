@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report.data import Pattern, PhaseLine, RefusalLine
-from protocol.state import one_line
+from protocol.text import one_line
 
 OFTEN = 3
 """Refusals of one kind from which on they count as repeated."""

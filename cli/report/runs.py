@@ -6,7 +6,7 @@ import json
 
 from activities.guards.secrets import redact
 from activities.projects.exit_codes import decides
-from protocol.state import one_line
+from protocol.text import one_line
 
 MOST_LINES = 5000
 """Of the log, the newest."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from activities.guards.secrets import redact
 from cli.output import visible
-from protocol.state import one_line
+from protocol.text import one_line
 
 LINE = 300
 TEXT = 4000
