@@ -20,7 +20,8 @@ from activities.job.snapshot import Snapshot
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos, unread_headings
 from activities.projects.handoff import refusals
 from activities.stores.turning import before_completion
-from activities.tools import REGISTRY, select
+from activities.tools import REGISTRY
+from activities.tools.equipment import has_tool
 from protocol.endings import Facts, FactsRequest, GateFacts
 from protocol.scope import only_unticked
 
@@ -66,7 +67,7 @@ def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> G
     plan = parse_plan(written)
     completes = called["name"] == "todo_complete"
     current = snapshot.state.phase.current if completes else None
-    if "run_command" not in {entry.name for entry in select(snapshot.config.tools)}:
+    if not has_tool(snapshot.config, "run_command"):
         for todo in handed.todos:
             if todo.done_when and todo.done_when.command:
                 todo.done_when, todo.done_when_error = None, NO_COMMANDS

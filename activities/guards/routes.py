@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from activities.guards.hooks import matching
-from activities.tools.equipment import toolbox
+from activities.tools.equipment import has_tool, toolbox
 from activities.tools.registry import Tool, select
 from config.guard_schema import Hook, HookEvent
 from config.schema import AgentConfig
@@ -38,7 +38,7 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
         route.local = False
         # Each may be asked again after every rewrite.
         route.seconds += sum(int(hook.timeout) + 2 for hook in hooks) * 3
-    if entry.name == "todo_complete" and "run_command" in {t.name for t in select(config.tools)}:
+    if entry.name == "todo_complete" and has_tool(config, "run_command"):
         # A todo's `done_when` may be a command.
         route.local = False
         route.seconds += config.shell.seconds + 60

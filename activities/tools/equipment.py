@@ -23,6 +23,11 @@ def equipment(config: AgentConfig) -> list[Tool]:
     return [entry for entry in found if entry.needs in names or entry.name in config.tools]
 
 
+def has_tool(config: AgentConfig, name: str) -> bool:
+    """Whether the agent has this tool of the registry."""
+    return any(entry.name == name for entry in select(config.toolset))
+
+
 def check_servers(config: AgentConfig) -> None:
     """A server's name is that of a group.
 

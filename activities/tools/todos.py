@@ -21,7 +21,8 @@ from activities.ending.done_when import NO_COMMANDS, checked, unmet
 from activities.errors import ToolError
 from activities.plan import TodosFile, boxes, parse_plan, parse_todos
 from activities.tools.context import ToolContext
-from activities.tools.registry import select, tool
+from activities.tools.equipment import has_tool
+from activities.tools.registry import tool
 from protocol.state import DoneWhen
 from protocol.text import sentence
 
@@ -143,7 +144,7 @@ def _wrong(context: ToolContext, handed: TodosFile) -> Iterator[str]:
     if any(todo.content is None for todo in todos):
         yield "each content is a text with words"
     commands = any(todo.done_when and todo.done_when.command for todo in todos)
-    if commands and "run_command" not in {one.name for one in select(context.config.tools)}:
+    if commands and not has_tool(context.config, "run_command"):
         yield f"done_when: {NO_COMMANDS}"
     known = {item.id for item in context.state.scope}
     if not any(item.original for item in context.state.scope):

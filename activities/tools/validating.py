@@ -16,7 +16,8 @@ from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, flush, write
 from activities.stores.workspace import DECIDED
 from activities.tools.context import ToolContext
-from activities.tools.registry import select, tool
+from activities.tools.equipment import has_tool
+from activities.tools.registry import tool
 from protocol.state import Deferred
 
 INTEGRATE = "create_requirement_node"
@@ -108,7 +109,7 @@ def _taken_out(writer: Writer, decision: Deferred) -> list[str]:
 
 def integrates(context: ToolContext) -> bool:
     """Whether what the agent accepts is for it to put into the graph."""
-    return any(each.name == INTEGRATE for each in select(context.config.toolset))
+    return has_tool(context.config, INTEGRATE)
 
 
 def _told(taken: Requirement) -> str:
