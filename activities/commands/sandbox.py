@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from activities.children import Printed
+from activities.child_process import Printed
 from activities.commands.leftovers import MARK, end_marked, kill
 from config.shell import ShellConfig
 

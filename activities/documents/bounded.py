@@ -1,7 +1,7 @@
 """Extraction in a process of its own, which may hang, crash or eat memory without harm.
 
 Parsers of foreign files do all three. The child limits itself (memory, processor time, and an
-alarm in case its parent is gone); `activities.children` watches over it.
+alarm in case its parent is gone); `activities.child_process` watches over it.
 """
 
 import json
@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from activities.children import run_child
+from activities.child_process import run_child
 from activities.documents.pages import DocumentError, Page
 from activities.documents.text import extract, sniff
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from activities.children import Child, run_child
+from activities.child_process import Child, run_child
 from activities.graph import statements
 from activities.graph.interface import GraphAway, GraphRefused, Limits, Query, Rows, Table
 from config.graph_schema import GraphSchema

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from activities.children import Child, run_child
+from activities.child_process import Child, run_child
 
 
 def ran(path: Path, code: str, seconds: float = 20) -> Child:
