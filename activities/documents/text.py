@@ -157,15 +157,15 @@ def _docx(name: str, data: bytes) -> list[str]:
 
 
 def _html(name: str, data: bytes) -> list[str]:
-    from activities.documents import web  # noqa: PLC0415
+    from activities.documents import html  # noqa: PLC0415
 
-    return web.pages(name, data)
+    return html.pages(name, data)
 
 
 def _links(name: str, data: bytes) -> list[tuple[str, str]]:
-    from activities.documents import web  # noqa: PLC0415
+    from activities.documents import html  # noqa: PLC0415
 
-    return web.links(name, data)
+    return html.links(name, data)
 
 
 def _text(name: str, data: bytes) -> list[str]:
