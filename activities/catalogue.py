@@ -9,6 +9,7 @@ from activities.calls.running import remote_activity, tool_activities
 from activities.calls.shown import show_call_activity
 from activities.checkpoints import Root
 from activities.context.compaction import Compacting
+from activities.ending.cancelling import cancel_start
 from activities.ending.closing import Closing
 from activities.ending.facts import facts_activity
 from activities.ending.review import Reviewing
@@ -22,7 +23,6 @@ from activities.phases.judge import Judging
 from activities.phases.reflection import Reflecting
 from activities.phases.transition import Phases
 from activities.projects.activities import project_activities
-from activities.starting.cancelling import cancel_start
 from activities.starting.prepare import Preparation
 from activities.traces.storing import traces_activity
 

@@ -9,6 +9,7 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.commands.private import forget_private
+from activities.ending.cancelling import ask_server
 from activities.failures import typed
 from activities.heartbeats import heartbeats
 from activities.job.folder import settle
@@ -16,7 +17,6 @@ from activities.job.opening import attempt_key, job_id, open_snapshot, scheduled
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.summary import with_summary
-from activities.starting.cancelling import ask_server
 from activities.stores.turning import at_end
 from activities.tools import REGISTRY
 from protocol.endings import Closed, CloseRequest, JobResult

@@ -10,6 +10,7 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root, folder_name
+from activities.ending.cancelling import ask_server
 from activities.ending.done_when import checked
 from activities.failures import typed
 from activities.heartbeats import heartbeats, heartbeats_from_thread
@@ -20,7 +21,6 @@ from activities.plan import listed_under
 from activities.projects.repository import MAIN, Repository, repository_path
 from activities.projects.take_work import Taking
 from activities.starting.attributes import registered_attributes
-from activities.starting.cancelling import ask_server
 from activities.starting.claiming import check_free, claim
 from activities.starting.pinning import choose_models
 from activities.tools.ownership import refusal

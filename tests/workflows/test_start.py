@@ -12,9 +12,9 @@ from temporalio.exceptions import CancelledError
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
+from activities.ending.cancelling import cancel_start
 from activities.failures import failure
 from activities.heartbeats import heartbeats
-from activities.starting.cancelling import cancel_start
 from engine.service import build_worker
 from protocol.project_requests import ProjectClosing, ProjectPrepared, ProjectPrepareRequest
 from protocol.requests import Moved
