@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sqlalchemy import Row
 
 from activities.learning.figures import spelled
-from activities.requirements.likeness import likeness
+from activities.search.likeness import likeness
 from protocol.traces import ASKED
 
 ALIKE = 0.45

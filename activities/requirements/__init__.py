@@ -1,1 +1,1 @@
-"""Requirements: what one is, how alike two are, what a text says of relevance and entities."""
+"""Requirements: what one is, what a text says of relevance and entities."""

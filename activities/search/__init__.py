@@ -1,4 +1,4 @@
-"""Search by meaning: passages of the present files, ranked by their words and by embeddings."""
+"""Search by meaning, and how alike texts are: by their words and by embeddings."""
 
 from activities.search.embedding import EmbeddingsFailed, embedder
 from activities.search.searching import search

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from activities.checkpoints import Files
 from activities.requirements import folder
-from activities.requirements.likeness import likeness
 from activities.search import EmbeddingsFailed, embedder
+from activities.search.likeness import likeness
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store

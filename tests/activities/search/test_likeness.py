@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from activities.requirements.likeness import likeness
 from activities.search import EmbeddingsFailed, embedder
+from activities.search.likeness import likeness
 from config.sections import Embeddings
 from tests.activities.search.endpoint import serving
 
