@@ -15,7 +15,8 @@ from pydantic_core import ErrorDetails
 from yaml.constructor import SafeConstructor
 
 from config.files import YAML, read_text
-from config.guard_schema import FieldMatch, Guard, Match, Point, compiled
+from config.guard_schema import FieldMatch, Guard, Match, Point
+from config.patterns import compiled
 from config.schema import Problem
 from protocol.telling import short
 

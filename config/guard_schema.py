@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-import re2
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
+from config.patterns import Pattern
 from protocol.state import Data, PhaseKind
 
 Point = Literal[
@@ -27,62 +26,6 @@ MAY: dict[str, tuple[str, ...]] = {
     "after_tool": ("allow", "feedback"),
 }
 """Decisions at each point; at the others a guard allows or denies."""
-
-
-PASSED_OVER = 4096
-"""Characters of a text that is held against many patterns at once."""
-
-
-@lru_cache(maxsize=1024)
-def compiled(pattern: str) -> Any:
-    """The pattern, in a linear-time engine. Raises re2.error."""
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(pattern, options=options)
-
-
-def why_not(error: re2.error) -> str:
-    """The engine's words on a pattern that is none; it gives them as bytes."""
-    said = error.args[0]
-    return said.decode() if isinstance(said, bytes) else str(said)
-
-
-def matching(patterns: tuple[str, ...], text: str) -> list[str]:
-    """Those of the patterns that may be somewhere in the text, each still to be looked for.
-
-    Short texts are passed over once for all of them.
-    """
-    # The engine says "nothing" when a set's states run out of memory. A text has no more states
-    # than characters, so a short one cannot.
-    found = _together(patterns) if len(text) <= PASSED_OVER else None
-    return [patterns[place] for place in sorted(found.Match(text) or ())] if found else [*patterns]
-
-
-@lru_cache(maxsize=256)
-def _together(patterns: tuple[str, ...]) -> Any:
-    """The patterns as one; None for those that are too large together."""
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = 64 << 20
-    found = re2.Set.SearchSet(options)
-    try:
-        for pattern in patterns:
-            found.Add(pattern)
-        found.Compile()
-    except re2.error:
-        return None
-    return found
-
-
-def _pattern(text: str) -> str:
-    try:
-        compiled(text)
-    except re2.error as error:
-        raise ValueError(f"expected a pattern in re2 syntax ({why_not(error)})") from None
-    return text
-
-
-Pattern = Annotated[str, AfterValidator(_pattern)]
 
 
 class FieldMatch(Data):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import re2
 from pydantic import AfterValidator, ConfigDict, Field
 
+from config.patterns import compile_pattern, why_not
 from config.section import Section
 
 
@@ -21,11 +22,9 @@ def expression(pattern: str, *, at_start: bool = False) -> re2._Regexp:
 
 
 def _within(edge: str, pattern: str, *, at_start: bool = False) -> re2._Regexp:
-    options = re2.Options()
-    options.log_errors = False
-    options.case_sensitive = False
     begin = "^" if at_start else f"(?:^|{edge})"
-    return re2.compile(f"{begin}(?:{pattern})(?:$|{edge})", options=options)
+    found: re2._Regexp = compile_pattern(f"{begin}(?:{pattern})(?:$|{edge})", any_case=True)
+    return found
 
 
 def _compiles(pattern: str) -> str:
@@ -33,8 +32,7 @@ def _compiles(pattern: str) -> str:
         # All letters there are cost a millisecond a phrase; whether it is one, a space shows.
         _within(" ", pattern)
     except re2.error as error:
-        told = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
-        raise ValueError(f"not a regular expression of RE2: {told}") from None
+        raise ValueError(f"not a regular expression of RE2: {why_not(error)}") from None
     return pattern
 
 

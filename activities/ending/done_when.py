@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, parse
 from activities.plain import plain
-from config.guard_schema import compiled, why_not
+from config.patterns import compiled, why_not
 from protocol.state import DoneWhen
 from protocol.telling import wrong_everywhere
 

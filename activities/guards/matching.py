@@ -13,7 +13,8 @@ from activities.guards.secrets import found_in
 from activities.job.conversation import Conversation, carried_out
 from activities.job.snapshot import Snapshot
 from activities.plain import lines_of
-from config.guard_schema import Guard, Match, Point, compiled
+from config.guard_schema import Guard, Match, Point
+from config.patterns import compiled
 from protocol.state import PhaseKind
 from protocol.tools import READ_LINES
 

@@ -12,8 +12,9 @@ from typing import Any
 from activities.guards.known import HIDDEN, hide
 from activities.plain import plain
 from config.guard_files import read_guards
-from config.guard_schema import Match, compiled, matching
+from config.guard_schema import Match
 from config.loader import SHIPPED
+from config.patterns import compiled, matching
 
 _NAMES = re.compile(r"[A-Za-z_]\w*(?P<part>\.[A-Za-z_]\w*)*[.,;]*")
 """A name, or an attribute such as `settings.key2`."""

@@ -11,7 +11,8 @@ from pathlib import PurePosixPath
 
 from activities.learning.moments import Moment
 from activities.learning.patterns import Pattern
-from config.guard_schema import FieldMatch, Guard, Match, compiled
+from config.guard_schema import FieldMatch, Guard, Match
+from config.patterns import compiled
 
 WRITES = ("write_file", "append_file", "edit_file", "delete_file")
 LOGS = ("*.log", "*.log.*", "*[-_.]log.txt", "logs/*", "*/logs/*")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from referencing import Registry
 
 from activities.tools.schemas import facts, offerable
-from config.guard_schema import compiled
+from config.patterns import compiled
 from protocol.telling import message
 
 MOST_TOLD = 5

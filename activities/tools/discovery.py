@@ -14,7 +14,7 @@ from activities.errors import ToolError
 from activities.tools.context import ToolContext
 from activities.tools.offering import MOST_OFFERED, offer
 from activities.tools.registry import Tool, tool
-from config.guard_schema import why_not
+from config.patterns import compile_pattern, why_not
 
 BEST = 5
 MORE = 20
@@ -84,12 +84,8 @@ def _shown(entry: Tool) -> str:
 
 def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
     """Tools that match: those by their name first, then by their line, then by the rest."""
-    options = re2.Options()
-    options.case_sensitive = False
-    options.log_errors = False
-    options.max_mem = PATTERN_BYTES
     try:
-        wanted = re2.compile(pattern, options=options)
+        wanted = compile_pattern(pattern, any_case=True, memory=PATTERN_BYTES)
     except re2.error as error:
         raise ToolError(f"query is not a valid RE2 pattern: {why_not(error)}") from None
     ranked = [entry for n in range(3) for entry in pool if wanted.search(_parts(entry)[n])]

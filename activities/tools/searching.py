@@ -21,7 +21,7 @@ from activities.tools.context import ToolContext
 from activities.tools.documents import document_of
 from activities.tools.files import MAX_LINE, Path
 from activities.tools.registry import tool
-from config.guard_schema import why_not
+from config.patterns import compile_pattern, why_not
 
 MAX_HITS = 100
 MANY = 10
@@ -75,10 +75,9 @@ def search_files(
 
 def _pattern(query: str, mode: str) -> re2._Regexp[str]:
     try:
-        options = re2.Options()
-        options.case_sensitive = mode == "regex"
-        options.log_errors = False
-        return re2.compile(re2.escape(query) if mode == "text" else query, options=options)
+        if mode == "text":
+            return compile_pattern(re2.escape(query), any_case=True)
+        return compile_pattern(query)
     except re2.error as error:
         raise ToolError(f"query is not a valid RE2 pattern: {why_not(error)}") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.guard_schema import compiled, matching
+from config.patterns import compiled, matching
 
 PATTERNS = ("a+b", "(?i)KEY", "^x", "[0-9]{4,}")
 
