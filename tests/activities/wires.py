@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -23,6 +22,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from engine.development import free_port
+from tests.http_server import Handler, served
 
 USER, PASSWORD = "tea", "0010ng-4711-brewed"
 HELPER = f"!f() {{ echo username={USER}; echo password=$TEST_REMOTE_SECRET; }}; f"
@@ -72,9 +72,9 @@ def certificate(folder: Path) -> Path:
 @contextmanager
 def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
     """Serve the bare repositories in a folder; by HTTPS with this certificate."""
-    backend, served = _backend(), Web()
+    backend, given = _backend(), Web()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Repositories(Handler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -88,7 +88,7 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
             while length := int(self.rfile.readline(), 16):
                 yield self.rfile.read(length)
                 self.rfile.readline()
-                if served.trouble == "cut":
+                if given.trouble == "cut":
                     return
             self.rfile.readline()
 
@@ -98,12 +98,12 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
                 return
             # Before much is sent git tries whether it may.
             is_push = self.path.endswith("/git-receive-pack") and body != b"0000"
-            trouble = served.trouble if is_push else ""
+            trouble = given.trouble if is_push else ""
             if trouble == "500":
                 self._send("500 Out of tea", {}, b"")
                 return
             if trouble == "slow":
-                served.goes_on.wait(60)
+                given.goes_on.wait(60)
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
             told = self._run(body)
@@ -144,24 +144,13 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    tls = None
     if proof:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(proof)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    served.url = f"{'https' if proof else 'http'}://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield served
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(proof)
+    with served(Repositories, tls) as address:
+        given.url = address
+        yield given
 
 
 @dataclass

@@ -3,10 +3,8 @@
 import asyncio
 import json
 import socket
-import threading
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 from typing import cast
 
@@ -17,6 +15,7 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
 from cli import server_checks
 from tests.cli.conftest import tries
+from tests.http_server import Handler, served
 
 
 def checks(ran):
@@ -113,30 +112,18 @@ def test_an_endpoint_that_does_not_answer_is_found(offline, monkeypatch):
 def answering(listed, refuses):
     """An endpoint that lists models, or none, and says what is wrong with a request of nothing."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Models(Handler):
         def do_GET(self):
             data = [{"id": name, "object": "model"} for name in listed or []]
-            self.say(404 if listed is None else 200, {"object": "list", "data": data})
+            self.give_json({"object": "list", "data": data}, 404 if listed is None else 200)
 
         def do_POST(self):
-            self.rfile.read(int(self.headers["content-length"]))
-            self.say(400 if self.path == refuses else 404, {"error": {"message": "no messages"}})
+            self.body()
+            said = {"error": {"message": "no messages"}}
+            self.give_json(said, 400 if self.path == refuses else 404)
 
-        def say(self, status, said):
-            body = json.dumps(said).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-        server.shutdown()
+    with served(Models) as address:
+        yield f"{address}/v1"
 
 
 @pytest.mark.parametrize(

@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from scripts.audit import main, pinned
+from tests.http_server import Handler, served
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-class _Database(BaseHTTPRequestHandler):
+class _Database(Handler):
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked = json.loads(self.body())
         results = [
             {"vulns": [{"id": "PYSEC-1"}, {"id": "GHSA-2"}]}
             if (query["package"]["name"], query["version"]) == ("tea", "1.0")
             else {}
             for query in asked["queries"]
         ]
-        body = json.dumps({"results": results} if self.path == "/v1" else []).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Keep the test's output clean."""
+        self.give_json({"results": results} if self.path == "/v1" else [])
 
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Database)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with served(_Database) as address:
+        yield address
 
 
 @pytest.fixture

@@ -6,10 +6,8 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +17,7 @@ from temporalio.exceptions import ApplicationError
 from activities.mcp.errors import Away
 from engine.development import free_port
 from tests.activities.mcp.serving import ODD, agent, answer, call, names, standing, until
+from tests.http_server import Handler, served
 
 
 @contextmanager
@@ -64,7 +63,7 @@ def test_calls_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ]
 
 
-class Gateway(BaseHTTPRequestHandler):
+class Gateway(Handler):
     """An endpoint of the protocol before this one, with sessions; `said` is its next answer to a
     call, or to whoever begins."""
 
@@ -72,50 +71,36 @@ class Gateway(BaseHTTPRequestHandler):
     begun: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked = json.loads(self.body())
         match asked["method"]:
             case "initialize":
                 self.begun.append(self.path)
                 about = {"serverInfo": {"name": "gateway", "version": "1"}, "capabilities": {}}
-                self.give(200, asked, {"protocolVersion": "2025-06-18", **about})
+                self.tell(200, asked, {"protocolVersion": "2025-06-18", **about})
             case "tools/list":
                 # It does not know pages: what comes next is the same again.
                 tool = {"name": "note", "inputSchema": {"type": "object"}}
-                self.give(200, asked, {"tools": [tool] * 3})
+                self.tell(200, asked, {"tools": [tool] * 3})
             case "tools/call" if not self.said:
-                self.give(200, asked, {"content": [{"type": "text", "text": "noted"}]})
+                self.tell(200, asked, {"content": [{"type": "text", "text": "noted"}]})
             case "tools/call":
                 status, body = self.said.pop()
-                self.give(status, body)
+                self.tell(status, body)
             case "server/discover":
-                self.give(404, {})
+                self.tell(404, {})
             case _:
-                self.give(202, {})
+                self.tell(202, {})
 
-    def give(self, status: int, body: dict[str, Any], result: dict[str, Any] | None = None) -> None:
+    def tell(self, status: int, body: dict[str, Any], result: dict[str, Any] | None = None) -> None:
         if result is not None:
             body = {"jsonrpc": "2.0", "id": body["id"], "result": result}
-        packed = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Mcp-Session-Id", str(len(self.begun)))
-        self.send_header("Content-Length", str(len(packed)))
-        self.end_headers()
-        self.wfile.write(packed)
-
-    def log_message(self, *_: object) -> None:
-        """Keep the test's output clean."""
+        self.give_json(body, status, Mcp_Session_Id=len(self.begun))
 
 
 @contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/mcp"
-    finally:
-        server.shutdown()
-        server.server_close()
+def serving(handler: type[Handler]) -> Iterator[str]:
+    with served(handler) as address:
+        yield f"{address}/mcp"
 
 
 def test_what_a_status_means_for_a_call(tmp_path: Path) -> None:
@@ -150,11 +135,11 @@ def test_a_call_whose_answer_breaks_off_is_not_made_again(tmp_path: Path) -> Non
 
         calls: ClassVar[list[str]] = []
 
-        def give(
+        def tell(
             self, status: int, body: dict[str, Any], result: dict[str, Any] | None = None
         ) -> None:
             if body.get("method") != "tools/call":
-                super().give(status, body, result)
+                super().tell(status, body, result)
                 return
             self.calls.append(body["params"]["name"])
             self.send_response(200)
@@ -176,7 +161,7 @@ def test_a_call_whose_answer_breaks_off_is_not_made_again(tmp_path: Path) -> Non
 def test_a_start_that_is_refused_says_how() -> None:
     class Refusing(Gateway):
         def do_POST(self) -> None:
-            self.give(401, {})
+            self.tell(401, {})
 
     told = r"/mcp\) cannot be reached: it answered 401 Unauthorized\. "
     with serving(Refusing) as url, pytest.raises(Away, match=told):

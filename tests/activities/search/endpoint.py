@@ -8,8 +8,9 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.http_server import Handler, served
 
 DIMENSIONS = 64
 MEANINGS = {
@@ -53,11 +54,11 @@ class Endpoint:
 
 @contextmanager
 def serving() -> Iterator[Endpoint]:
-    class Handler(BaseHTTPRequestHandler):
+    class Embeddings(Handler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.loads(self.body())
             texts: list[str] = body["input"]
             endpoint.asked.append(texts)
             if endpoint.gate is not None:
@@ -77,23 +78,8 @@ def serving() -> Iterator[Endpoint]:
             }
             if endpoint.fails_after is not None and len(endpoint.asked) > endpoint.fails_after:
                 status, answer = 400, {"error": {"message": "out of service"}}
-            data = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            self.give_json(answer, status)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/v1")
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with served(Embeddings) as address:
+        endpoint = Endpoint(f"{address}/v1")
         yield endpoint
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

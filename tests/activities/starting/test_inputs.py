@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,11 +15,12 @@ from activities.documents.pages import not_read
 from activities.job.kept_results import KeptResults
 from activities.starting.inputs import read_documents
 from config.schema import Problem
+from tests.http_server import Handler, served
 
 LIMIT = 10_000
 
 
-class Pages(BaseHTTPRequestHandler):
+class Pages(Handler):
     """Text at any path; /missing and /huge are what they say."""
 
     def do_GET(self) -> None:
@@ -38,16 +37,11 @@ class Pages(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True
 
-    def log_message(self, *_: object) -> None:
-        """Keep the test's output clean."""
-
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    with served(Pages) as address:
+        yield address
 
 
 def refused(root: Root, source: str) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import json
 import ssl
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 from urllib.parse import parse_qs, urlsplit
+
+from tests.http_server import Handler, served
 
 PAGE = (
     b"<!doctype html><html><head><title>Tea &amp; law</title></head><body>"
@@ -20,7 +19,7 @@ PAGE = (
 Answer = Callable[["Site"], None]
 
 
-class Site(BaseHTTPRequestHandler):
+class Site(Handler):
     """Answers by path; everything it was asked is in `seen`."""
 
     answers: ClassVar[dict[str, Answer]] = {}
@@ -34,28 +33,12 @@ class Site(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True
 
-    def give(
-        self, body: bytes, media: str = "text/html", status: int = 200, **headers: object
-    ) -> None:
-        self.send_response(status)
-        if media:
-            self.send_header("Content-Type", media)
-        if not {"content_length", "transfer_encoding"} & set(headers):
-            self.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), str(value))
-        self.end_headers()
-        self.wfile.write(body)
-
     def move(self, where: str) -> None:
         self.give(b"", status=302, location=where)
 
     def asked(self) -> dict[str, str]:
         """The query."""
         return {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
-
-    def log_message(self, *_: object) -> None:
-        """Keep the test's output clean."""
 
 
 def endless(site: Site) -> None:
@@ -104,7 +87,7 @@ def results(site: Site) -> None:
     ]
     if site.asked().get("format") != "json":
         site.give(b"no", status=403)
-    site.give(json.dumps({"query": "tea", "results": hits}).encode(), "application/json")
+    site.give_json({"query": "tea", "results": hits})
 
 
 @contextmanager
@@ -113,13 +96,6 @@ def serving(
 ) -> Iterator[int]:
     """A server on 127.0.0.1; gives its port."""
     kind = type("Served", (Site,), {"answers": answers or {}})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
-    if tls:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     Site.seen.clear()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
+    with served(kind, tls) as address:
+        yield urlsplit(address).port or 0
