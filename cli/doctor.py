@@ -30,6 +30,7 @@ from engine.development import find_binary
 from engine.errors import Unusable
 from engine.otel import switch
 from engine.root import open_root
+from protocol.text import one_line
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -246,7 +247,7 @@ async def _model() -> Check:
     # The client's errors have no common base that excludes what its transport raises.
     except Exception as error:
         # Of a connection that failed, the cause alone says why; that of a time-out says nothing.
-        said = " ".join((str(error.__cause__ or "") or str(error)).split())[:200]
+        said = one_line(str(error.__cause__ or "") or str(error), 200)
         return Check(
             "model endpoint", False, f"{where}: {said}",
             "check OPENAI_BASE_URL and OPENAI_API_KEY",

@@ -9,6 +9,7 @@ from temporalio.service import RPCError
 
 from cli.events import newest_events
 from cli.jobs import JOB, PROJECT, told
+from protocol.text import one_line
 
 MOST_JOBS = 500
 """Running jobs looked at one by one."""
@@ -42,5 +43,5 @@ async def _why(client: Client, job_id: str) -> str:
         if event.HasField("workflow_task_failed_event_attributes"):
             failure = event.workflow_task_failed_event_attributes.failure
             why = told(await client.data_converter.decode_failure(failure))
-            return " ".join(why.split())[:200]
+            return one_line(why, 200)
     return "it timed out"

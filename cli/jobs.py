@@ -24,6 +24,7 @@ from cli.output import Mistake
 from engine.converter import why_sealed
 from engine.errors import TOO_EARLY
 from protocol.payloads import Sealed, check_unsealed
+from protocol.text import one_line
 
 JOB = "Job"
 PROJECT = "Project"
@@ -239,7 +240,7 @@ async def _retried(client: Client, found: WorkflowExecutionDescription) -> list[
     for activity in found.raw_description.pending_activities:
         if activity.attempt > 1:
             failure = await client.data_converter.decode_failure(activity.last_failure)
-            why = " ".join(told(failure).split())[:160] or "no reason given"
+            why = one_line(told(failure), 160) or "no reason given"
             retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}, {why}")
     return retried
 

@@ -25,6 +25,7 @@ from engine.connection import plain_runtime
 from engine.errors import Unusable
 from engine.otel import switch
 from protocol.search_attributes import NAMES
+from protocol.text import one_line
 
 FLAGS = (
     # Out of the box the development server reads its transfer queue 20 times a second, which
@@ -114,7 +115,7 @@ async def server(
             runtime=plain_runtime(),
         )
     except RuntimeError as error:
-        reason = " ".join(str(error).split())[:300]
+        reason = one_line(str(error), 300)
         raise Unusable(f"the embedded Temporal server did not start: {reason}") from None
     address = f"127.0.0.1:{port}"
     async with environment:

@@ -11,6 +11,7 @@ from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 from engine import logs
 from engine.errors import Unusable
 from engine.otel import switch
+from protocol.text import one_line
 
 VARIABLE = "LONGHAUL_METRICS"
 
@@ -43,7 +44,7 @@ def _prometheus() -> Runtime | None:
         config = PrometheusConfig(bind_address=given, counters_total_suffix=True)
         return Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE, metrics=config))
     except (RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(str(error), 200)
         raise Unusable(
             f"{VARIABLE}={given}: {reason}; expected an address that is free, as 127.0.0.1:9464"
         ) from None

@@ -17,6 +17,7 @@ from activities.guards.secrets import redact
 from activities.mcp.errors import Away
 from activities.mcp.transport import SENDING, UNSAID, LastWords, Sending, http, process
 from config.servers import Server
+from protocol.text import one_line
 
 KEY = "longhaul/idempotencyKey"
 """Name in a call's `_meta` of the key that its retries share."""
@@ -157,4 +158,4 @@ def told(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     text = str(error) if isinstance(error, (MCPError, Away)) else f"{type(error).__name__}: {error}"
-    return " ".join(redact(text).split())[:300].rstrip(".")
+    return one_line(redact(text), 300).rstrip(".")

@@ -24,6 +24,7 @@ from activities.guards.known import credential, without_credentials
 from activities.job.opening import job_id
 from activities.rehearsal import RehearsalTransport, rehearse
 from config.sections import ModelConfig
+from protocol.text import one_line
 
 REHEARSAL = "rehearsal"
 """Model name that asks for the rehearsal model."""
@@ -253,4 +254,4 @@ def _text(error: Exception) -> str:
     # The client quotes a message only from a body of the form that it knows.
     if isinstance(error, openai.APIStatusError) and error.body and " - " not in said:
         said = f"{said} - {error.body}"
-    return " ".join(said.split())[:300] or type(error).__name__
+    return one_line(said, 300) or type(error).__name__

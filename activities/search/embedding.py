@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from activities.guards.known import credential, without_credentials
 from activities.model.endpoint import address
 from config.sections import Embeddings
+from protocol.text import one_line
 
 NONE = (
     "no embeddings: set `embeddings` in the agent's configuration, or install the extra "
@@ -71,7 +72,7 @@ class EndpointEmbedder:
             ordered = sorted(answer.data, key=lambda item: item.index)
             rows = np.array([item.embedding for item in ordered], dtype=np.float32)
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-            said = " ".join(str(error).split())[:200] or type(error).__name__
+            said = one_line(str(error), 200) or type(error).__name__
             raise EmbeddingsFailed(f"the embeddings endpoint failed: {said}") from error
         if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
             raise EmbeddingsFailed("the embeddings endpoint's answer has not one vector a text")

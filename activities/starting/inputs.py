@@ -20,6 +20,7 @@ from activities.documents import parse as pages_of
 from activities.job.kept_results import KeptResults
 from activities.unpacking import ACCEPTED, Unpacking
 from config.schema import Problem
+from protocol.text import one_line
 
 STAGED = "staged:"
 """Prefix of documents that `starter.py` put below the workspaces root."""
@@ -151,7 +152,7 @@ def _fetch(address: str, limit: int) -> tuple[str, bytes]:
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         if isinstance(error, Problem):
             raise
-        told = " ".join(str(error).split())[:300]
+        told = one_line(str(error), 300)
         raise Problem(f"document {address}: cannot be fetched ({told})") from None
     return _name_in(address), bytes(data)
 

@@ -28,6 +28,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from activities.checkpoints import Root
 from activities.stores.away import StoreAway, StoreNewer, StoreRejects
+from protocol.text import one_line
 
 TRIES = 2
 PAUSE = 0.5
@@ -289,4 +290,4 @@ def _state(problem: DBAPIError) -> str | None:
 
 def _why(problem: Exception | None) -> str:
     cause = problem.orig if isinstance(problem, DBAPIError) and problem.orig else problem
-    return " ".join(str(cause).split())[:200]
+    return one_line(str(cause), 200)

@@ -16,6 +16,7 @@ import httpx2
 from activities.unpacking import ACCEPTED, Damaged, Unpacking
 from activities.web.addresses import Refused, Resolve, checked, parsed, resolve
 from config.web import Web
+from protocol.text import one_line
 
 REDIRECTS = 5
 CONNECT_SECONDS = 10
@@ -218,4 +219,4 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return one_line(str(error), 200) or type(error).__name__

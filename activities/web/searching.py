@@ -19,6 +19,7 @@ import httpx2
 from activities.guards.known import credential
 from activities.web.addresses import Refused
 from config.web import Search, SearchKind
+from protocol.text import one_line
 
 SECONDS = 30
 LARGEST = 2_000_000
@@ -103,7 +104,7 @@ def search(asked: Search, query: str) -> list[Hit]:
     try:
         status, body = asyncio.run(_answer(f"{asked.address}{ask.path}", ask))
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
-        told = " ".join(str(error).split())[:200] or f"no answer within {SECONDS} s"
+        told = one_line(str(error), 200) or f"no answer within {SECONDS} s"
         raise Away(
             f"The search provider {asked.address} cannot be reached ({told}). Start it, or correct "
             "web.search.url."
