@@ -148,8 +148,6 @@ class JobRecord(Data):
     lesson: str = ""
     """What made the attempt fail that this job goes on from; empty once it is reflected on."""
     refusals: int = 0
-    refused_completions: int = 0
-    """Calls of `job_complete` in a row that were refused in this phase."""
     review: Review | None = None
     """The review under way."""
     sent_back: int = 0
@@ -273,7 +271,7 @@ class JobRecord(Data):
         self.phase_usage, self.phase_seconds = Usage(), 0.0
         self.calls, self.next_call, self.correction, self.timer = [], 0, None, None
         self.course, self.wordy, self.compacted, self.squeezed = Course(), 0, 0, 0
-        self.review, self.refused_completions = None, 0
+        self.review = None
         self.judgement, self.judged_no = None, 0
         self.stop_hook_active = False
 

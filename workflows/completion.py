@@ -27,16 +27,15 @@ class Completion(ToolCalls):
         facts = (await self.steps.facts(job)).facts
         refusal = gates.completion_gate(job.state, facts, job.rewinds)
         if refusal:
-            job.refused_completions += 1
             await self._refuse_completion(call, route, "completion", refusal.reason)
             for_review = job.waiting is not None and job.waiting.reason == "review"
             if for_review and gates.lacks_only_a_store(job.state, facts, job.rewinds):
                 # A person has nothing to review, and something to mend. What the store says then
                 # may be refused anew, and is the first of it.
                 job.waiting = parking.kept_open(facts.unstored[0])
-                job.course, job.refused_completions = Course(), 0
+                job.course = Course()
         elif await self._kept_from(call, route, self._points):
-            job.refused_completions += job.waiting is None
+            return
         elif job.limits.review:
             used = {name: why for name, why in before.items() if name not in job.bypasses}
             job.review = Review(bypasses=used)
@@ -66,7 +65,6 @@ class Completion(ToolCalls):
             why = SENT_BACK.format(findings=review.findings)
             await self._refuse_completion(call, route, "review", why)
             job.drop_review()
-            job.refused_completions += 1
             job.sent_back += 1
             if limits and job.sent_back >= limits.attempts:
                 job.waiting = parking.REVIEW

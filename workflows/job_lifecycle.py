@@ -163,7 +163,7 @@ class JobLifecycle(Lifecycle):
             job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
         elif reason in ("stuck", "review"):
             job.course = Course()
-            job.sent_back = job.refused_completions = job.judged_no = 0
+            job.sent_back = job.judged_no = 0
         job.waiting = None
 
     async def _take_folder(self) -> None:

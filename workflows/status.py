@@ -54,7 +54,7 @@ def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
             {"id": item.id, "text": item.text[:200], "status": item.status}
             for item in job.state.scope[:MOST_ITEMS]
         ],
-        "refused_completions": job.refused_completions,
+        "refused_completions": job.course.completions,
         "reviewing": job.review is not None,
         "clarification": job.clarification.model_dump(),
         "approval": approval.model_dump() if approval else None,

@@ -112,6 +112,23 @@ async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
         assert not (folder / "forbidden.md").exists()
 
 
+async def test_a_job_that_its_hook_never_lets_end_waits_for_a_person(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    never = hook(tmp_path / "never.py", "print('never', file=sys.stderr); sys.exit(2)")
+    async with serving(temporal, root, Short()) as jobs:
+        handle = await jobs.start(job(set={"hooks": {"Stop": [never]}}))
+        status = await jobs.until(handle, waiting_for="review")
+        assert status["guards"]["refused"] == {"never": 3}
+        assert status["refused_completions"] == 3
+        await handle.signal("resume", {})
+        status = await jobs.until(
+            handle, waiting_for="review", step=lambda step: step > status["step"]
+        )
+        assert status["refused_completions"] == 3
+        await handle.signal("cancel", {})
+
+
 NEVER = {
     "request_clarification": ASK,
     "wait": ("wait", {"seconds": 80_000, "until": "the kettle boils"}),
