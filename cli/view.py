@@ -134,7 +134,14 @@ def screen(
         (word, f"bold {_COLOURS.get(word, 'white')}"),
         f"  {status.get('agent') or ''}  {status.get('model') or ''}  {running_for}",
     )
-    parts: list[RenderableType] = [head, Text(visible(phase(status)), style="bold")]
+    parts: list[RenderableType] = [head, _whole(phase(status), "bold")]
+    # Before the todos, which may be more than a terminal has lines: the rest is cut.
+    if waiting:
+        parts.append(_whole(waits(waiting), "yellow"))
+    if timer(status):
+        parts.append(_whole(timer(status), "dim"))
+    if silence:
+        parts.append(_whole(f"{silence}: this is the last state on record", "yellow"))
     done, total = progress(status)
     if total:
         bar = Table.grid(padding=(0, 1))
@@ -143,16 +150,15 @@ def screen(
     for box, text in todos(status):
         style = {BOXES["current"]: "bold", BOXES["completed"]: "dim"}.get(box, "")
         parts.append(_row(f"{box} {text}", style))
-    if waiting:
-        parts.append(Text(visible(waits(waiting)), style="yellow"))
-    if timer(status):
-        parts.append(Text(visible(timer(status)), style="dim"))
-    if silence:
-        parts.append(Text(f"{silence}: this is the last state on record", style="yellow"))
-    parts += [Text(text, style="dim") for text in (usage(status), limits(status)) if text]
+    parts += [_whole(text, "dim") for text in (usage(status), limits(status)) if text]
     parts += [_row(f"retrying {text}", "yellow") for text in pending]
     parts += [_row(f"{at.astimezone():%H:%M:%S} {text}", "dim") for at, text in events]
     return Panel(Group(*parts), title=Text(visible(_title(status))), title_align="left")
+
+
+def _whole(text: str, style: str) -> Text:
+    """On as many lines as it takes: the console itself wraps nothing."""
+    return Text(visible(text), style, no_wrap=False, overflow="fold")
 
 
 def _row(text: str, style: str) -> Text:

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from cli import view
-from cli.output import visible
+from cli.output import console, visible
 
 STATUS = {
     "job_id": "creator-1",
@@ -72,6 +72,23 @@ def test_cost_shows_when_there_is_some_and_limits_when_there_are():
 def test_waiting_comes_with_the_remedy():
     waiting = {"reason": "credentials", "message": "The key was refused.", "remedy": "Set one."}
     assert "waiting (credentials): The key was refused. Set one." in painted(STATUS, waiting)
+
+
+def test_what_to_do_is_whole_on_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    remedy = "Set the key in the environment of the worker, restart it and resume."
+    waiting = {"reason": "credentials", "message": "The key was refused.", "remedy": remedy}
+    screen = console()
+    with screen.capture() as shown:
+        picture = view.screen(
+            STATUS, waiting, running_for="0:00:05", events=[], pending=[], silence=""
+        )
+        screen.print(picture)
+    lines = [line.strip("│ ") for line in shown.get().splitlines()]
+    assert remedy in " ".join(lines)
+    assert max(map(len, shown.get().splitlines())) == 40
+    # What comes last falls off a terminal with few lines.
+    assert shown.get().index("resume.") < shown.get().index("1. First")
 
 
 def test_an_empty_status_is_shown_too():
