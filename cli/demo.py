@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -74,6 +75,7 @@ async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> 
                 job = Demonstrated(job_id, data, root.workspace(job_id))
                 reached.code = await _run(running, job, reached, keep=keep, json=json)
                 if keep:
+                    sys.stdout.flush()  # a pipe would have the result when all is over
                     note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
                     await interrupted.wait()
                 else:

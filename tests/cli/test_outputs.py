@@ -110,6 +110,31 @@ def test_a_demo_on_other_ports_says_what_other_commands_need(capsys: Any) -> Non
     assert "TEMPORAL_UI_ADDRESS=http://localhost:20002\n" in told
 
 
+def demonstrated(*options: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "starter.py", "demo", *options], cwd=REPOSITORY, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_a_demo_that_stays_up_gives_a_pipe_its_result(workspaces, tmp_path):
+    (document := tmp_path / "tea.md").write_text("# Tea\n\nTea must be hot.\n")
+    options = ("--keep", "--agent", "generalist", "--document", str(document))
+    demo = demonstrated(*options, PYTHONUNBUFFERED="")
+    try:
+        assert demo.stdout
+        told: list[str] = []
+        while not told or "stay up until Ctrl-C" not in told[-1]:
+            assert demo.poll() is None
+            told.append(demo.stdout.readline())
+        # Not when it ends, which is up to whoever started it.
+        assert any(line.startswith("workspace ") for line in told)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(demo.pid, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("whole_group", [True, False])
 def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(
     workspaces, tmp_path, whole_group
@@ -118,11 +143,7 @@ def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(
     held.mkdir()
     # The worker needs it, and nothing before.
     (held / "openai.py").write_text(HELD)
-    demo = subprocess.Popen(
-        [sys.executable, "starter.py", "demo"], cwd=REPOSITORY, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env={**os.environ, "PYTHONPATH": str(held)},
-    )  # fmt: skip
+    demo = demonstrated(PYTHONPATH=str(held))
     try:
         assert demo.stdout
         # The server is there, and the worker that it is for loads.
