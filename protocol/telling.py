@@ -40,5 +40,11 @@ def wrong_everywhere(error: ValidationError) -> str:
 
 
 def wrong(error: ValidationError) -> str:
-    """The first of what is wrong, in one line: each key, and why."""
-    return "; ".join(f"{place(item['loc'])}: {said(item['msg'])}" for item in error.errors()[:5])
+    """The first of what is wrong, in one line: each key, and why.
+
+    What is wrong with the whole says by itself what it is about.
+    """
+    return "; ".join(
+        f"{place(item['loc'])}: {said(item['msg'])}" if item["loc"] else said(item["msg"])
+        for item in error.errors()[:5]
+    )

@@ -29,7 +29,7 @@ def test_an_example_can_be_started(name, workspaces):
         ("- form", "expected a JSON object"),
         ("form: circle\ninstructions: x", "form: input should be 'features'"),
         ("form: features\ninstructions: x\ncolour: red", "colour: extra inputs"),
-        ("form: features", "instructions: field required"),
+        ("form: features", "tea.yaml: instructions: field required"),
         ("form: features\ninstructions: x\nagents: {coder: nobody}", "'nobody' is not known"),
         ("form: features\ninstructions: x\nagents: {cook: coder}", "cook is no role"),
         ("form: features\ninstructions: x\ndocuments: [no.md]", "there is no such file"),

@@ -37,7 +37,7 @@ def test_letters_keep_their_order_and_only_what_was_sent() -> None:
         ("rewind", ({"issue": "x", "phase": True},), "phase: input should be a valid integer"),
         ("rewind", ({"issue": "x", "phase": 3.0},), "phase: input should be a valid integer"),
         ("rewind", ({"issue": "x", "restore_files": "no"},), "restore_files"),
-        ("limit", (), "the whole: names no limit"),
+        ("limit", (), "signal limit: names no limit"),
         ("limit", ({},), 'expected such as {"cost": 20}'),
         ("limit", ({"phase": {}},), "phase: names no limit"),
         ("limit", ({"phase": None},), "phase"),

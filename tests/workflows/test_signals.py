@@ -49,7 +49,7 @@ async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
         ([None], "expected a JSON object"),
         (["generalist"], "expected a JSON object"),
         ([START, START], "found 2 values"),
-        ([{}], "agent: field required"),
+        ([{}], "start: agent: field required"),
         ([{"agent": 7}], "agent: input should be a valid string"),
         ([{"agent": "generalist", "instruktions": "x"}], "instruktions: extra inputs"),
         ([{"agent": "nobody", "instructions": "x"}], "agent 'nobody' is not known"),
