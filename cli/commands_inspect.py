@@ -69,7 +69,8 @@ def show(job: Job, json: Json = False) -> int:
         lines = view.sheet(seen.status, seen.waiting)
         for line in [*lines, *(view.outcome(seen.status) if seen.closed else [])]:
             say(line)
-        say(f"running for {view.elapsed(seen.started, seen.ended or datetime.now(UTC))}")
+        lasted = view.elapsed(seen.started, seen.ended or datetime.now(UTC))
+        say(f"{'ran' if seen.ended else 'running'} for {lasted}")
     return OK
 
 

@@ -79,9 +79,11 @@ def test_show_without_a_worker_tells_the_last_state_on_record(engine, starter):
     assert "waiting (budget)" in ran.out
     assert "1/5 todos" in ran.out
     assert "model calls" not in ran.out
+    assert ran.out.splitlines()[-1].startswith("running for 0:")
     engine.do(engine.client.get_workflow_handle("orphan").terminate())
     ended = starter("show", "orphan").out
     assert "orphan terminated" in ended
+    assert ended.splitlines()[-1].startswith("ran for 0:")
     assert "model calls" not in ended
 
 
