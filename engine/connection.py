@@ -59,7 +59,7 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
         reason = f"no answer within {CONNECT_SECONDS:.0f} s"
     except (RuntimeError, ValueError) as error:
         reason = _reason(str(error))
-    # The SDK does not say what failed of it, such as that the server speaks no TLS.
+    # The SDK does not always say what failed of it.
     by = ", asked by TLS, as the configuration or an API key demands" if options.get("tls") else ""
     raise Unusable(
         f"no Temporal server at {where} ({reason}{by}); start one with "
@@ -153,6 +153,7 @@ def _reason(text: str) -> str:
         "dns error": "the host name cannot be resolved",
         "404": "something else answers there",
         "invalid peer certificate": "its certificate is not accepted",
+        "InvalidContentType": "it speaks no TLS",
         "Unauthenticated": "the credentials were refused",
         "PermissionDenied": "the credentials were refused",
     }

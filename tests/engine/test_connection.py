@@ -51,6 +51,19 @@ async def test_a_server_that_never_answers_is_given_up():
     server.close()
 
 
+async def test_a_server_without_tls_that_is_asked_by_it_is_said_to_be_one(monkeypatch):
+    async def plain(_, writer):
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    monkeypatch.setenv("TEMPORAL_TLS", "true")
+    server = await asyncio.start_server(plain, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with pytest.raises(Unusable, match=r"\(it speaks no TLS, asked by TLS"):
+        await connect(f"127.0.0.1:{port}")
+    server.close()
+
+
 def test_temporals_own_configuration_is_used(monkeypatch, tmp_path):
     file = tmp_path / "temporal.toml"
     file.write_text('[profile.other]\naddress = "far:7233"\nnamespace = "mine"\n')
