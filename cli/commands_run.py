@@ -74,7 +74,8 @@ def start(
 
     Example: `starter.py start creator --document policy.pdf --instructions "Only chapter 3"`.
     The same from the Web UI: workflow type `Job`, task queue `longhaul`, input
-    `{"agent": "creator", "instructions": "…"}`.
+    `{"agent": "creator", "documents": ["/srv/policy.pdf"], "instructions": "…"}`, its paths those
+    of the worker's host.
     """
     if id is not None:
         check_id(id)
