@@ -7,6 +7,7 @@ that traces and metrics are sent with, or that git sends.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from functools import lru_cache
@@ -39,6 +40,13 @@ def hide(text: str) -> str:
         if value in text:
             text = text.replace(value, HIDDEN)
     return text
+
+
+def hide_in(body: bytes) -> bytes:
+    """The same of JSON as it is sent."""
+    for value in _values(len(_named)):
+        body = body.replace(json.dumps(value, ensure_ascii=False)[1:-1].encode(), HIDDEN.encode())
+    return body
 
 
 def look_again() -> None:

@@ -13,6 +13,7 @@ from openai import AsyncOpenAI
 from pydantic_core import from_json
 from temporalio.exceptions import ApplicationError
 
+from activities.guards import known
 from activities.model.call import ModelCalls
 from activities.model.prompt import request_body
 from activities.rehearsal import Failure, Reply, Script, call
@@ -105,6 +106,25 @@ async def test_one_kept_reply_of_a_job_is_enough(job: Standing) -> None:
             await ask(job, script, id_="3", calls=calls)
         assert not kept.parent.joinpath(kept.name.replace(".2", ".3")).exists()
     assert kept.name.endswith(".2")
+
+
+async def test_no_credential_of_the_worker_is_sent(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that no tool has shown may hold one: workspace.md, or what a judge sees changed."""
+    monkeypatch.setenv("TEA_TOKEN", 'l0ng-"leaf"-4711')
+    known.look_again()
+    snapshot = job.open()
+    snapshot.begin_conversation({"role": "system", "content": 'The key is l0ng-"leaf"-4711.'})
+    job.commit = snapshot.save("begin", AT)
+    sent: list[Any] = []
+
+    def model(request: Any) -> Reply:
+        sent.append(request)
+        return call("list_files")
+
+    await ask(job, model)
+    assert sent[0]["messages"][0]["content"] == "The key is [redacted]."
 
 
 async def test_nothing_is_kept_of_a_failure(job: Standing) -> None:
