@@ -1,9 +1,13 @@
 """Removing folders for good, whatever modes their content was given."""
 
 import os
+import secrets
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
+
+from activities.checkpoints.paths import MAX_DEPTH
 
 
 def remove(path: Path) -> None:
@@ -21,9 +25,22 @@ def remove(path: Path) -> None:
 
 
 def unlock(folder: Path) -> None:
-    """Makes every folder in a folder one that can be emptied; others may remove it meanwhile."""
-    for at, names, _ in os.walk(folder):
-        for path in (Path(at) / name for name in names):
-            if not path.is_symlink():
-                with suppress(FileNotFoundError):
-                    path.chmod(0o700)
+    """Makes every folder in a folder one that can be emptied; others may remove it meanwhile.
+
+    What a command nested deeper than a checkpoint holds comes to the top: there are paths that no
+    call takes, and levels that no removal goes down to.
+    """
+    tops = [folder]
+    for top in tops:
+        with suppress(FileNotFoundError):
+            for at, names, _, fd in os.fwalk(top):
+                is_deep = len(Path(at).parts) - len(top.parts) >= MAX_DEPTH
+                for name in names:
+                    with suppress(FileNotFoundError):
+                        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                        if stat.S_ISLNK(found.st_mode):
+                            continue
+                        os.chmod(name, 0o700, dir_fd=fd)
+                        if is_deep:
+                            tops.append(folder / secrets.token_hex(6))
+                            os.rename(name, tops[-1], src_dir_fd=fd)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import threading
 from pathlib import Path
 
-from activities.checkpoints.removing import unlock
+from activities.checkpoints.removing import remove, unlock
 
 
 def test_what_another_removes_meanwhile_does_not_matter(tmp_path: Path) -> None:
@@ -27,3 +29,25 @@ def test_what_another_removes_meanwhile_does_not_matter(tmp_path: Path) -> None:
     finally:
         over.set()
         other.join()
+
+
+def test_what_is_nested_deeper_than_any_path_goes_as_well(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    outside.mkdir(mode=0o500)
+    folder.mkdir()
+    at = os.open(folder, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("nested", dir_fd=at)
+        os.symlink(outside, "link", dir_fd=at)
+        inner = os.open("nested", os.O_RDONLY, dir_fd=at)
+        os.fchmod(inner, 0)
+        os.close(at)
+        at = inner
+    os.close(at)
+    try:
+        remove(folder)
+    finally:
+        # Nor could pytest remove it.
+        subprocess.run(["rm", "-rf", folder], check=True)
+    assert list(tmp_path.iterdir()) == [outside]
+    assert outside.stat().st_mode & 0o777 == 0o500
