@@ -14,8 +14,8 @@ from activities.documents.indicators import Indicators
 from activities.ending.review import VERDICTS, reviewer_tools
 from activities.model.prices import check_prices
 from activities.starting.pinning import check_windows, routes_of, tools_named
-from activities.tools import REGISTRY, Tool
-from activities.tools.equipment import check_servers
+from activities.toolkit.equipment import check_servers
+from activities.toolkit.registry import REGISTRY, Tool
 from config.files import read_model
 from config.guard_files import read_guards
 from config.guard_schema import Guard

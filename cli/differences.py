@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from activities.checkpoints import Change, Files, FilesError, PathRefused, diff
-from activities.tools.ownership import is_system
+from activities.toolkit.ownership import is_system
 from cli.output import Mistake
 
 MAX_BYTES = 200_000

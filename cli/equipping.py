@@ -10,8 +10,8 @@ from typing import Any
 from activities.guards.hooks import matching
 from activities.guards.routes import OF_CALLS, OF_THE_WORKFLOW, asking
 from activities.starting.pinning import KINDS
-from activities.tools import REGISTRY, Tool
-from activities.tools.offering import offer
+from activities.toolkit.offering import offer
+from activities.toolkit.registry import REGISTRY, Tool
 from cli.config_checks import settled
 from config.guard_schema import Guard, HookEvent
 from config.schema import AgentConfig

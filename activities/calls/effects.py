@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable
 
 from activities.checkpoints import Files
-from activities.errors import ToolError, Unreached
 from activities.heartbeats import wanted_in_thread
 from activities.job.kept_results import KeptResults
+from activities.toolkit.errors import ToolError, Unreached
 
 MAY_HAVE_HAPPENED = (
     "The call was interrupted after it began: it may have happened, wholly or in part, or not. "

@@ -12,7 +12,6 @@ from activities import fingerprints, observing
 from activities.calls import effects
 from activities.calls.shown import bounded
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
-from activities.errors import ToolError, Unreached
 from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
 from activities.guards.known import hide
@@ -26,11 +25,12 @@ from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
 from activities.plain import cut_middle
 from activities.plan import boxes, parse_plan
-from activities.tools import REGISTRY, Tool
-from activities.tools.context import ToolContext, no_heartbeat
-from activities.tools.equipment import toolbox
-from activities.tools.offering import not_found_yet
-from activities.tools.ownership import in_the_way, is_system, of_git, refusal
+from activities.toolkit.context import ToolContext, no_heartbeat
+from activities.toolkit.equipment import toolbox
+from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.offering import not_found_yet
+from activities.toolkit.ownership import in_the_way, is_system, of_git, refusal
+from activities.toolkit.registry import REGISTRY, Tool
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 

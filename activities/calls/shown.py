@@ -12,13 +12,13 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.errors import ToolError
 from activities.failures import typed
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import open_snapshot
 from activities.plain import plain
-from activities.tools.equipment import toolbox
+from activities.toolkit.equipment import toolbox
+from activities.toolkit.errors import ToolError
 from protocol.requests import ShowCallRequest, ShownCall
 
 MAX_CHARACTERS = 16_000

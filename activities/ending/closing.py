@@ -18,7 +18,7 @@ from activities.job.snapshot import Snapshot
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.summary import with_summary
 from activities.stores.turning import at_end
-from activities.tools import REGISTRY
+from activities.toolkit.registry import REGISTRY
 from protocol.endings import Closed, CloseRequest, JobResult
 from protocol.text import sentence
 

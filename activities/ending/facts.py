@@ -12,7 +12,6 @@ from activities import tokens
 from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.ending.check_commands import Checks
 from activities.ending.done_when import NO_COMMANDS, unmet
-from activities.errors import ToolError
 from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import job_id, open_snapshot
@@ -20,8 +19,9 @@ from activities.job.snapshot import Snapshot
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos, unread_headings
 from activities.projects.handoff import refusals
 from activities.stores.turning import before_completion
-from activities.tools import REGISTRY
-from activities.tools.equipment import has_tool
+from activities.toolkit.equipment import has_tool
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import REGISTRY
 from protocol.endings import Facts, FactsRequest, GateFacts
 from protocol.scope import only_unticked
 

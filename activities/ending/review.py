@@ -14,7 +14,6 @@ from temporalio import activity
 
 from activities.calls.running import cut
 from activities.checkpoints import Files, FilesError, PathRefused, Root
-from activities.errors import ToolError
 from activities.failures import typed
 from activities.heartbeats import heartbeats
 from activities.job.conversation import Conversation, tool_result
@@ -29,8 +28,9 @@ from activities.model.stream import Streamed
 from activities.plain import plain
 from activities.starting.pinning import no_such_tool
 from activities.tokens import clip, encoding_of
-from activities.tools import REGISTRY, Tool, select
-from activities.tools.context import ToolContext
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import REGISTRY, Tool, select
 from config.schema import AgentConfig, Problem
 from config.templates import render
 from protocol import scope

@@ -13,7 +13,6 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.ending.check_commands import Checks
-from activities.errors import ToolError
 from activities.failures import typed
 from activities.guards.calls import Guards
 from activities.guards.secrets import redact
@@ -21,7 +20,8 @@ from activities.guards.voting import ALLOW, Outcome, Vote, Voter
 from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
-from activities.tools import REGISTRY
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import REGISTRY
 from config.sections import Verifier
 from protocol.endings import Ending, EndingRequest
 

@@ -17,7 +17,7 @@ from activities.guards.secrets import redact
 from activities.guards.voting import ALLOW, Vote, Voter
 from activities.job.opening import order
 from activities.job.snapshot import Snapshot
-from activities.tools.ownership import without_owned
+from activities.toolkit.ownership import without_owned
 from config.guard_schema import Hook, HookEvent
 from config.patterns import compiled
 from config.schema import AgentConfig

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from activities.guards.hooks import matching
-from activities.tools.equipment import has_tool, toolbox
-from activities.tools.registry import Tool, select
+from activities.toolkit.equipment import has_tool, toolbox
+from activities.toolkit.registry import Tool, select
 from config.guard_schema import Hook, HookEvent
 from config.schema import AgentConfig
 from protocol.tools import ToolRoute

@@ -19,7 +19,7 @@ from activities.job.snapshot import Snapshot
 from activities.model.called import pending
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
-from activities.tools.ownership import READ, in_the_way, system_part
+from activities.toolkit.ownership import READ, in_the_way, system_part
 from protocol.requests import At, Done, ErrorNote, Imported, Recovered, RecoverRequest, Shown
 from protocol.scope import follow_boxes
 

@@ -14,7 +14,7 @@ from activities.guards.matching import Situation
 from activities.job.conversation import answered
 from activities.job.snapshot import Snapshot
 from activities.learning.finished import UNREADABLE
-from activities.tools.equipment import equipment
+from activities.toolkit.equipment import equipment
 
 MOST = 50
 """Traces that are looked up, the newest."""

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from activities.commands.private import private_folder
-from activities.errors import ToolError, Unreached
 from activities.mcp.errors import Away, Failed, Interrupted
 from activities.mcp.results import text_of
 from activities.mcp.servers import servers
-from activities.tools.context import ToolContext
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError, Unreached
 from config.servers import Declared
 
 LOST = (

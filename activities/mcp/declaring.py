@@ -13,7 +13,7 @@ from mcp.types import Tool, ToolAnnotations
 from activities.mcp.errors import Away
 from activities.mcp.servers import servers
 from activities.plain import NAME_CHARACTERS, plain, tool_name
-from activities.tools.arguments import SchemaArguments
+from activities.toolkit.arguments import SchemaArguments
 from config.schema import AgentConfig, Problem
 from config.servers import Declared, Effect, Server
 

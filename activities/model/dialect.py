@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from activities.job.conversation import on_wire
-from activities.tools.schemas import without_keywords
+from activities.toolkit.schemas import without_keywords
 from config.sections import ModelConfig
 
 COUNTS = "stream_options"

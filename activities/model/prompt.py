@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from activities.job.conversation import counts, on_wire
 from activities.job.snapshot import Snapshot
 from activities.tokens import MESSAGE_TOKENS, count, encoding_of
-from activities.tools import Tool
-from activities.tools.offering import offer
+from activities.toolkit.offering import offer
+from activities.toolkit.registry import Tool
 from config.sections import ModelConfig
 from protocol import scope
 from protocol.state import JobState, Phase, PhaseKind

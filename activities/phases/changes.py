@@ -7,7 +7,7 @@ from pygit2 import Patch
 from activities.checkpoints import Change, Entry, Files, diff
 from activities.plain import plain
 from activities.tokens import clip
-from activities.tools.ownership import is_system
+from activities.toolkit.ownership import is_system
 
 MOST_BYTES = 200_000
 """Of one side of a file that is compared line by line."""

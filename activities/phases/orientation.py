@@ -10,8 +10,8 @@ from activities.job.snapshot import Snapshot
 from activities.phases.archive import FORKED, PAGE
 from activities.phases.summary import SUMMARY, folded
 from activities.tokens import clip
-from activities.tools.offering import offer
-from activities.tools.registry import Tool
+from activities.toolkit.offering import offer
+from activities.toolkit.registry import Tool
 from config.schema import AgentConfig
 from config.templates import render
 from protocol.state import PhaseKind

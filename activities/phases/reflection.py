@@ -27,7 +27,7 @@ from activities.model.prompt import context_tokens
 from activities.model.stream import Streamed
 from activities.phases.archive import archive_question
 from activities.phases.orientation import last_experience, last_page
-from activities.tools.equipment import toolbox
+from activities.toolkit.equipment import toolbox
 from protocol.reflection import Reflected, ReflectRequest
 from protocol.requests import Usage
 

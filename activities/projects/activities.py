@@ -23,7 +23,7 @@ from activities.projects.take_work import Taking
 from activities.starting.attributes import registered_attributes
 from activities.starting.claiming import check_free, claim
 from activities.starting.pinning import choose_models
-from activities.tools.ownership import refusal
+from activities.toolkit.ownership import refusal
 from config.loader import load_agent
 from config.schema import AgentConfig, Problem
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE_FILES

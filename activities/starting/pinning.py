@@ -13,9 +13,9 @@ from activities.guards.routes import asking, guarded_route
 from activities.mcp.errors import Away
 from activities.model.endpoint import chosen_name
 from activities.model.prices import check_prices, dearest
-from activities.tools import Tool
-from activities.tools.equipment import check_servers
-from activities.tools.offering import tools_of
+from activities.toolkit.equipment import check_servers
+from activities.toolkit.offering import tools_of
+from activities.toolkit.registry import Tool
 from config.learned import LearnedGuards
 from config.schema import AgentConfig, Problem
 from protocol.starting import JobLimits, JudgeLimits, ReviewLimits
@@ -39,7 +39,8 @@ def declare(config: AgentConfig) -> list[str]:
     if not config.mcp:
         config.declared, config.away = [], {}
         return []
-    declaring = import_module("activities.mcp.declaring")  # late, as in `activities.tools.remote`
+    # Late, as in `activities.toolkit.remote`.
+    declaring = import_module("activities.mcp.declaring")
     try:
         notes: list[str] = declaring.declare(config)
         return notes

@@ -53,7 +53,7 @@ from activities.starting.pinning import (
     tools_for,
 )
 from activities.stores.turning import instead_of
-from activities.tools import Tool
+from activities.toolkit.registry import Tool
 from activities.traces.recalling import recalled
 from config.loader import amend, load_agent, overridden
 from config.schema import AgentConfig, Problem

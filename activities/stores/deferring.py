@@ -20,7 +20,7 @@ from config.schema import AgentConfig
 from protocol.state import Deferred, JobState
 
 if TYPE_CHECKING:
-    from activities.tools.context import ToolContext
+    from activities.toolkit.context import ToolContext
 
 MOST = 200
 """Deferred writes of one job; more would swell its state."""

@@ -14,7 +14,7 @@ from activities.stores import deciding, workspace
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway
 from activities.stores.deferring import Writer, flush
-from activities.tools import select
+from activities.toolkit.registry import select
 from protocol.endings import GateFacts, Outcome
 
 MOST_NAMED = 10

@@ -22,6 +22,3 @@ from activities.tools import (  # noqa: F401 - each enters its tools
     waiting,
     web,
 )
-from activities.tools.registry import REGISTRY, Tool, select
-
-__all__ = ["REGISTRY", "Tool", "select"]

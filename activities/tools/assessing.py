@@ -8,9 +8,9 @@ from pydantic import Field
 
 from activities.requirements.mentions import mentions
 from activities.requirements.relevance import relevance
-from activities.tools.context import ToolContext
+from activities.toolkit.context import ToolContext
+from activities.toolkit.registry import tool
 from activities.tools.documents import DocumentPath, document_pages
-from activities.tools.registry import tool
 
 LISTED = 60
 

@@ -16,12 +16,12 @@ from activities.documents import (
     page_of,
     pages_with_quote,
 )
-from activities.errors import ToolError
 from activities.plain import as_json
 from activities.requirements.requirement import Citation
-from activities.tools.context import ToolContext
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
 from activities.tools.documents import DocumentPath, document_of, document_pages
-from activities.tools.registry import tool
 from activities.web import FOLDER, sources_from
 
 Quote = Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")]

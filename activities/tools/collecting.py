@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from activities.errors import ToolError, Unreached
 from activities.graph.interface import GraphAway, GraphRefused
 from activities.graph.places import Place, places
 from activities.job.opening import began
@@ -20,8 +19,9 @@ from activities.requirements.requirement import Requirement
 from activities.stores import deciding
 from activities.stores.away import StoreAway
 from activities.stores.deferring import Writer, flush
-from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.registry import tool
 from activities.tools.validating import integrates
 
 REQUIREMENTS = "output/requirements.json"

@@ -15,8 +15,8 @@ from activities.search.likeness import likeness
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store
-from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.registry import tool
 
 LISTED = 20
 TEXT = 300

@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 import re2
 from pydantic import Field
 
-from activities.errors import ToolError
-from activities.tools.context import ToolContext
-from activities.tools.offering import MOST_OFFERED, offer
-from activities.tools.registry import Tool, tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.offering import MOST_OFFERED, offer
+from activities.toolkit.registry import Tool, tool
 from config.patterns import compile_pattern, why_not
 
 BEST = 5

@@ -19,12 +19,12 @@ from activities.documents import (
     render,
     unread_told,
 )
-from activities.errors import ToolError
 from activities.plain import as_json
 from activities.starting.inputs import text_beside
-from activities.tools.context import ToolContext
-from activities.tools.ownership import DATA, refusal
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.ownership import DATA, refusal
+from activities.toolkit.registry import tool
 
 DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]
 NEAR = 16

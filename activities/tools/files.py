@@ -10,12 +10,12 @@ from pydantic import Field
 
 from activities.checkpoints import Entry, Files
 from activities.checkpoints.errors import shown
-from activities.errors import ToolError
 from activities.phases.summary import workspace_summary
 from activities.plain import lines_of
-from activities.tools.context import ToolContext
-from activities.tools.ownership import DATA, from_outside
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.ownership import DATA, from_outside
+from activities.toolkit.registry import tool
 from protocol.tools import READ_LINES
 
 Path = Annotated[str, Field(description="Path relative to the workspace, with / between parts.")]

@@ -11,15 +11,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.errors import ToolError, Unreached
 from activities.graph import Graph, GraphAway, GraphRefused, Limits, Query, open_graph
 from activities.graph.names import likeness, normalised
 from activities.graph.read_only import ordered, refusal
 from activities.graph.showing import hint, named, properties, shown, table, texts
 from activities.graph.statements import get_node
 from activities.graph.violations import violations
-from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.registry import tool
 from config.graph_schema import NodeKind
 
 SECONDS = 90

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from activities.errors import ToolError
 from activities.job.conversation import Conversation
-from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
 
 SHOWN = 8
 BEFORE, AFTER = 150, 450

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from activities.errors import ToolError
 from activities.graph.writing import NODE, RELATION, REQUIREMENT, full_id, stored
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, write
 from activities.stores.engine import Store
-from activities.tools.context import ToolContext
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
 from activities.tools.graph import Key, Kind, Properties, known
-from activities.tools.registry import tool
 from config.graph_schema import JOB, NodeKind
 from protocol.state import Deferred
 

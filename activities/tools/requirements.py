@@ -7,15 +7,15 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.documents import identify, unread_told
-from activities.errors import ToolError
 from activities.plain import as_json
 from activities.requirements import folder, listing
 from activities.requirements.requirement import Citation, Kind, Requirement
 from activities.stores.deferring import Writer
 from activities.stores.workspace import bring_up
-from activities.tools.context import ToolContext
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
 from activities.tools.documents import DocumentPath, document_of, document_pages
-from activities.tools.registry import tool
 
 LISTED = 120
 LISTED_TEXT = 110

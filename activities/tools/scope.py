@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.errors import ToolError
-from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
 from protocol.state import TEXT_CHARACTERS
 
 Line = Annotated[str, Field(min_length=1, max_length=TEXT_CHARACTERS, pattern=r"\S")]

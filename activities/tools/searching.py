@@ -14,13 +14,13 @@ from activities.checkpoints import Entry, PathRefused
 from activities.checkpoints.errors import FileMissing
 from activities.documents import DocumentError
 from activities.documents.text import sniff
-from activities.errors import ToolError
 from activities.plain import lines_of
 from activities.search import search
-from activities.tools.context import ToolContext
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
 from activities.tools.documents import document_of
 from activities.tools.files import MAX_LINE, Path
-from activities.tools.registry import tool
 from config.patterns import compile_pattern, why_not
 
 MAX_HITS = 100

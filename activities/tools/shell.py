@@ -12,12 +12,12 @@ from activities.calls import effects
 from activities.checkpoints import Files
 from activities.commands import sandbox
 from activities.commands.private import private_folder
-from activities.errors import ToolError, Unreached
 from activities.job.kept_results import KeptResults
 from activities.plain import cut_middle
-from activities.tools.context import ToolContext
-from activities.tools.ownership import without_owned
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.ownership import without_owned
+from activities.toolkit.registry import tool
 from protocol.text import first_few
 
 FOLDER = "commands/"

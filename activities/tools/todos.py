@@ -18,11 +18,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from activities.checkpoints import FilesError, PathRefused
 from activities.ending.check_commands import Checks
 from activities.ending.done_when import NO_COMMANDS, checked, unmet
-from activities.errors import ToolError
 from activities.plan import TodosFile, boxes, parse_plan, parse_todos
-from activities.tools.context import ToolContext
-from activities.tools.equipment import has_tool
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.equipment import has_tool
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
 from protocol.state import DoneWhen
 from protocol.text import sentence
 

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from activities.errors import ToolError
 from activities.plain import title
 from activities.stores import traces as rows
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, makes, write
 from activities.stores.engine import Store
-from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
 from activities.traces.finding import Reader, find
 from activities.traces.storing import without_credentials
 from activities.traces.telling import Level, told

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.errors import ToolError, Unreached
 from activities.graph.writing import REMOVAL, holds
 from activities.job.opening import began
 from activities.requirements.requirement import Requirement, Verdict
@@ -15,9 +14,10 @@ from activities.stores import deciding
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Writer, flush, write
 from activities.stores.workspace import DECIDED
-from activities.tools.context import ToolContext
-from activities.tools.equipment import has_tool
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.equipment import has_tool
+from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.registry import tool
 from protocol.state import Deferred
 
 INTEGRATE = "create_requirement_node"

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.errors import ToolError
-from activities.tools.context import ToolContext
-from activities.tools.registry import REGISTRY, tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import REGISTRY, tool
 
 
 @tool("job", effect="reads", phases=("tactical",))

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from activities import web
 from activities.documents import unread_told
-from activities.errors import ToolError, Unreached
 from activities.plain import plain
-from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.registry import tool
 
 SHOWN_LINES = 15
 SHOWN_CHARACTERS = 1500

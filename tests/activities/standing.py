@@ -19,7 +19,7 @@ from activities.checkpoints import Files, Root, open_checkpoints
 from activities.ending.facts import facts_activity
 from activities.job.conversation import call_id
 from activities.job.snapshot import Snapshot
-from activities.tools import REGISTRY, Tool
+from activities.toolkit.registry import REGISTRY, Tool
 from config.loader import ENVIRONMENT, load_agent
 from config.schema import AgentConfig
 from protocol.endings import Facts, FactsRequest, GateFacts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools import REGISTRY
+from activities.toolkit.registry import REGISTRY
 from cli.config_checks import findings
 from cli.equipping import of_agent
 from config.guard_schema import Guard

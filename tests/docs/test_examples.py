@@ -24,7 +24,7 @@ from temporalio.service import RPCError
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
 from activities.rehearsal import RehearsalTransport, rehearse
-from activities.tools import REGISTRY, select
+from activities.toolkit.registry import REGISTRY, select
 from config.loader import SHIPPED, load_agent
 from config.templates import render
 from engine.development import find_binary, server

@@ -16,7 +16,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.rehearsal.seen import look
 from activities.rehearsal.wire import Reply, Request
-from activities.tools.ownership import DATA
+from activities.toolkit.ownership import DATA
 from tests.activities.standing import Standing
 from tests.activities.web import sites
 from tests.workflows.serving import serving

@@ -11,7 +11,7 @@ from activities.checkpoints import Root
 from activities.rehearsal import Script, call, rehearse
 from activities.rehearsal.seen import look, text_of
 from activities.rehearsal.wire import Answer, Request
-from activities.tools import select
+from activities.toolkit.registry import select
 from tests.activities.tools.plenty import GROUPS, plenty
 from tests.workflows.serving import serving
 from tests.workflows.tea import in_phase, tea

@@ -14,8 +14,8 @@ from temporalio.exceptions import CancelledError
 
 from activities.calls.effects import MAY_HAVE_HAPPENED, once
 from activities.checkpoints import Files
-from activities.errors import ToolError, Unreached
 from activities.job.kept_results import KeptResults
+from activities.toolkit.errors import ToolError, Unreached
 from tests.activities.standing import Standing, environment
 
 

@@ -13,7 +13,7 @@ import pytest
 from activities.calls.running import cut
 from activities.checkpoints import Files
 from activities.ending.facts import read_facts
-from activities.tools import REGISTRY
+from activities.toolkit.registry import REGISTRY
 from protocol.requests import ToolReply
 from protocol.starting import JobLimits
 from tests.activities.standing import Standing

@@ -13,7 +13,7 @@ from activities.ending.done_when import read_done_when
 from activities.ending.facts import facts_activity
 from activities.guards.endings import endings_activity
 from activities.guards.routes import guarded_route
-from activities.tools import REGISTRY
+from activities.toolkit.registry import REGISTRY
 from config.loader import load_agent
 from protocol.endings import Ending, EndingRequest, FactsRequest, GateFacts, Point
 from protocol.state import Todo

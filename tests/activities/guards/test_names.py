@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from activities.guards.names import arguments_here, arguments_there, response_there, tool_there
-from activities.tools import REGISTRY
+from activities.toolkit.registry import REGISTRY
 
 
 def test_a_server_s_tool_has_the_protocol_s_prefix_and_no_tool_of_ours_looks_like_one() -> None:

@@ -11,7 +11,7 @@ import pytest
 from activities.guards.calls import Guards
 from activities.guards.endings import endings_activity
 from activities.guards.routes import guarded_route
-from activities.tools import REGISTRY
+from activities.toolkit.registry import REGISTRY
 from config.guard_schema import Guard
 from config.loader import load_agent
 from protocol.endings import Ending, EndingRequest

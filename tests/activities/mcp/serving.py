@@ -17,7 +17,7 @@ from temporalio.common import RawValue
 
 from activities.calls.running import remote_activity
 from activities.mcp.declaring import declare
-from activities.tools.equipment import equipment
+from activities.toolkit.equipment import equipment
 from config.loader import load_agent
 from config.schema import AgentConfig
 from engine.converter import DATA_CONVERTER

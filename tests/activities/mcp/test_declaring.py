@@ -8,8 +8,8 @@ import pytest
 
 from activities.mcp.declaring import declare, unique_name
 from activities.mcp.errors import Away
-from activities.tools.equipment import check_servers, toolbox
-from activities.tools.offering import offer
+from activities.toolkit.equipment import check_servers, toolbox
+from activities.toolkit.offering import offer
 from config.loader import load_agent
 from config.schema import Problem
 from config.servers import Server

@@ -7,7 +7,7 @@ from pathlib import Path
 from activities.phases.orientation import first_messages
 from activities.phases.summary import MAX_FILES, with_summary, workspace_summary
 from activities.tokens import clip, count
-from activities.tools.context import no_heartbeat
+from activities.toolkit.context import no_heartbeat
 from protocol.state import ScopeItem
 from tests.activities.standing import Standing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from activities.rehearsal.team import plan, procedure
-from activities.tools import REGISTRY
+from activities.toolkit.registry import REGISTRY
 from workflows.groups import WORK
 
 

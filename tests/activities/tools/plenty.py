@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from activities.tools import REGISTRY
-from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.registry import REGISTRY, tool
 
 GROUP = "office"
 GROUPS = ["files", "todos", "job", GROUP]

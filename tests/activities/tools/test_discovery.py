@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools import REGISTRY
-from activities.tools.context import ToolContext
+from activities.toolkit.context import ToolContext
+from activities.toolkit.offering import MOST_OFFERED
+from activities.toolkit.registry import REGISTRY, tool
 from activities.tools.discovery import PAGE_CHARACTERS
-from activities.tools.offering import MOST_OFFERED
-from activities.tools.registry import tool
 from tests.activities.standing import Standing
 from tests.activities.tools.plenty import GROUP, GROUPS, plenty
 

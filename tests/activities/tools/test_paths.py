@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from activities.checkpoints import Files, FilesError, PathRefused, open_checkpoints, project
-from activities.errors import ToolError
-from activities.tools import REGISTRY
-from activities.tools.context import ToolContext
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import REGISTRY
 from config.loader import load_agent
 from tests.activities.standing import JOB, Standing
 from tests.soak import soak

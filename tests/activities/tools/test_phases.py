@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.tools import REGISTRY
+from activities.toolkit.registry import REGISTRY
 
 STRATEGIC = ["todo_write", "job_complete", "add_item", "drop_item"]
 BOTH = ["todo_complete", "todo_rewind", "request_clarification", "search_tools", "search_history"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.tools import REGISTRY
+from activities.toolkit.registry import REGISTRY
 from activities.tools.waiting import asked_time
 from tests.activities.standing import Standing
 

@@ -13,8 +13,8 @@ import pytest
 from activities.model.prompt import request_body
 from activities.phases.orientation import first_messages
 from activities.tokens import count
-from activities.tools import REGISTRY, select
-from activities.tools.offering import MOST_OFFERED, offer, tools_of
+from activities.toolkit.offering import MOST_OFFERED, offer, tools_of
+from activities.toolkit.registry import REGISTRY, select
 from config.loader import agent_names, load_agent
 from config.schema import AgentConfig
 from protocol.state import JobState, PhaseKind

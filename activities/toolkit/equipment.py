@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from activities.tools.registry import REGISTRY, Tool, select
-from activities.tools.remote import remote_tool
+from activities.toolkit.registry import REGISTRY, Tool, select
+from activities.toolkit.remote import remote_tool
 from config.schema import AgentConfig, Problem
 
 

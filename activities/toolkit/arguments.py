@@ -14,7 +14,7 @@ from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
 from referencing import Registry
 
-from activities.tools.schemas import facts, offerable
+from activities.toolkit.schemas import facts, offerable
 from config.patterns import compiled
 from protocol.telling import message
 

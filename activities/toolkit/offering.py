@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from activities.tools.equipment import equipment, toolbox
-from activities.tools.registry import REGISTRY, Tool
+from activities.toolkit.equipment import equipment, toolbox
+from activities.toolkit.registry import REGISTRY, Tool
 from config.schema import AgentConfig
 from protocol.state import PhaseKind
 

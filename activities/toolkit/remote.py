@@ -7,9 +7,9 @@ from importlib import import_module
 from textwrap import shorten
 from typing import Any
 
-from activities.tools.arguments import SchemaArguments
-from activities.tools.context import ToolContext
-from activities.tools.registry import Tool
+from activities.toolkit.arguments import SchemaArguments
+from activities.toolkit.context import ToolContext
+from activities.toolkit.registry import Tool
 from config.servers import Declared, Server
 
 SUMMARY = 400

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from activities.tools import REGISTRY
-from activities.tools.context import ToolContext
-from activities.tools.registry import tool
+from activities.toolkit.context import ToolContext
+from activities.toolkit.registry import REGISTRY, tool
 from config.schema import Problem
 
 

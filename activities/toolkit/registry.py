@@ -15,11 +15,11 @@ from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, create_model
 
-from activities.errors import ToolError
 from activities.job.conversation import CUT, MALFORMED
 from activities.plain import plain
-from activities.tools.arguments import Arguments, Misfit, ModelArguments
-from activities.tools.context import ToolContext
+from activities.toolkit.arguments import Arguments, Misfit, ModelArguments
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
 from config.schema import Problem
 from protocol.state import PhaseKind
 from protocol.tools import ToolRoute

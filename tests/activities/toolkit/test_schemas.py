@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from activities.tools.arguments import Misfit, SchemaArguments
-from activities.tools.schemas import facts
+from activities.toolkit.arguments import Misfit, SchemaArguments
+from activities.toolkit.schemas import facts
 
 ID = {"type": "integer"}
 LIST = {"type": ["array", "null"], "default": {"type": "array"}}
