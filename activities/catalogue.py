@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from activities.calls.running import remote_activity, tool_activities
-from activities.calls.shown import show_call_activity
 from activities.checkpoints import Root
 from activities.context.compaction import Compacting
 from activities.ending.cancelling import cancel_start
@@ -24,6 +22,8 @@ from activities.phases.reflection import Reflecting
 from activities.phases.transition import Phases
 from activities.projects.activities import project_activities
 from activities.starting.prepare import Preparation
+from activities.tool_calls.running import remote_activity, tool_activities
+from activities.tool_calls.shown import show_call_activity
 from activities.traces.storing import traces_activity
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.calls.running import cut
 from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.failures import typed
 from activities.heartbeats import heartbeats
@@ -28,6 +27,7 @@ from activities.model.stream import Streamed
 from activities.plain import plain
 from activities.starting.pinning import no_such_tool
 from activities.tokens import clip, encoding_of
+from activities.tool_calls.running import cut
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY, Tool, select

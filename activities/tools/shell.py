@@ -8,12 +8,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.calls import effects
 from activities.checkpoints import Files
 from activities.commands import sandbox
 from activities.commands.private import private_folder
 from activities.job.kept_results import KeptResults
 from activities.plain import cut_middle
+from activities.tool_calls import effects
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError, Unreached
 from activities.toolkit.ownership import without_owned

@@ -14,11 +14,11 @@ from typing import Any
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.calls.running import tool_activities
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.ending.facts import facts_activity
 from activities.job.conversation import call_id
 from activities.job.snapshot import Snapshot
+from activities.tool_calls.running import tool_activities
 from activities.toolkit.registry import REGISTRY, Tool
 from config.loader import ENVIRONMENT, load_agent
 from config.schema import AgentConfig

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from temporalio.client import Client, WorkflowFailureError
 
-from activities.calls.running import NOT_RUN
 from activities.checkpoints import Root
 from activities.rehearsal import Reply, call
 from activities.rehearsal.wire import Answer, Hang
+from activities.tool_calls.running import NOT_RUN
 from tests.workflows.deviating import Deviating, enough
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, job

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from temporalio.common import RawValue
 
-from activities.calls.running import remote_activity
 from activities.mcp.declaring import declare
+from activities.tool_calls.running import remote_activity
 from activities.toolkit.equipment import equipment
 from config.loader import load_agent
 from config.schema import AgentConfig

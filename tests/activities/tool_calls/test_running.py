@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from activities.calls.running import cut
 from activities.checkpoints import Files
 from activities.ending.facts import read_facts
+from activities.tool_calls.running import cut
 from activities.toolkit.registry import REGISTRY
 from protocol.requests import ToolReply
 from protocol.starting import JobLimits

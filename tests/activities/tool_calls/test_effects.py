@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import CancelledError
 
-from activities.calls.effects import MAY_HAVE_HAPPENED, once
 from activities.checkpoints import Files
 from activities.job.kept_results import KeptResults
+from activities.tool_calls.effects import MAY_HAVE_HAPPENED, once
 from activities.toolkit.errors import ToolError, Unreached
 from tests.activities.standing import Standing, environment
 
@@ -49,7 +49,7 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "from activities.checkpoints import Files, Root, open_checkpoints\n"
-        "from activities.calls.effects import once\n"
+        "from activities.tool_calls.effects import once\n"
         "from activities.job.kept_results import KeptResults\n"
         "class Killed(KeptResults):\n"
         "    def keep(self, key, data):\n"

@@ -9,8 +9,6 @@ from temporalio import activity
 from temporalio.common import RawValue
 
 from activities import fingerprints, observing
-from activities.calls import effects
-from activities.calls.shown import bounded
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
 from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
@@ -25,6 +23,8 @@ from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
 from activities.plain import cut_middle
 from activities.plan import boxes, parse_plan
+from activities.tool_calls import effects
+from activities.tool_calls.shown import bounded
 from activities.toolkit.context import ToolContext, no_heartbeat
 from activities.toolkit.equipment import toolbox
 from activities.toolkit.errors import ToolError, Unreached

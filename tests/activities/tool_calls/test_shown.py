@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from activities.calls.shown import MAX_CHARACTERS, bounded, show_call_activity
 from activities.context.view import shortened
+from activities.tool_calls.shown import MAX_CHARACTERS, bounded, show_call_activity
 from protocol.requests import ShowCallRequest, ShownCall
 from tests.activities.standing import AT, Standing, environment
 
