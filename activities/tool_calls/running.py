@@ -80,7 +80,9 @@ def _deny(root: Root) -> Callable[[ToolRequest], ToolReply]:
         with typed():
             snapshot = open_snapshot(root, request)
             why = request.refusal or NOT_RUN
-            return _record(snapshot, request, when(request), snapshot.story("denied"), why, why)
+            return _record(
+                snapshot, request, when(request), snapshot.story("denied"), why, failed=True
+            )
 
     return deny
 
@@ -108,55 +110,50 @@ def run_tool(
     if request.answer is not None:
         story = snapshot.story(f"{entry.name} answered")
         return _record(snapshot, request, at, story, request.answer)
-    refused: Outcome | None = None
-    error = request.refusal
-    text = request.refusal or ""
-    if error is None:
-        raw = snapshot.call(request.call)["function"]["arguments"]
-        before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
-        story = snapshot.story(entry.name)
-        try:
-            text, added, made = _run(snapshot, entry, raw, request, guards)
-        except Refused as refusal:
-            refused = refusal.outcome
-            if refused.asks:
-                asked = guards.report(refused).model_dump(exclude_unset=True)
-                if guards.instead:
-                    asked["instead"] = bounded(guards.instead)
-                return ToolReply(commit=request.commit, at=at, ok=False, **asked)
-            text = error = str(refusal)
-        except (ToolError, FilesError, PathRefused) as problem:
-            # What has no text would pass for a result: a server's error may have none.
-            text = error = str(problem).strip() or f"{entry.name} failed and did not say why."
-            if instead := _rewritten(guards):
-                # An error of arguments that it never sent says nothing to the model by itself.
-                text = error = f"{error}\n{instead}"
-        else:
-            changed = snapshot.note_changes(before)
-            story += f" {changed[0]}" if changed else ""
-            if "plan.md" in changed:
-                follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
-            told = guards.report()
-            # Neither what the system notes beside a call's work is progress of the job, nor what
-            # hooks say and write, with the time of day perhaps.
-            own = changed if made == snapshot.files else [c.path for c in diff(before, made)]
-            worked = any(not is_system(path) for path in own)
-            reply = _record(
-                snapshot,
-                request,
-                at,
-                story,
-                text,
-                told=told,
-                added=added,
-                changed=worked,
-                polls=entry.polling,
-            )
-            if news := snapshot.state.items_changed_since(ledger):
-                reply.scope = news
-            return reply
-    story = snapshot.story(f"{entry.name} refused")
-    return _record(snapshot, request, at, story, text, error, guards.report(refused))
+    refused = snapshot.story(f"{entry.name} refused")
+    if (why := request.refusal) is not None:
+        return _record(snapshot, request, at, refused, why, failed=True)
+    raw = snapshot.call(request.call)["function"]["arguments"]
+    before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
+    story = snapshot.story(entry.name)
+    try:
+        text, added, made = _run(snapshot, entry, raw, request, guards)
+    except Refused as refusal:
+        told = guards.report(refusal.outcome)
+        if not refusal.outcome.asks:
+            return _record(snapshot, request, at, refused, str(refusal), told, failed=True)
+        asked = told.model_dump(exclude_unset=True)
+        if guards.instead:
+            asked["instead"] = bounded(guards.instead)
+        return ToolReply(commit=request.commit, at=at, ok=False, **asked)
+    except (ToolError, FilesError, PathRefused) as problem:
+        # What has no text would pass for a result: a server's error may have none.
+        why = str(problem).strip() or f"{entry.name} failed and did not say why."
+        if instead := _rewritten(guards):
+            # An error of arguments that it never sent says nothing to the model by itself.
+            why = f"{why}\n{instead}"
+        return _record(snapshot, request, at, refused, why, guards.report(), failed=True)
+    changed = snapshot.note_changes(before)
+    story += f" {changed[0]}" if changed else ""
+    if "plan.md" in changed:
+        follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
+    # Neither what the system notes beside a call's work is progress of the job, nor what hooks say
+    # and write, with the time of day perhaps.
+    own = changed if made == snapshot.files else [c.path for c in diff(before, made)]
+    reply = _record(
+        snapshot,
+        request,
+        at,
+        story,
+        text,
+        guards.report(),
+        added=added,
+        changed=any(not is_system(path) for path in own),
+        polls=entry.polling,
+    )
+    if news := snapshot.state.items_changed_since(ledger):
+        reply.scope = news
+    return reply
 
 
 def _run(
@@ -262,18 +259,18 @@ def _record(
     at: int,
     story: str,
     text: str,
-    error: str | None = None,
     told: Guarded | None = None,
     *,
+    failed: bool = False,
     added: str = "",
     changed: bool = False,
     polls: bool = False,
 ) -> ToolReply:
     # A server's answer, say, may hold the key that it was given.
-    text, error = hide(text), hide(error) if error else error
+    text = hide(text)
     content = cut(text + hide(added), snapshot.config.limits.result_characters)
     snapshot.conversation = snapshot.conversation.append(
-        tool_result(request.step, request.call, f"Error: {content}" if error else content),
+        tool_result(request.step, request.call, f"Error: {content}" if failed else content),
         *(
             tool_result(request.step, request.call + 1 + n, f"Error: {NOT_RUN}")
             for n in range(request.skip)
@@ -282,13 +279,13 @@ def _record(
     guarded = told.model_dump(exclude_unset=True) if told else {}
     commit = snapshot.save(story, at)
     mark = fingerprints.of_poll(text) if polls else fingerprints.of_result(text)
-    reply = ToolReply(commit=commit, at=at, ok=not error, mark=mark, **guarded)
+    reply = ToolReply(commit=commit, at=at, ok=not failed, mark=mark, **guarded)
     if changed:
         reply.changed = True
     reply.context = context_tokens(snapshot)
-    if error:
-        reply.error_mark = fingerprints.of_error(error)
-        reply.error = redact(error.splitlines()[0][:5000])[:200]
+    if failed:
+        reply.error_mark = fingerprints.of_error(text)
+        reply.error = redact(text.splitlines()[0][:5000])[:200]
     return reply
 
 
