@@ -123,7 +123,7 @@ class Reviewing:
                 if name not in offered:
                     known = ", ".join(offered)
                     raise ToolError(f"There is no tool {name!r}. The tools are: {known}.")
-                text = offered[name].run(context, raw)
+                text = offered[name].run(context, offered[name].given(raw))
             except (ToolError, FilesError, PathRefused) as problem:
                 text = f"Error: {problem}"
             results.append(cut(text, RESULT_CHARACTERS))

@@ -5,7 +5,6 @@ Where a gate of its own stands before that, it has passed when they are asked.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -41,15 +40,15 @@ def _judge(root: Root, request: EndingRequest) -> Ending:
     snapshot = open_snapshot(root, request)
     called = snapshot.call(request.call)["function"]
     ending = Ending()
+    entry = REGISTRY[called["name"]]
     try:
-        REGISTRY[called["name"]].parse(called["arguments"])
+        given = entry.given(called["arguments"])
+        entry.check(given)
     except ToolError as problem:
         ending.refusal = str(problem)[:2000]
         return ending
     guards = Guards(root, snapshot, request.approved, request.bypass)
-    outcome = guards.before(
-        called["name"], json.loads(called["arguments"] or "{}"), *request.points
-    )
+    outcome = guards.before(entry.name, given, *request.points)
     if not outcome.guard and outcome.rewritten:
         # What ends something is read from the conversation, as the model sent it.
         who = outcome.rewritten[0]

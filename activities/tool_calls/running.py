@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from temporalio import activity
 from temporalio.common import RawValue
@@ -163,9 +163,9 @@ def _run(
     state = snapshot.state
     if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
         raise ToolError(why)
-    entry.parse(raw_arguments)
+    given = entry.given(raw_arguments)
+    entry.check(given)
     points = ("todo_complete",) if entry.name == "todo_complete" else ()
-    given = json.loads(raw_arguments or "{}")
     allowed = Outcome(given) if request.judged else guards.before(entry.name, given, *points)
     if allowed.guard:
         raise Refused(allowed)
@@ -192,7 +192,7 @@ def _run(
         waited=request.waited or 0,
     )
     try:
-        text = _reach(entry, context, json.dumps(arguments), snapshot)
+        text = _reach(entry, context, arguments, snapshot)
     except Unreached as error:
         raise failure("Dependency", str(error), retry=may_pass()) from error
     except ToolError:
@@ -224,7 +224,7 @@ def _call_key(request: ToolRequest) -> str:
     return f"{activity.info().workflow_run_id}.{request.commit[:12]}.{request.call}"
 
 
-def _reach(entry: Tool, context: ToolContext, arguments: str, snapshot: Snapshot) -> str:
+def _reach(entry: Tool, context: ToolContext, arguments: dict[str, Any], snapshot: Snapshot) -> str:
     """Run the tool; what reaches outside never again once it was finished."""
     if not entry.at_most_once and entry.effect != "outside":
         return entry.run(context, arguments)

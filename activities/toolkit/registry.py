@@ -77,19 +77,23 @@ class Tool:
             },
         }
 
-    def run(self, context: ToolContext, raw_arguments: str) -> str:
+    def run(self, context: ToolContext, given: dict[str, Any]) -> str:
         """Check the arguments and run the tool.
 
         Raises:
             ToolError: what the model did wrong, worded for the model.
         """
-        answer = self.function(context, **self.parse(raw_arguments))
+        answer = self.function(context, **self.check(given))
         if not isinstance(answer, str):
             raise TypeError(f"{self.name} returned {type(answer).__name__}; a tool returns text")
         return answer
 
     def parse(self, raw_arguments: str) -> dict[str, Any]:
-        """The arguments, checked against the schema; a ToolError names the field that is wrong."""
+        """The arguments of a call as the tool takes them. Raises ToolError."""
+        return self.check(self.given(raw_arguments))
+
+    def given(self, raw_arguments: str) -> dict[str, Any]:
+        """The arguments as the model gave them. Raises ToolError: they are no JSON object."""
         try:
             given = json.loads(raw_arguments or "{}")
         except (ValueError, RecursionError) as error:
@@ -114,6 +118,10 @@ class Tool:
                 f"{self.name}: the arguments must be one JSON object of the form {self.signature}, "
                 f"not {type(given).__name__}."
             )
+        return given
+
+    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments, checked against the schema; a ToolError names the field that is wrong."""
         if plain(text := json.dumps(given, ensure_ascii=False)) != text:
             raise ToolError(
                 f"{self.name}: the arguments hold half of a character (a lone surrogate such as "

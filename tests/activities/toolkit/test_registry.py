@@ -85,6 +85,6 @@ def test_an_answer_that_is_no_text_names_the_tool() -> None:
     try:
         tool("counting", effect="reads")(fine)
         with pytest.raises(TypeError, match="fine returned NoneType; a tool returns text"):
-            REGISTRY["fine"].run(None, '{"path": "a"}')  # type: ignore[arg-type]
+            REGISTRY["fine"].run(None, {"path": "a"})  # type: ignore[arg-type]
     finally:
         REGISTRY.pop("fine", None)
