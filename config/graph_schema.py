@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from config.section import Section
+from protocol.state import Data
 from protocol.telling import short
 
 PropertyType = Literal["text", "number", "integer", "truth", "list"]
@@ -25,7 +25,7 @@ JOB = "job"
 LONGEST = 20_000
 
 
-class Property(Section):
+class Property(Data):
     type: PropertyType = Field(description="What its values are.")
     required: bool = Field(False, description="Whether each has it.")
     description: str = Field("", description="What it means, for the model.")
@@ -57,7 +57,7 @@ class Property(Section):
         return ""
 
 
-class _Kind(Section):
+class _Kind(Data):
     description: str = Field("", description="What it stands for, for the model.")
     properties: dict[Name, Property] = Field(default_factory=dict, description="By name.")
 
@@ -94,7 +94,7 @@ class RelationKind(_Kind):
     ends: list[tuple[str, str]] = Field(min_length=1, description="Pairs: from, to.")
 
 
-class GraphSchema(Section):
+class GraphSchema(Data):
     """All kinds, by name."""
 
     nodes: dict[Name, NodeKind] = Field(default_factory=dict, description="By name.")

@@ -20,17 +20,17 @@ from pydantic import Field
 
 from config.files import read_model
 from config.guard_schema import Guard, Stage
-from config.section import Section
+from protocol.state import Data
 
 
-class Replayed(Section):
+class Replayed(Data):
     """What a guard would have done in jobs that were there before it."""
 
     hits: int = 0
     wrong: int = 0
 
 
-class Learned(Section):
+class Learned(Data):
     """A revision of a guard that was learned, or of a proposal for a person."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")

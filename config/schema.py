@@ -9,7 +9,6 @@ from pydantic import Field
 
 from config.graph_schema import GraphSchema
 from config.guard_schema import Guard, Hook, HookEvent
-from config.section import Section
 from config.sections import (
     Context,
     Embeddings,
@@ -30,10 +29,10 @@ from config.wording import Wording
 from config.workspace import Workspace
 from protocol.course import StuckFigures
 from protocol.limits import Price
-from protocol.state import PhaseKind
+from protocol.state import Data, PhaseKind
 
 
-class AgentFile(Section):
+class AgentFile(Data):
     """`config/agents/<name>/agent.yaml` merged over what it extends."""
 
     description: str = Field("", description="One line on what the agent does.")

@@ -9,12 +9,11 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from config.section import Section
 from protocol.limits import Budget
-from protocol.state import PhaseKind
+from protocol.state import Data, PhaseKind
 
 
-class ModelConfig(Section):
+class ModelConfig(Data):
     name: str = Field(description="Model name sent to the endpoint; LONGHAUL_MODEL overrides it.")
     base_url: str | None = Field(
         None,
@@ -53,7 +52,7 @@ class ModelConfig(Section):
     )
 
 
-class Embeddings(Section):
+class Embeddings(Data):
     model: str = Field(min_length=1, description="Model name sent to the endpoint.")
     base_url: str | None = Field(
         None, description="Address of the endpoint; null takes OPENAI_BASE_URL."
@@ -63,7 +62,7 @@ class Embeddings(Section):
     )
 
 
-class Context(Section):
+class Context(Data):
     tokens: int = Field(
         80_000, ge=1000, description="Size of a request at which the conversation is compacted."
     )
@@ -82,7 +81,7 @@ class Context(Section):
         return max(1, min(self.tokens, int(self.share * model.window) - model.max_output_tokens))
 
 
-class Prompts(Section):
+class Prompts(Data):
     strategic: str = Field(description="Template of the system prompt of strategic phases.")
     tactical: str = Field(description="Template of the system prompt of tactical phases.")
     orientation: str = Field(description="Template of the first message of a phase.")
@@ -99,7 +98,7 @@ class Prompts(Section):
     )
 
 
-class Limits(Section):
+class Limits(Data):
     min_todos: int = Field(5, ge=1, description="Fewest todos a strategic phase may hand over.")
     max_todos: int = Field(20, ge=1, le=100, description="Most todos a phase may have.")
     rewinds: int = Field(5, ge=0, description="Rewinds before the job waits for a person.")
@@ -143,7 +142,7 @@ class Limits(Section):
         return self
 
 
-class TodoLists(Section):
+class TodoLists(Data):
     bootstrap: list[str] = Field(min_length=1, description="Todos of the first phase.")
     transition: list[str] = Field(
         min_length=1, description="Todos of a strategic phase between two tactical ones."
@@ -158,7 +157,7 @@ class TodoLists(Section):
     )
 
 
-class Settings(Section):
+class Settings(Data):
     """Figures that only some agents use."""
 
     confidence_threshold: float = Field(
@@ -195,7 +194,7 @@ class Settings(Section):
         return self
 
 
-class Learning(Section):
+class Learning(Data):
     traces: int = Field(5, ge=2, description="Traces alike from which a guard is proposed.")
     jobs: int = Field(2, ge=1, description="Jobs that they must come from at least.")
     evaluations: int = Field(
@@ -215,7 +214,7 @@ class Learning(Section):
     )
 
 
-class Review(Section):
+class Review(Data):
     agent: str = Field(description="Agent that reviews; its tools only read.")
     attempts: int = Field(
         2, ge=1, le=20, description="Times a job may be sent back before it waits for a person."
@@ -223,7 +222,7 @@ class Review(Section):
     calls: int = Field(12, ge=1, le=100, description="Replies that one review may take.")
 
 
-class Verifier(Section):
+class Verifier(Data):
     name: str = Field(min_length=1, max_length=60, description="By which people name it.")
     command: str = Field(
         min_length=1, description="Run in the sandbox on a copy; exit code 0 lets the phase end."
@@ -235,7 +234,7 @@ class Verifier(Section):
     )
 
 
-class PhaseJudge(Section):
+class PhaseJudge(Data):
     prompt: str = Field("judge.md", description="Template of its system prompt.")
     model: ModelConfig = Field(description="The keys of model that differ.")
     phases: list[PhaseKind] = Field(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from config.section import Section
+from protocol.state import Data
 
 Effect = Literal["reads", "repeatable", "once"]
 """What a repeated call does: nothing at all, nothing more than the first, or something again."""
@@ -16,7 +16,7 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 WORKSPACE = "{workspace}"
 
 
-class Server(Section):
+class Server(Data):
     """An MCP server: a command that speaks on its standard streams, or an address."""
 
     command: list[str] = Field(

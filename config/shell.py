@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from config.section import Section
+from protocol.state import Data
 
 
-class ShellConfig(Section):
+class ShellConfig(Data):
     sandbox: Literal["bubblewrap", "none"] = Field(
         "bubblewrap",
         description="What confines commands. none runs them unconfined, with all rights of the "

@@ -8,7 +8,7 @@ import re2
 from pydantic import AfterValidator, ConfigDict, Field
 
 from config.patterns import compile_pattern, why_not
-from config.section import Section
+from protocol.state import Data
 
 
 def expression(pattern: str, *, at_start: bool = False) -> re2._Regexp:
@@ -39,7 +39,7 @@ def _compiles(pattern: str) -> str:
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
 
 
-class _Strict(Section):
+class _Strict(Data):
     model_config = ConfigDict(frozen=True)
 
 

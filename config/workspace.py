@@ -7,7 +7,7 @@ import re
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from config.section import Section
+from protocol.state import Data
 
 _URL = re.compile(r"(file|ssh|git|https?)://((?!-)[^/@\s\0]*@)?(?!-)[^\s\0]+")
 _SCP = re.compile(r"(\w[\w.-]*@)?\w[\w.-]*:[^\s:\0][^\s\0]*")
@@ -16,7 +16,7 @@ _PASSWORD = re.compile(r"(\w+://)?[^/@[]*?:(?!//|\d+(/|$)).*@.*")
 """Somebody's with it, also where it has signs that belong escaped; a port is none."""
 
 
-class Workspace(Section):
+class Workspace(Data):
     remote: str | None = Field(
         None,
         max_length=1000,

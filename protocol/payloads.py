@@ -51,7 +51,7 @@ class Start(Data):
 class Signal(Data):
     """Base of signal payloads."""
 
-    model_config = ConfigDict(extra="forbid", str_max_length=20_000)
+    model_config = ConfigDict(str_max_length=20_000)
 
 
 class Rewind(Signal):

@@ -27,7 +27,7 @@ SHORT_REASON = 40
 
 
 class Data(BaseModel):
-    """Base of everything that crosses between workflow, activities and checkpoints."""
+    """Base of all that is kept, sent or configured; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid")
 

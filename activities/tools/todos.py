@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Annotated
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from activities.checkpoints import FilesError, PathRefused
 from activities.ending.check_commands import Checks
@@ -23,7 +23,7 @@ from activities.toolkit.context import ToolContext
 from activities.toolkit.equipment import has_tool
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from protocol.state import DoneWhen
+from protocol.state import Data, DoneWhen
 from protocol.text import sentence
 
 
@@ -46,10 +46,8 @@ def _fitting(entries: list[str] | None) -> list[str] | None:
     return entries
 
 
-class NewTodo(BaseModel):
+class NewTodo(Data):
     """An entry of `todo_write`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: int = Field(description="Number of the todo, unique in the list.")
     content: str = Field(min_length=1, max_length=500, description="One concrete step.")
