@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from temporalio.service import RPCError
 
-from activities.guards.known import without_credentials
+from activities.guards.credentials import without_credentials
 from cli import server_checks
 from cli.check import LIMIT, Check
 from cli.output import refused

@@ -14,7 +14,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import GrpcCompression
 
-from activities.guards.known import without_credentials
+from activities.guards.credentials import without_credentials
 from engine import logs
 from engine.codec import data_converter
 from engine.errors import Unusable

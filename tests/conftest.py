@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from activities.checkpoints import Root
-from activities.guards import known
+from activities.guards import credentials
 from engine.development import Server, server
 from tests.activities.graph import serving as graph_serving
 from tests.crash.processes import Nursery, nursery
@@ -79,7 +79,7 @@ def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def own_credentials() -> None:
     """What a test finds hidden is told by its own environment."""
-    known.look_again()
+    credentials.look_again()
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
-from activities.guards.known import HIDDEN, hide
+from activities.guards.credentials import HIDDEN, hide
 from activities.plain import plain
 from config.guard_files import read_guards
 from config.guard_schema import Match

@@ -12,7 +12,7 @@ from mcp import Client, MCPError
 from mcp.client._transport import TransportStreams
 from mcp.types import CallToolResult, Implementation, RequestParamsMeta, Tool
 
-from activities.guards.known import without_credentials
+from activities.guards.credentials import without_credentials
 from activities.guards.secrets import redact
 from activities.mcp.errors import Away
 from activities.mcp.transport import SENDING, UNSAID, LastWords, Sending, http, process

@@ -20,7 +20,7 @@ from mcp.client._transport import TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from activities.guards.known import credential
+from activities.guards.credentials import credential
 from activities.mcp.errors import Away
 from config.servers import WORKSPACE, Server
 

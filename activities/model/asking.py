@@ -18,7 +18,7 @@ from temporalio.exceptions import ApplicationError
 from activities import observing
 from activities.checkpoints import Root
 from activities.failures import failure, is_retried
-from activities.guards.known import hide, hide_in
+from activities.guards.credentials import hide, hide_in
 from activities.heartbeats import still_wanted
 from activities.job.kept_results import KeptResults
 from activities.job.opening import attempt_key, job_id

@@ -20,7 +20,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.failures import failure
-from activities.guards.known import credential, without_credentials
+from activities.guards.credentials import credential, without_credentials
 from activities.job.opening import job_id
 from activities.rehearsal import RehearsalTransport, rehearse
 from config.sections import ModelConfig

@@ -15,7 +15,7 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from activities.guards.known import credential, without_credentials
+from activities.guards.credentials import credential, without_credentials
 from activities.model.endpoint import address
 from config.sections import Embeddings
 from protocol.text import one_line

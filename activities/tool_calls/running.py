@@ -12,7 +12,7 @@ from activities import fingerprints, observing
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
 from activities.failures import failure, may_pass, typed
 from activities.guards.calls import Guards
-from activities.guards.known import hide
+from activities.guards.credentials import hide
 from activities.guards.secrets import redact
 from activities.guards.voting import Outcome
 from activities.heartbeats import heartbeats_from_thread, now_and_then

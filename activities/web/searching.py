@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx2
 
-from activities.guards.known import credential
+from activities.guards.credentials import credential
 from activities.web.addresses import Refused
 from config.web import Search, SearchKind
 from protocol.text import one_line

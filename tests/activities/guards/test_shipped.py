@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Files
-from activities.guards.known import HIDDEN
+from activities.guards.credentials import HIDDEN
 from activities.guards.secrets import Redacting, redact
 from tests.activities.standing import Standing
 

@@ -13,7 +13,7 @@ from openai import AsyncOpenAI
 from pydantic_core import from_json
 from temporalio.exceptions import ApplicationError
 
-from activities.guards import known
+from activities.guards import credentials
 from activities.model.call import ModelCalls
 from activities.model.prompt import request_body
 from activities.rehearsal import Failure, Reply, Script, call
@@ -113,7 +113,7 @@ async def test_no_credential_of_the_worker_is_sent(
 ) -> None:
     """A file that no tool has shown may hold one: workspace.md, or what a judge sees changed."""
     monkeypatch.setenv("TEA_TOKEN", 'l0ng-"leaf"-4711')
-    known.look_again()
+    credentials.look_again()
     snapshot = job.open()
     snapshot.begin_conversation({"role": "system", "content": 'The key is l0ng-"leaf"-4711.'})
     job.commit = snapshot.save("begin", AT)

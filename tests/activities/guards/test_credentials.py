@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.guards.known import HIDDEN, hide, look_again
+from activities.guards.credentials import HIDDEN, hide, look_again
 
 
 @pytest.mark.parametrize(
