@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from activities.guards.hooks import matching
 from activities.guards.routes import OF_CALLS, OF_THE_WORKFLOW, asking
+from activities.hooks.voters import matching
 from activities.starting.pinning import KINDS
 from activities.toolkit.offering import offer
 from activities.toolkit.registry import REGISTRY, Tool

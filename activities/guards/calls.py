@@ -9,11 +9,11 @@ from typing import Any
 
 from activities import metrics
 from activities.checkpoints import Files, Root
-from activities.guards.hooks import Hooks
 from activities.guards.matching import Situation, concerns
 from activities.guards.routes import asking
 from activities.guards.secrets import redact
 from activities.guards.voting import ALLOW, Outcome, Vote, Voter, settle
+from activities.hooks.voters import Hooks
 from activities.job.opening import job_id
 from activities.job.snapshot import Snapshot
 from config.guard_files import render_argument

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from activities.guards.hooks import matching
+from activities.hooks.voters import matching
 from activities.toolkit.equipment import has_tool, toolbox
 from activities.toolkit.registry import Tool, select
 from config.guard_schema import Hook, HookEvent

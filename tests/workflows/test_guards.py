@@ -11,7 +11,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Answer, Request
-from tests.activities.guards.scripts import hook
+from tests.activities.hooks.scripts import hook
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, TEA, Call, Short, close, job
 

@@ -11,7 +11,7 @@ from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
 from activities.rehearsal import Failure
 from activities.traces.storing import traces_of
-from tests.activities.guards.scripts import hook
+from tests.activities.hooks.scripts import hook
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, project, write
 

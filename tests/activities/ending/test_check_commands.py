@@ -17,7 +17,7 @@ from activities.toolkit.registry import REGISTRY
 from config.loader import load_agent
 from protocol.endings import Ending, EndingRequest, FactsRequest, GateFacts, Point
 from protocol.state import Todo
-from tests.activities.guards.scripts import hook
+from tests.activities.hooks.scripts import hook
 from tests.activities.standing import AT, Standing, environment
 
 WHY = sandbox.lacking(sandbox.find_bwrap())

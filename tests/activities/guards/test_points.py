@@ -16,7 +16,7 @@ from config.guard_schema import Guard
 from config.loader import load_agent
 from protocol.endings import Ending, EndingRequest
 from protocol.requests import ToolReply
-from tests.activities.guards.scripts import hook, say
+from tests.activities.hooks.scripts import hook, say
 from tests.activities.standing import AT, Standing, environment
 
 

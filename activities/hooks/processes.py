@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import IO
 
 from activities.child_process import Printed
-from activities.guards.answers import Ran
+from activities.hooks.answers import Ran
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM")
 """Variables of the worker that every hook gets, and those that begin with LC_."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.activities.guards.scripts import begin, call, say
+from tests.activities.hooks.scripts import begin, call, say
 
 
 def test_after_a_tool_its_result_gets_what_hooks_say(tmp_path: Path) -> None:

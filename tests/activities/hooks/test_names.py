@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from activities.guards.names import arguments_here, arguments_there, response_there, tool_there
+from activities.hooks.names import arguments_here, arguments_there, response_there, tool_there
 from activities.toolkit.registry import REGISTRY
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from activities.guards.processes import run
-from tests.activities.guards.scripts import begin, call, hook, say
+from activities.hooks.processes import run
+from tests.activities.hooks.scripts import begin, call, hook, say
 from tests.activities.standing import Standing
 
 BLOCKING = {

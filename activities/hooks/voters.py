@@ -10,11 +10,11 @@ from typing import Any
 
 from activities.checkpoints import Files, FilesError, Root, diff, project
 from activities.commands.private import PrivateFolder, private_folder
-from activities.guards.answers import Answer, HookFailed, read_answer
-from activities.guards.names import arguments_here, arguments_there, response_there, tool_there
-from activities.guards.processes import run
 from activities.guards.secrets import redact
 from activities.guards.voting import ALLOW, Vote, Voter
+from activities.hooks.answers import Answer, HookFailed, read_answer
+from activities.hooks.names import arguments_here, arguments_there, response_there, tool_there
+from activities.hooks.processes import run
 from activities.job.opening import order
 from activities.job.snapshot import Snapshot
 from activities.toolkit.ownership import without_owned

@@ -1,0 +1,1 @@
+"""Hooks: executables of people, asked as guards are."""
