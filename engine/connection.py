@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
@@ -133,7 +134,7 @@ def ui_address() -> str | None:
 def ui_link(job_id: str, namespace: str = "default", *, base: str | None = None) -> str | None:
     """The job's page in the Web UI; None where the UI's address cannot be known."""
     base = base or ui_address()
-    return f"{base}/namespaces/{namespace}/workflows/{job_id}" if base else None
+    return f"{base}/namespaces/{namespace}/workflows/{quote(job_id, safe='')}" if base else None
 
 
 def describe_endpoint() -> str:

@@ -90,6 +90,7 @@ def test_defaults():
     assert connection.task_queue() == "longhaul"
     assert connection.workspaces_root() == Path.cwd() / "workspaces"
     assert ui_link("job") == "http://localhost:8233/namespaces/default/workflows/job"
+    assert ui_link("a/b c") == "http://localhost:8233/namespaces/default/workflows/a%2Fb%20c"
 
 
 @pytest.mark.parametrize(
