@@ -81,12 +81,19 @@ def connect(model: ModelConfig) -> AsyncOpenAI:
     if model.name == REHEARSAL:
         return _rehearsal()
     base_url = model.base_url or os.environ.get("OPENAI_BASE_URL")
-    key = credential(model.api_key_variable)
-    if key is None and base_url is None:
+    key = (credential(model.api_key_variable) or "").strip()
+    if not key and base_url is None:
         raise failure(
             "Credentials",
             f"The environment variable {model.api_key_variable} is not set in the worker. Set it, "
             "restart the worker and resume the job.",
+        )
+    # What no header can hold would be tried again and again, as the endpoint's fault.
+    if not (key.isascii() and key.isprintable()):
+        raise failure(
+            "Credentials",
+            f"The key in {model.api_key_variable} has characters that no key has. Set a valid one "
+            "in the worker's environment, restart the worker and resume the job.",
         )
     return _client(base_url, key or "none", float(model.timeout_seconds), _pool())
 

@@ -312,6 +312,25 @@ def test_without_a_key_the_worker_is_told_which(
     assert isinstance(connect(MODEL), openai.AsyncOpenAI)
 
 
+@pytest.mark.parametrize("key", ["\N{HORIZONTAL ELLIPSIS}", "one\ntwo"])
+def test_a_key_that_no_header_can_hold_is_not_tried(
+    monkeypatch: pytest.MonkeyPatch, clean: Callable[[], None], key: str
+) -> None:
+    clean()
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(ApplicationError, match="key in OPENAI_API_KEY has characters") as caught:
+        connect(MODEL)
+    assert (caught.value.type, caught.value.non_retryable) == ("Credentials", True)
+
+
+def test_a_line_end_is_no_part_of_a_key(
+    monkeypatch: pytest.MonkeyPatch, clean: Callable[[], None]
+) -> None:
+    clean()
+    monkeypatch.setenv("OPENAI_API_KEY", "k\r\n")
+    assert connect(MODEL).api_key == "k"
+
+
 async def test_a_deployment_of_azures_is_asked_at_its_address_with_its_header(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
