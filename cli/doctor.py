@@ -215,12 +215,15 @@ async def _offered(client: AsyncOpenAI) -> list[str]:
     except openai.APIStatusError as error:
         if error.status_code not in (404, 405, 501):
             raise
-        try:
-            # A request of nothing costs nothing. Whoever finds fault with it answers there.
-            await client.post("/chat/completions", cast_to=object, body={})
-        except (openai.BadRequestError, openai.UnprocessableEntityError):
-            return []
-        raise
+        said: Exception = error
+    except AttributeError:  # the client's way to say that what came is no JSON
+        said = ValueError("what answers there lists no models")
+    try:
+        # A request of nothing costs nothing. Whoever finds fault with it answers there.
+        await client.post("/chat/completions", cast_to=object, body={})
+    except (openai.BadRequestError, openai.UnprocessableEntityError):
+        return []
+    raise said
 
 
 def _means(listed: str, name: str) -> bool:
@@ -242,7 +245,9 @@ async def _model() -> Check:
         model = model.model_copy(update={"name": endpoint.chosen_name(model)})
         client = endpoint.connect(model).with_options(timeout=LIMIT.total_seconds())
         offered = await _offered(client)
-    except (Problem, ApplicationError) as error:
+    except ApplicationError as error:
+        return Check("model endpoint", False, error.message)
+    except Problem as error:
         return Check("model endpoint", False, str(error))
     # The client's errors have no common base that excludes what its transport raises.
     except Exception as error:

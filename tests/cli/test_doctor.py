@@ -115,7 +115,8 @@ def answering(listed, refuses):
     class Models(Handler):
         def do_GET(self):
             data = [{"id": name, "object": "model"} for name in listed or []]
-            self.give_json({"object": "list", "data": data}, 404 if listed is None else 200)
+            said = listed if isinstance(listed, str) else {"object": "list", "data": data}
+            self.give_json(said, 404 if listed is None else 200)
 
         def do_POST(self):
             self.body()
@@ -149,6 +150,23 @@ def test_an_address_at_which_no_model_answers_is_found(offline, monkeypatch):
     with answering(None, "/elsewhere") as address:
         monkeypatch.setenv("OPENAI_BASE_URL", address)
         assert not checks(offline("doctor", "--json"))["model endpoint"]["ok"]
+
+
+def test_a_page_in_place_of_a_list_of_models_is_not_told_in_words_of_the_client(
+    offline, monkeypatch
+):
+    for refuses, fine in (("/elsewhere", False), ("/v1/chat/completions", True)):
+        with answering("a page", refuses) as address:
+            monkeypatch.setenv("OPENAI_BASE_URL", address)
+            found = checks(offline("doctor", "--json"))["model endpoint"]
+        assert found["ok"] == fine
+        assert "attribute" not in found["found"]
+
+
+def test_a_key_that_cannot_be_sent_is_found(offline, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "\N{HORIZONTAL ELLIPSIS}")
+    found = checks(offline("doctor", "--json"))["model endpoint"]["found"]
+    assert found.startswith("The key in OPENAI_API_KEY has characters that no key has.")
 
 
 def telling(found: DescribeTaskQueueResponse) -> Client:
