@@ -18,6 +18,8 @@ from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities import observing
+
 SECONDS = 1.0
 MANY = 100
 """Activities of one worker from which on each sends half as many: a heartbeat is a write at the
@@ -37,6 +39,7 @@ async def heartbeats() -> AsyncIterator[None]:
     The start counts as the first heartbeat: work that ends within a second sends none, each of
     which is a request to the server and a write there.
     """
+    observing.begin()
     loop = asyncio.get_running_loop()
     timers: list[asyncio.TimerHandle] = []
 

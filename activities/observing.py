@@ -48,7 +48,20 @@ class Watcher(Protocol):
 WATCHER: ContextVar[Watcher | None] = ContextVar("WATCHER", default=None)
 
 
+PLACE: ContextVar[dict[str, int] | None] = ContextVar("PLACE", default=None)
+"""Phase and step of the activity at work, for what is logged meanwhile."""
+
+
+def begin() -> None:
+    """What a thread of the activity finds out by `at` is known in all of it."""
+    PLACE.set({})
+
+
 def at(agent: str, phase: int, step: int) -> None:
+    place = PLACE.get()
+    if place is None:
+        PLACE.set(place := {})
+    place.update(phase=phase, step=step)
     if watcher := WATCHER.get():
         watcher.at(agent, phase, step)
 

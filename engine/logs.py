@@ -102,7 +102,7 @@ def _place(record: logging.LogRecord) -> dict[str, Any]:
     """Where in which job the record comes from."""
     if activity.in_activity():
         info = activity.info()
-        now = import_module("activities.job.opening").PLACE.get()
+        now = import_module("activities.observing").PLACE.get() or {}
         return {
             "job": info.workflow_id,
             **now,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from functools import partial
 
 from temporalio import activity
@@ -14,9 +13,6 @@ from activities.job.fetching import fetched
 from activities.job.pushing import push_soon
 from activities.job.snapshot import Snapshot
 from protocol.requests import At
-
-PLACE: ContextVar[dict[str, int]] = ContextVar("PLACE", default={})  # noqa: B039 - never changed
-"""Phase and step of the activity at work, for what is logged meanwhile."""
 
 
 def job_id() -> str:
@@ -83,7 +79,5 @@ def open_snapshot(root: Root, request: At) -> Snapshot:
         snapshot = fetched(root, job_id(), request.remote, request.commit)
     if request.remote:
         snapshot.saved = partial(push_soon, root, request.remote)
-    phase = snapshot.state.phase.number
-    PLACE.set({"phase": phase, "step": request.step})
-    observing.at(snapshot.config.name, phase, request.step)
+    observing.at(snapshot.config.name, snapshot.state.phase.number, request.step)
     return snapshot
