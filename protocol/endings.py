@@ -179,6 +179,10 @@ class ReviewRequest(At):
     """No further reply will be asked for."""
 
 
+MOST_LOOK_UPS = 4
+"""Tool calls of one reply of the reviewer that are carried out."""
+
+
 class ReviewReply(Moved):
     usage: Usage
     context: int = 0

@@ -6,9 +6,10 @@ a limit; what it did use is what counts afterwards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from protocol.endings import MOST_LOOK_UPS
 from protocol.limits import Budget, Price
 from protocol.record import JobRecord, Waiting
 from protocol.requests import Usage
@@ -61,9 +62,10 @@ def next_call(job: JobRecord) -> Reservation:
 
 
 def review_call(job: JobRecord) -> Reservation:
-    """For the next reply of the reviewer."""
+    """For the next reply of the reviewer, and what it looks up."""
     prompt = max(job.review.context if job.review else 0, REVIEW_TOKENS)
-    return model_call(prompt, job.limits.output_tokens, job.limits.price)
+    asked = model_call(prompt, job.limits.output_tokens, job.limits.price)
+    return replace(asked, tool_calls=MOST_LOOK_UPS)
 
 
 def judge_call(job: JobRecord) -> Reservation:
@@ -124,11 +126,11 @@ class Over:
     def message(self) -> str:
         """`The job's cost limit is 2.00; 1.97 are spent and the next call may cost 0.06.`"""
         limit, spent, needed = (figure(self.key, n) for n in (self.limit, self.spent, self.needed))
+        # A summary may be asked for twice: then there is room for a call, and not for the step.
+        more = f" and the next step may make {needed}" if self.needed > 1 else ""
         told = {
-            # A summary may be asked for twice: then there is room for a call, and not for the step.
-            "model_calls": f"limit is {limit} model calls; {spent} are made"
-            + (f" and the next step may make {needed}." if self.needed > 1 else "."),
-            "tool_calls": f"limit is {limit} tool calls; {spent} are made.",
+            "model_calls": f"limit is {limit} model calls; {spent} are made{more}.",
+            "tool_calls": f"limit is {limit} tool calls; {spent} are made{more}.",
             "tokens": f"limit is {limit} tokens; {spent} are used and the next call may use "
             f"{needed}.",
             "cost": f"cost limit is {limit}; {spent} are spent and the next call may cost "

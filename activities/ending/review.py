@@ -34,13 +34,11 @@ from activities.toolkit.registry import REGISTRY, Tool, select
 from config.schema import AgentConfig, Problem
 from config.templates import render
 from protocol import scope
-from protocol.endings import ReviewReply, ReviewRequest
+from protocol.endings import MOST_LOOK_UPS, ReviewReply, ReviewRequest
 
 PART_TOKENS = 6000
 RESULT_CHARACTERS = 8000
-MOST_CALLS = 4
-"""Look-ups of one reply that are carried out."""
-TOO_MANY = f"Not run: at most {MOST_CALLS} calls of a reply are carried out."
+TOO_MANY = f"Not run: at most {MOST_LOOK_UPS} calls of a reply are carried out."
 DECIDE = "Read on with a tool, or decide: call accept, or send_back with findings."
 LAST = "This is your last reply: call accept, or send_back with findings."
 VERDICTS = ("accept", "send_back")
@@ -86,6 +84,7 @@ class Reviewing:
             reply.verdict, reply.findings = verdict, findings
         else:
             results = self._looked_up(snapshot, reviewer, conversation, streamed.calls)
+            reply.usage.tool_calls = min(len(results), MOST_LOOK_UPS)
             conversation = conversation.append(
                 *(tool_result(number, place, text) for place, text in enumerate(results)),
                 *([] if results else [{"role": "user", "content": DECIDE}]),
@@ -118,7 +117,7 @@ class Reviewing:
             key=attempt_key(),
         )
         results = []
-        for name, raw in calls[:MOST_CALLS]:
+        for name, raw in calls[:MOST_LOOK_UPS]:
             try:
                 if name not in offered:
                     known = ", ".join(offered)
@@ -127,7 +126,7 @@ class Reviewing:
             except (ToolError, FilesError, PathRefused) as problem:
                 text = f"Error: {problem}"
             results.append(cut(text, RESULT_CHARACTERS))
-        return results + [f"Error: {TOO_MANY}"] * len(calls[MOST_CALLS:])
+        return results + [f"Error: {TOO_MANY}"] * len(calls[MOST_LOOK_UPS:])
 
 
 def reviewer_tools(config: AgentConfig) -> list[Tool]:

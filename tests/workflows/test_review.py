@@ -75,6 +75,17 @@ async def test_sends_back_with_findings_then_accepts(temporal: Client, root: Roo
     assert result["usage"]["model_calls"] == model_calls + phase_summaries + 3
 
 
+async def test_what_it_looks_up_counts_and_is_limited(temporal: Client, root: Root) -> None:
+    look = ("read_file", {"path": "output/tea.md"})
+    replies = [Reply(calls=[look] * 6), call("accept", findings="Yes.")]
+    async with serving(temporal, root, Short(reviewer=in_turn(*replies))) as jobs:
+        handle = await jobs.start(job(set={**REVIEWED, "limits.job.tool_calls": 7}))
+        status = await jobs.until(handle, waiting_for="budget")
+        assert "4 are made and the next step may make 4" in status["waiting"]["message"]
+        await handle.signal("limit", {"tool_calls": 12})
+        assert (await jobs.result(handle))["usage"]["tool_calls"] == 8
+
+
 async def summaries(jobs: Jobs, handle: Any) -> list[str]:
     history = await handle.fetch_history()
     return [
