@@ -93,6 +93,8 @@ class Job(JobLifecycle):
         except StepFailed as failed:
             with suppress(Interrupted):
                 await self._steps.interruptible(self._trouble(failed), self._inbox.cancels)
+        # Before the folder is shown: from here on a job that waits has a person's time.
+        self._job.count_time(workflow.now().timestamp())
         if self._job.waiting and not self._job.waiting.trying:
             with suppress(Interrupted, StepFailed):
                 await self._steps.interruptible(self._show_folder(), self._inbox.cancels)
@@ -100,7 +102,6 @@ class Job(JobLifecycle):
             keeping = keep_traces(self._job, self._steps, self._inbox.notice)
             with suppress(Interrupted):
                 await self._steps.interruptible(keeping, self._urgent)
-        self._job.count_time(workflow.now().timestamp())
         await self._let_see()
         self._continue_as_new_if_due()
 

@@ -11,6 +11,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
+from activities.job import folder, recovery
 from activities.rehearsal import Failure
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import at_todo
@@ -151,6 +152,23 @@ async def test_seconds_count_without_the_time_people_take(temporal: Client, root
         status = await jobs.until(handle, waiting_for=None)
         assert status["waits_until"] == begun["waits_until"]
         await handle.terminate()
+
+
+async def test_the_time_in_which_a_person_is_shown_the_folder_is_theirs(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = folder.project_folder
+
+    def slowly(*given: Any, **more: Any) -> Any:
+        time.sleep(1)
+        return shown(*given, **more)
+
+    monkeypatch.setattr(recovery, "project_folder", slowly)
+    handle = await jobs.start(job(set={"limits.job": {"model_calls": 1, "seconds": 1000}}))
+    limits = (await jobs.until(handle, waiting_for="budget"))["limits"]
+    await asyncio.sleep(2)
+    assert (await handle.query("status"))["limits"] == limits
+    await handle.terminate()
 
 
 NONSENSE: list[Any] = [
