@@ -44,6 +44,8 @@ class TakeRequest(InProject):
     tokens: int
     head: str
     success: list[DoneWhen] = Field(default_factory=list)
+    room: dict[str, float] = Field(default_factory=dict)
+    """What the project's limits leave for shortening its summary, by their names."""
 
 
 class Work(Data):

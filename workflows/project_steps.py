@@ -43,7 +43,7 @@ from protocol.project_requests import (
 from protocol.requests import Moved
 from protocol.text import one_line
 from protocol.traces import Stored, StoreTraces, Trace
-from workflows import project_status
+from workflows import project_status, shares
 from workflows.activity_calls import ActivityCalls, is_gone
 from workflows.moves import Assign
 
@@ -72,6 +72,7 @@ class ProjectSteps(ActivityCalls):
             tokens=summary_tokens(run.role),
             head=project.head,
             success=project.start.success if run.role == "manager" else [],
+            room=shares.left_by(project, run, ended),
         )
         return await self.regular("take_work", request, Work, f"look into {run.job}", 300, 4)
 

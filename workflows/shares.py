@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from protocol.project import ProjectRecord
+from protocol.project import Ended, ProjectRecord, Running
 from protocol.record import Waiting
 from workflows.budget import KEYS, Spent, figure
 from workflows.parking import quoted
@@ -44,6 +44,15 @@ def share(project: ProjectRecord, among: int) -> dict[str, float] | Waiting:
         if part < LEAST[key]:
             return used_up(project, key, among)
         found[key] = part
+    return found
+
+
+def left_by(project: ProjectRecord, run: Running, ended: Ended) -> dict[str, float]:
+    """What a child that is over leaves of the project's limits on model calls, by key."""
+    found: dict[str, float] = {}
+    for key in ("model_calls", "tokens", "cost"):
+        if (left := free(project, key)) is not None:
+            found[key] = left + run.share.get(key, 0) - Spent(ended.usage, 0).of(key)
     return found
 
 

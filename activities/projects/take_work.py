@@ -1,8 +1,9 @@
 """A job's work looked into before it counts: the `take_work` activity.
 
 What a job hands back is a summary of bounded length. One that is longer is shortened by the job's
-model; where that cannot be had it is clipped. The shortened text is kept in the project by the
-content of what it shortens, so that nothing is summarised twice.
+model; where that cannot be had, or the project's limits have no room for it, it is clipped. The
+shortened text is kept in the project by the content of what it shortens, so that nothing is
+summarised twice.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from activities.job.opening import check_root, job_id, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
-from activities.model.prices import priced
+from activities.model.prices import dearest, priced
 from activities.model.stream import Streamed
 from activities.projects.evidence import evidence_of
 from activities.projects.handoff import product, read_report, refusals
@@ -88,19 +89,32 @@ class Taking:
         most = request.tokens // 2  # of the rest the system may need something itself
         named = hashlib.sha256(f"{most}\n{told.text}".encode()).hexdigest()
         place = (repository_path(self._root, job_id()), f"summary-{named}")
+        asked = f"In at most {most:,} tokens:\n\n{told.text[:MOST_ASKED]}"
 
         def question() -> Question:
-            asked = f"In at most {most:,} tokens:\n\n{told.text[:MOST_ASKED]}"
             return Question.apart(self._snapshot(request), "handoff_summary", asked)
 
         def use(made: Streamed) -> tuple[Told, Usage]:
             text = made.text.strip() or told.text
             return Told(text, told.room, told.tail), priced(made, self._snapshot(request).config)
 
-        known = KeptResults(place[0]).find(place[1]) is not None and activity.info().attempt == 1
+        kept = KeptResults(place[0]).find(place[1]) is not None
+        if not kept and not await asyncio.to_thread(self._has_room, request, asked):
+            return told, Usage()
+        known = kept and activity.info().attempt == 1
         short, usage = await self._asking.summary(question, use, kept=place) or (told, Usage())
         # Another job's, which was paid for then.
         return short, Usage() if known else usage
+
+    def _has_room(self, request: TakeRequest, asked: str) -> bool:
+        """Whether no limit of the project could be passed by asking this."""
+        config = self._snapshot(request).config
+        sent = tokens.count(config.templates["handoff_summary"] + asked)
+        received = max(model.max_output_tokens for model in config.models)
+        price = dearest(config)
+        cost = price.cost(sent, 0, received) if price else 0
+        needed = {"model_calls": 1, "tokens": sent + received, "cost": cost}
+        return all(needed[key] <= left for key, left in request.room.items())
 
     def _snapshot(self, request: TakeRequest) -> Snapshot:
         return Snapshot.load(open_checkpoints(self._root, request.job), request.checkpoint)

@@ -99,7 +99,7 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
         assert ends.read_text().split() == ["SubagentStop"] * 2 + ["Stop"]
 
 
-async def test_a_long_summary_is_shortened_once_and_clipped_where_that_fails(
+async def test_a_long_summary_is_shortened_once_and_clipped_where_it_cannot_be(
     temporal: Client, root: Root
 ) -> None:
     team = Team(
@@ -124,6 +124,12 @@ async def test_a_long_summary_is_shortened_once_and_clipped_where_that_fails(
             ended: dict[str, Any] = await temporal.get_workflow_handle(job["job"]).result()
             spent += ended["usage"]["model_calls"]
         assert result["usage"]["model_calls"] == spent + 1
+
+        alone = ended["usage"]["model_calls"]
+        start = project("pipeline", stages=STAGES[:1], limits={"model_calls": alone})
+        handle = await jobs.start(start, kind="Project")
+        assert (await jobs.result(handle))["usage"]["model_calls"] == alone
+        assert team.long == 1
 
         team.shortened = Failure(400, "no")
         handle = await jobs.start(project("pipeline", stages=STAGES[:1]), kind="Project")
