@@ -12,12 +12,15 @@ from activities.checkpoints import Files
 from activities.context.digest import told
 from activities.job.snapshot import Snapshot
 from activities.plain import cut_middle
+from activities.tokens import count
 from protocol.state import Phase, Todo
 from protocol.text import sentence
 
 Outcome = Literal["completed", "rewound", "forked", "closed"]
 MAX_SUMMARY = 4000
 TRANSCRIPT_CHARACTERS = 60_000
+TRANSCRIPT_TOKENS = 15_000
+"""In many scripts there are more of them than characters."""
 MESSAGE_CHARACTERS = 1_000
 PAGE = re.compile(r"archive/phase_(\d+)\.(md|yaml)")
 FORKED = "Not begun in this job, which was forked here."
@@ -80,6 +83,8 @@ def archive_question(snapshot: Snapshot) -> str:
         lines.insert(0, f"Notes on the part before:\n{compaction.summary}")
     mark = "[TRUNCATED the middle of the phase]"
     text = cut_middle("\n\n".join(lines), TRANSCRIPT_CHARACTERS, mark)
+    while (tokens := count(text)) > TRANSCRIPT_TOKENS:
+        text = cut_middle(text, len(text) * 9 * TRANSCRIPT_TOKENS // (10 * tokens), mark)
     phase = snapshot.state.phase
     return f'Phase {phase.number} ({phase.kind}) "{phase.name}":\n\n{text}'
 

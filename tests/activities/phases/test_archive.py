@@ -14,9 +14,12 @@ from activities.phases.archive import (
     Outcome,
     archive_page,
     archive_phase,
+    archive_question,
     with_undone_pages,
 )
+from activities.tokens import count
 from tests.activities.standing import Standing
+from workflows.budget import SUMMARY_TOKENS
 
 
 @pytest.fixture
@@ -51,6 +54,17 @@ def test_a_page_for_people(snapshot: Snapshot) -> None:
         assert words in text
     assert "Notes: made a.md" in text
     assert text.endswith("## Summary\n\nAll went well.\n")
+
+
+@pytest.mark.parametrize("text", ["tea ", "茶を飲む。", "🫖🍵", "7f3a9c0e "])
+def test_what_is_sent_for_a_summary_is_what_the_limits_reserve(
+    snapshot: Snapshot, text: str
+) -> None:
+    said = {"role": "user", "content": text * 1000}
+    snapshot.begin_conversation({"role": "system", "content": "s"}, *[said] * 200)
+    asked = archive_question(snapshot)
+    assert 10_000 < count(asked) < SUMMARY_TOKENS
+    assert asked.count("[TRUNCATED the middle of the phase]") == 1
 
 
 def test_without_a_summary_the_notes_take_its_place(snapshot: Snapshot) -> None:
