@@ -22,7 +22,7 @@ SUMMARY_TOKENS = 20_000
 """The most that is sent for a phase's archive summary, about."""
 JUDGE_TOKENS = 30_000
 """The most that a judge is sent, about."""
-REVIEW_TOKENS = 30_000
+REVIEW_TOKENS = 40_000
 """The most that a review begins with, about."""
 
 

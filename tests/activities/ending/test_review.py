@@ -11,13 +11,14 @@ from activities.ending.review import Reviewing, decided, reviewer_tools, task
 from activities.job.conversation import Conversation
 from activities.rehearsal import Script
 from activities.rehearsal import call as call_of
-from activities.tokens import encoding_of
+from activities.tokens import count, encoding_of
 from config.loader import load_agent
 from config.schema import Problem
 from protocol.endings import ReviewRequest
 from protocol.scope import given_items
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
+from workflows.budget import REVIEW_TOKENS
 
 
 def call(name: str, **arguments: object) -> tuple[str, str]:
@@ -73,6 +74,20 @@ def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -
         "- S1: half of it",
     ):
         assert words in told
+
+
+def test_what_it_begins_with_is_what_the_limits_reserve(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    snapshot = job.open()
+    snapshot.state.scope = given_items(["緑茶について書く。" * 20] * 200)
+    job.commit = snapshot.save("scope", 1)
+    job.write("instructions.md", "緑茶について書く。" * 2000)
+    lines = ["緑茶について書く。" * 20] * 200
+    claim = {"summary": "茶" * 20_000, "notes": "茶" * 20_000, "confidence": 0.5}
+    claim |= {"deliverables": lines, "unresolved": lines}
+    job.reply(call("job_complete", **claim))
+    sent = [entry.schema for entry in reviewer_tools(load_agent("reviewer", reviews=True))]
+    assert 30_000 < count(task(job.open(), 0) + json.dumps(sent)) < REVIEW_TOKENS
 
 
 async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Path) -> None:
