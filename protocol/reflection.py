@@ -15,13 +15,15 @@ class ReflectRequest(At):
 
 
 class Reflected(Moved):
-    assumption: str
+    assumption: str = ""
     """Which assumption failed, in the model's words, bounded."""
-    prevention: str
+    prevention: str = ""
     """What would prevent it."""
     generic: bool = False
     """Whether the model named no file, tool or step, although it was asked again."""
-    issue: str
+    issue: str = ""
     context: int = 0
     """Tokens of the next request."""
     usage: Usage = Field(default_factory=Usage)
+    failed: str = ""
+    """Why there is none, although some of it was paid for."""

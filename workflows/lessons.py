@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protocol.record import JobRecord
+from protocol.reflection import Reflected
 from protocol.traces import MOST_AT_A_TIME
 from workflows import budget, parking, traces
 from workflows.parking import StepFailed
@@ -45,12 +46,14 @@ async def reflect(
     try:
         made = await steps.reflect(job, issue, call)
     except StepFailed as failed:
-        notice(f"step {job.step}: no reflection. {failed.message}")
+        made = Reflected(commit=job.commit, at=job.at, failed=failed.message)
+    job.spend(made.usage)
+    if made.failed:
+        notice(f"step {job.step}: no reflection. {made.failed}")
         return
     job.move_to(made.commit, made.at)
     job.context = made.context
     job.reflected = job.step + 1
-    job.spend(made.usage)
     by = "generic reflection" if made.generic else "reflection"
     traces.note(
         job,

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Literal
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
-from activities.failures import typed
+from activities.failures import is_retried, typed
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats
 from activities.job.opening import open_snapshot, scheduled_at
@@ -57,19 +58,27 @@ class Reflecting:
         """Ask what the attempt before this checkpoint teaches, and write it down."""
         with typed():
             async with heartbeats():
-                first = await self._answer(request, "assumption")
-                second = await self._answer(request, "prevention", first[-1].text)
-                return await asyncio.to_thread(self._save, request, first, second)
+                paid: list[Streamed] = []
+                try:
+                    first = await self._answer(request, paid, "assumption")
+                    second = await self._answer(request, paid, "prevention", first)
+                except ApplicationError as error:
+                    if not paid or is_retried(error):
+                        raise
+                    return await asyncio.to_thread(self._given_up, request, paid, error.message)
+                return await asyncio.to_thread(self._save, request, paid, first, second)
 
-    async def _answer(self, request: ReflectRequest, part: Part, found: str = "") -> list[Streamed]:
-        """What the model wrote, the answer that counts last."""
+    async def _answer(
+        self, request: ReflectRequest, paid: list[Streamed], part: Part, found: str = ""
+    ) -> str:
+        """What the model wrote; every reply is noted as paid."""
         question = partial(self._question, request, part, found)
-        reply = await self._asking.ask(question, lambda made: made, f".{part}")
-        if not await asyncio.to_thread(self._generic, request, reply.text):
-            return [reply]
-        again = AGAIN.format(text=reply.text[:MOST_CHARACTERS])
-        question = partial(self._question, request, part, found, again)
-        return [reply, await self._asking.ask(question, lambda made: made, f".{part}2")]
+        paid.append(await self._asking.ask(question, lambda made: made, f".{part}"))
+        if await asyncio.to_thread(self._generic, request, paid[-1].text):
+            again = AGAIN.format(text=paid[-1].text[:MOST_CHARACTERS])
+            question = partial(self._question, request, part, found, again)
+            paid.append(await self._asking.ask(question, lambda made: made, f".{part}2"))
+        return paid[-1].text
 
     def _question(
         self, request: ReflectRequest, part: Part, found: str, again: str = ""
@@ -85,12 +94,16 @@ class Reflecting:
     def _generic(self, request: ReflectRequest, text: str) -> bool:
         return is_generic(open_snapshot(self._root, request), text)
 
+    def _given_up(self, request: ReflectRequest, paid: list[Streamed], why: str) -> Reflected:
+        usage = _usage(open_snapshot(self._root, request), paid)
+        return Reflected(commit=request.commit, at=request.at, usage=usage, failed=why)
+
     def _save(
-        self, request: ReflectRequest, first: list[Streamed], second: list[Streamed]
+        self, request: ReflectRequest, paid: list[Streamed], first: str, second: str
     ) -> Reflected:
         snapshot = open_snapshot(self._root, request)
         issue = _issue(snapshot, request)
-        assumption, prevention = (redact(_line(told[-1].text)) for told in (first, second))
+        assumption, prevention = (redact(_line(told)) for told in (first, second))
         before, phase = snapshot.files, snapshot.state.phase
         entry = (
             f"## Phase {phase.number}, step {snapshot.state.step}: {phase.name}\n\n"
@@ -104,9 +117,6 @@ class Reflecting:
             snapshot.conversation = snapshot.conversation.append(
                 {"role": "user", "content": last_experience(snapshot)}
             )
-        usage = Usage()
-        for reply in [*first, *second]:
-            usage.add(priced(reply, snapshot.config))
         at = scheduled_at()
         return Reflected(
             commit=snapshot.save(snapshot.story("reflection"), at),
@@ -116,8 +126,15 @@ class Reflecting:
             generic=any(is_generic(snapshot, told) for told in (assumption, prevention)),
             issue=issue,
             context=context_tokens(snapshot),
-            usage=usage,
+            usage=_usage(snapshot, paid),
         )
+
+
+def _usage(snapshot: Snapshot, paid: list[Streamed]) -> Usage:
+    usage = Usage()
+    for reply in paid:
+        usage.add(priced(reply, snapshot.config))
+    return usage
 
 
 def is_generic(snapshot: Snapshot, text: str) -> bool:

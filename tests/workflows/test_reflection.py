@@ -91,6 +91,16 @@ async def test_without_an_answer_the_job_goes_back_all_the_same(
         assert (await jobs.result(handle))["status"] == "completed"
 
 
+async def test_half_a_reflection_is_paid_for_all_the_same(temporal: Client, root: Root) -> None:
+    async def calls(*reflections: Answer) -> int:
+        async with serving(temporal, root, Failing(list(reflections))) as jobs:
+            result = await jobs.result(await jobs.start(job()))
+            return int(result["usage"]["model_calls"])
+
+    no = Failure(400, "no")
+    assert await calls(*said(ASSUMPTION, GENERIC), no) == await calls(no) + 2
+
+
 async def test_the_configuration_can_leave_it_out(temporal: Client, root: Root) -> None:
     model = Failing(said(ASSUMPTION))
     async with serving(temporal, root, model) as jobs:
