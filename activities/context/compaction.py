@@ -65,7 +65,8 @@ class Compacting:
             try:
                 reply = await self._asking.ask(question, lambda made: made, f".summary{attempt}")
             except ApplicationError as error:
-                if error.type == "Credentials" or is_retried(error):
+                # What was paid for is used: the next call meets the key that is refused as well.
+                if is_retried(error) or (error.type == "Credentials" and not written):
                     raise
                 activity.logger.warning("summary: %s", error.message)
                 break

@@ -204,6 +204,10 @@ async def test_a_failure_that_may_pass_is_tried_again_and_what_was_paid_is_kept(
         made = await compact(job, script, attempt=2)
     assert len(script.requests) == 3
     assert made.usage.model_calls == 2
+    with Script(told, Failure(401)) as script:
+        made = await compact(job, script, id_="8")
+    assert made.usage.model_calls == 1
+    assert "nothing to say" in job.open(made.commit).compaction.summary
 
 
 async def test_a_request_the_endpoint_calls_too_long_is_folded_whatever_we_count(
