@@ -15,7 +15,7 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from activities.guards.credentials import credential, without_credentials
+from activities.guards.credentials import credential, hide, without_credentials
 from activities.model.endpoint import address
 from config.sections import Embeddings
 from protocol.text import one_line
@@ -67,7 +67,7 @@ class EndpointEmbedder:
     def embed(self, texts: list[str]) -> Matrix:
         try:
             answer = self._client.embeddings.create(
-                model=self._model, input=texts, encoding_format="float"
+                model=self._model, input=list(map(hide, texts)), encoding_format="float"
             )
             ordered = sorted(answer.data, key=lambda item: item.index)
             rows = np.array([item.embedding for item in ordered], dtype=np.float32)

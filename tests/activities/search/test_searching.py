@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.guards import known
 from activities.search.embedding import NONE, EmbeddingsFailed, embedder
 from config.sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
@@ -72,6 +73,16 @@ def test_a_path_narrows_the_search(job: Standing) -> None:
     job.put(lambda files: files.write("tools/wage.md", b"Asks for a wage."))
     assert "tools/" not in search(job, "wage")
     assert "tools/wage.md" in search(job, "wage", path="tools")
+
+
+def test_no_credential_of_the_worker_is_sent(
+    job: Standing, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEA_TOKEN", "l0ng-leaf-4711")
+    known.look_again()
+    job.write("notes/key.md", "The kettle's key is l0ng-leaf-4711.")
+    job.call("search_files", query="boiler", mode="semantic")
+    assert "The kettle's key is [redacted]." in endpoint.texts
 
 
 def test_only_what_is_new_is_embedded(job: Standing, endpoint: Endpoint) -> None:
