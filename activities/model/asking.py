@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -74,8 +75,8 @@ class Asking:
         self._root = root
         self._connect = connect
         self._in_turn = in_turn
-        self._newest: dict[Path, str] = {}
-        """Key of the reply that was kept last, by repository."""
+        self._newest: dict[Path, tuple[datetime, str]] = {}
+        """Key of the newest reply that was kept, and when it was asked for, by repository."""
 
     async def ask(
         self,
@@ -130,11 +131,14 @@ class Asking:
         def received(streamed: Streamed) -> R:
             # Kept at once, before anything else can fail: it is paid for.
             data = hide(streamed.model_dump_json())
-            replies.keep(key, data.encode(), self._newest.pop(repository, ""))
-            if self._in_turn:
+            now = activity.info().scheduled_time
+            then, before = self._newest.get(repository, (now, ""))
+            # Not by an attempt that comes late: the reply after its own may still be looked for.
+            replies.keep(key, data.encode(), before if then < now else "")
+            if self._in_turn and then <= now:
                 if len(self._newest) > MAX_REMEMBERED:
                     self._newest.clear()
-                self._newest[repository] = key
+                self._newest[repository] = now, key
             return use(Streamed.model_validate_json(data))
 
         began = time.monotonic()

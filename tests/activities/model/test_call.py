@@ -34,11 +34,12 @@ async def ask(
     *,
     attempt: int = 1,
     id_: str = "7",
+    at: float = AT,
     calls: ModelCalls | None = None,
 ) -> ModelReply:
     calls = calls or ModelCalls(job.root, lambda _: client_for(script))
     request = ModelRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step + 1)
-    env = environment(local=False, attempt=attempt, activity_id=id_)
+    env = environment(local=False, attempt=attempt, activity_id=id_, at=at)
     reply: ModelReply = await env.run(calls.model_call, request)
     reply.model_dump_json()
     return reply
@@ -98,14 +99,23 @@ async def test_one_kept_reply_of_a_job_is_enough(job: Standing) -> None:
     long, short = Reply("x" * 5000, calls=[("list_files", {})]), call("list_files")
     with Script(long, short, short) as script:
         calls = ModelCalls(job.root, lambda _: client_for(script))
-        await ask(job, script, id_="1", calls=calls)
-        second = await ask(job, script, id_="2", calls=calls)
+        await ask(job, script, id_="1", at=AT + 1, calls=calls)
+        second = await ask(job, script, id_="2", at=AT + 2, calls=calls)
         (kept,) = (job.root.repository(JOB) / "replies").iterdir()
-        assert await ask(job, script, id_="2", attempt=2) == second
+        assert await ask(job, script, id_="2", at=AT + 2, attempt=2) == second
         with files_of_at_most(64), pytest.raises(ApplicationError):
-            await ask(job, script, id_="3", calls=calls)
+            await ask(job, script, id_="3", at=AT + 3, calls=calls)
         assert not kept.parent.joinpath(kept.name.replace(".2", ".3")).exists()
     assert kept.name.endswith(".2")
+
+
+async def test_an_attempt_that_comes_late_takes_no_later_reply_away(job: Standing) -> None:
+    """One that was frozen, while another made the call and the job went on."""
+    with Script(call("list_files"), call("list_files")) as script:
+        calls = ModelCalls(job.root, lambda _: client_for(script))
+        later = await ask(job, script, id_="8", at=AT + 8, calls=calls)
+        await ask(job, script, id_="7", at=AT + 7, calls=calls)
+        assert await ask(job, script, id_="8", at=AT + 8, attempt=2) == later
 
 
 async def test_no_credential_of_the_worker_is_sent(
