@@ -42,16 +42,17 @@ def hide(text: str) -> str:
     return text
 
 
-def hide_in(body: bytes) -> bytes:
-    """The same of JSON as it is sent."""
-    for value in _values(len(_named)):
-        body = body.replace(json.dumps(value, ensure_ascii=False)[1:-1].encode(), HIDDEN.encode())
-    return body
+def hide_in_json(written: bytes) -> bytes:
+    """The same of JSON, in which some characters are escaped."""
+    for value in _written(len(_named)):
+        written = written.replace(value, HIDDEN.encode())
+    return written
 
 
 def look_again() -> None:
     """The environment is another; for tests."""
     _values.cache_clear()
+    _written.cache_clear()
 
 
 def without_credentials(address: str) -> str:
@@ -85,6 +86,13 @@ def _values(named: int) -> list[str]:
             for password in _IN_ADDRESS.findall(value):
                 found |= {password, unquote(password)}
     return sorted(filter(_telling, found), key=len, reverse=True)
+
+
+@lru_cache(maxsize=1)
+def _written(named: int) -> list[bytes]:
+    """The same as they stand in JSON."""
+    written = (json.dumps(value, ensure_ascii=False)[1:-1] for value in _values(named))
+    return [value.encode("utf-8", "replace") for value in written]
 
 
 def _telling(value: str) -> bool:

@@ -18,6 +18,7 @@ from activities.checkpoints import Files
 from activities.checkpoints.cache import Cache
 from activities.checkpoints.folders import FILE, Raw, entries
 from activities.checkpoints.objects import EMPTY_TREE
+from activities.guards.credentials import hide_in_json
 from activities.tokens import of_message
 
 FAN_OUT = 32
@@ -187,8 +188,13 @@ def _place(number: int) -> tuple[str, ...]:
 
 
 def on_wire(value: Any) -> bytes:
-    """A part of a request in the bytes that are sent."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    """A part of a request in the bytes that are sent.
+
+    Files that no tool has shown may hold a credential: they are in the system prompt, and in what
+    judges and summaries are asked. Here it is looked for once in each part.
+    """
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return hide_in_json(written.encode("utf-8", "replace"))
 
 
 def call_id(step: int, index: int) -> str:

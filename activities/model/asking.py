@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError
 from activities import observing
 from activities.checkpoints import Root
 from activities.failures import failure, is_retried
-from activities.guards.credentials import hide, hide_in
+from activities.guards.credentials import hide
 from activities.heartbeats import still_wanted
 from activities.job.kept_results import KeptResults
 from activities.job.opening import attempt_key, job_id
@@ -124,8 +124,7 @@ class Asking:
             model = asked.models[place]
             dialect = tried or _learned.get((model.base_url, model.name)) or Dialect()
             model = dialect.settings(model)
-            # Files that nobody's tool read may hold one: they are in diffs, and workspace.md.
-            body = hide_in(dialect.worded(asked.body(model)))
+            body = dialect.worded(asked.body(model))
             return model, dialect, body, place > 0, number + 1 == count
 
         def received(streamed: Streamed) -> R:

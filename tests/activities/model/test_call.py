@@ -123,6 +123,7 @@ async def test_no_credential_of_the_worker_is_sent(
 ) -> None:
     """A file that no tool has shown may hold one: workspace.md, or what a judge sees changed."""
     monkeypatch.setenv("TEA_TOKEN", 'l0ng-"leaf"-4711')
+    monkeypatch.setenv("ODD_TOKEN", "not-\udcff-utf-8")
     credentials.look_again()
     snapshot = job.open()
     snapshot.begin_conversation({"role": "system", "content": 'The key is l0ng-"leaf"-4711.'})

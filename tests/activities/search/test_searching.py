@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.guards import known
+from activities.guards import credentials
 from activities.search.embedding import NONE, EmbeddingsFailed, embedder
 from config.sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
@@ -79,7 +79,7 @@ def test_no_credential_of_the_worker_is_sent(
     job: Standing, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEA_TOKEN", "l0ng-leaf-4711")
-    known.look_again()
+    credentials.look_again()
     job.write("notes/key.md", "The kettle's key is l0ng-leaf-4711.")
     job.call("search_files", query="boiler", mode="semantic")
     assert "The kettle's key is [redacted]." in endpoint.texts
