@@ -14,17 +14,12 @@ from activities.stores import deciding, workspace
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway
 from activities.stores.deferring import Writer, flush
-from activities.toolkit.registry import select
+from activities.toolkit.equipment import has_tool
 from protocol.endings import GateFacts, Outcome
 
 MOST_NAMED = 10
 RELEASE_SECONDS = 2.0
 """What a job took runs out by itself; a store that hangs is not worth a longer wait at its end."""
-
-
-def _has(snapshot: Snapshot, tool: str) -> bool:
-    """Whether the job's agent may call this tool."""
-    return any(entry.name == tool for entry in select(snapshot.config.toolset))
 
 
 def _writer(root: Root, snapshot: Snapshot) -> Writer:
@@ -37,7 +32,7 @@ def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
 
     Answers with remarks for people, such as on deferred writes that are lost.
     """
-    if not _has(snapshot, "add_requirement"):
+    if not has_tool(snapshot.config, "add_requirement"):
         return []
     return workspace.bring_up(_writer(root, snapshot))
 
@@ -48,7 +43,7 @@ def instead_of(root: Root, snapshot: Snapshot, before: Sequence[str]) -> list[st
 
     Answers with remarks for people.
     """
-    if not before or not _has(snapshot, "add_requirement"):
+    if not before or not has_tool(snapshot.config, "add_requirement"):
         return []
     writer = _writer(root, snapshot)
     try:
@@ -65,7 +60,7 @@ def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
     The checkpoint does not change: what is made twice is made once, and the end of the job clears
     the list. What a store refuses is open until it is made anew, or explained.
     """
-    keeps = _has(snapshot, "add_requirement")
+    keeps = has_tool(snapshot.config, "add_requirement")
     if not snapshot.state.deferred and not keeps:
         return
     writer = _writer(root, snapshot)
@@ -92,7 +87,7 @@ def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
     except StoreAway as error:
         lost = [workspace.waits(writer, error)]
     try:
-        if _has(snapshot, "take_requirement"):
+        if has_tool(snapshot.config, "take_requirement"):
             writer.store.run(
                 lambda connection: deciding.release(connection, writer.call),
                 seconds=RELEASE_SECONDS,
