@@ -20,12 +20,12 @@ REPORTS: dict[Report, str] = {
 }
 MOST_FEATURES = 100
 MOST_GROUPS = 100
-PLANNING = ("setup", "scope")
-"""What jobs work on that plan a project; no unit has such a name."""
+SETUP, SCOPE = "setup", "scope"
+"""What an initializer and a manager work on, who plan a project; no unit has such a name."""
 
 
 def _free(name: str) -> str:
-    if name in PLANNING:
+    if name in (SETUP, SCOPE):
         raise ValueError(f"{name} is kept for the system; choose another id")
     return name
 

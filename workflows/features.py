@@ -11,7 +11,7 @@ end         none is pending                  every feature is tested or blocked
 
 from __future__ import annotations
 
-from protocol.handoffs import FoundFeature
+from protocol.handoffs import SETUP, FoundFeature
 from protocol.project import PROOF, Ended, Feature, ProjectRecord, Running
 from protocol.project_requests import Work
 from workflows.moves import (
@@ -27,8 +27,6 @@ from workflows.moves import (
     still_wrong,
 )
 
-SETUP = "setup"
-"""The unit that the initializer works on; no feature has this name."""
 SET_UP = """\
 Set the project up and break its instructions down into features.
 {folder}/ is the project's repository: make what every feature will need there (layout, build,

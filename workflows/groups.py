@@ -7,7 +7,7 @@ counts only with the ledger complete (`protocol.routing`).
 
 from __future__ import annotations
 
-from protocol.handoffs import FoundGroup, Routing, RoutingFrame
+from protocol.handoffs import SCOPE, FoundGroup, Routing, RoutingFrame
 from protocol.project import Ended, Group, ProjectRecord, Running
 from protocol.project_requests import Work
 from protocol.state import ScopeItem
@@ -25,8 +25,6 @@ from workflows.moves import (
     still_wrong,
 )
 
-SCOPE = "scope"
-"""The unit that the manager works on; no group has this name."""
 MOST_TOLD = 60
 MOST_PLANNED = 1_500_000
 """Bytes of a record in which there is room for more groups; the rest is for what comes of them."""
