@@ -10,6 +10,7 @@ from temporalio import activity
 from activities.checkpoints import CheckpointMissing, Root, diff, open_checkpoints, take_edits
 from activities.checkpoints.entries import with_entry
 from activities.failures import failure, typed
+from activities.forgetting.records import forgotten
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread, now_and_then
 from activities.job.fetching import fetch_job
@@ -42,10 +43,14 @@ class Recovery:
                 for commit in checkpoints.whole(request.candidates):
                     with suppress(CheckpointMissing):
                         return _recovered(Snapshot.load(checkpoints, commit))
+            told = f"None of the job's checkpoints can be found under {self._root.path}"
+            if record := forgotten(self._root, job_id()):
+                # Temporal's reset has it run once more.
+                told = record.told
             raise failure(
                 "Storage",
-                f"None of the job's checkpoints can be found under {self._root.path}. Put the "
-                "folder .longhaul/checkpoints back from a backup, then resume the job.",
+                f"{told}. Put the folder .longhaul/checkpoints back from a backup, then resume "
+                "the job.",
             )
 
     @activity.defn(name="take_folder")

@@ -12,6 +12,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
+from activities.forgetting.records import Record, keep
 from activities.job.recovery import Recovery
 from protocol.requests import At, Imported, RecoverRequest, Shown
 from tests.activities.standing import JOB, Standing, environment
@@ -60,6 +61,15 @@ def test_a_damaged_pack_without_an_index_is_looked_into_once(
     with pytest.raises(ApplicationError, match="None of the job's checkpoints can be found"):
         environment(local=False).run(Recovery(job.root).find_checkpoint, request)
     assert asked.read_text().count(" index-pack ") == 1
+
+
+def test_a_job_that_was_forgotten_and_reset_says_so(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    keep(job.root, Record(job=JOB, at=0, done=True))
+    shutil.rmtree(job.root.repository(JOB))
+    request = RecoverRequest(root=job.root.id, candidates=[job.commit])
+    with pytest.raises(ApplicationError, match="was forgotten on 1970-01-01"):
+        environment(local=False).run(Recovery(job.root).find_checkpoint, request)
 
 
 def test_what_a_person_put_there_is_packed_before_the_job_goes_on(tmp_path: Path) -> None:
