@@ -1,6 +1,8 @@
 """A real Temporal server and a worker that serves the stand-in job, for the whole session."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -17,7 +19,16 @@ from engine.development import server
 from engine.service import build_worker
 from tests.cli.stand_in import Other, StandIn
 
+REPOSITORY = Path(__file__).parents[2]
 T = TypeVar("T")
+
+
+def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    """`starter.py` in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "starter.py", *arguments], cwd=REPOSITORY, timeout=90, check=False,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
+    )  # fmt: skip
 
 
 def tries() -> Iterator[None]:

@@ -14,7 +14,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
 from cli import server_checks
-from tests.cli.conftest import tries
+from tests.cli.conftest import run, tries
 from tests.http_server import Handler, served
 
 
@@ -246,13 +246,8 @@ def test_jobs_whose_version_has_no_worker_are_found(polling, told):
     [
         ("LONGHAUL_LOG_FORMAT", "xml", "log", "LONGHAUL_LOG_FORMAT: found 'xml'"),
         ("LONGHAUL_WORKSPACES", "~nobody-here/x", "workspaces", "no such user or home"),
-        (
-            "OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@127.0.0.1:1",
-            "traces and metrics", "127.0.0.1:1 is not reached (",
-        ),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector", "traces and metrics", "expected an address"),
     ],
-)  # fmt: skip
+)
 def test_what_the_environment_gives_a_worker_is_looked_at(
     offline, monkeypatch, variable, value, name, told
 ):
@@ -261,3 +256,21 @@ def test_what_the_environment_gives_a_worker_is_looked_at(
     assert not check["ok"]
     assert told in check["found"]
     assert "secret" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "told"),
+    [
+        ("http://me:secret@127.0.0.1:1", "127.0.0.1:1 is not reached ("),
+        ("collector", "expected an address"),
+    ],
+)
+def test_a_collector_that_takes_nothing_is_found(monkeypatch, endpoint, told):
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "localhost:1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+    # A process has one way for its traces, and this one's is for other tests to give.
+    said = run("doctor", "--json").stdout
+    [check] = [one for one in json.loads(said) if one["name"] == "traces and metrics"]
+    assert not check["ok"]
+    assert told in check["found"]
+    assert b"secret" not in said

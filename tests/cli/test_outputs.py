@@ -16,9 +16,8 @@ from cli.demo import _introduce
 from cli.output import dump, show_anything
 from engine.development import Server
 from protocol.payloads import MAX_INSTRUCTIONS
-from tests.cli.conftest import tries
+from tests.cli.conftest import REPOSITORY, run, tries
 
-REPOSITORY = Path(__file__).parents[2]
 HELD = """
 import importlib, pathlib, sys, time
 here = pathlib.Path(__file__).parent
@@ -31,13 +30,6 @@ del sys.modules[__name__]
 importlib.import_module(__name__)
 """
 """A module in place of the real one, which it loads once it may."""
-
-
-def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "starter.py", *arguments], cwd=REPOSITORY, timeout=90, check=False,
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ def exported() -> Iterator[Exported]:
         given.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")
         pipeline = switch.pipeline()
         # OpenTelemetry has one provider for a process, which is made now.
+        assert not pipeline.spans.cache_info().currsize, "another test has made it"
         pipeline.spans()
         given.undo()
         yield Exported(pipeline, receiver)
