@@ -43,7 +43,7 @@ class Root:
 
     @classmethod
     def open(cls, path: Path, *, create: bool) -> "Root":
-        """The root at `path`, with `create` made if need be. Raises RootError."""
+        """The root at `path`; with `create` to work on, made if need be. Raises RootError."""
         path = path.absolute()
         marker = path / ".longhaul" / "root-id"
         try:
@@ -60,7 +60,7 @@ class Root:
             raise RootError(f"The workspaces root {path} cannot be used: {error}.") from None
         if not re.fullmatch(r"[0-9a-f]{12}\n?", found):
             raise RootError(f"{marker} is damaged: restore its 12 hex digits from a backup.")
-        if not os.access(marker.parent, os.W_OK) or not os.access(path, os.W_OK):
+        if create and not (os.access(marker.parent, os.W_OK) and os.access(path, os.W_OK)):
             raise RootError(f"The workspaces root {path} is not writable; change its mode.")
         return cls(path, found.strip())
 

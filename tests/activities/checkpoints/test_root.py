@@ -1,4 +1,6 @@
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.checkpoints import Root, RootError, folder_name
+from activities.checkpoints import Checkpoints, Files, Root, RootError, folder_name
 
 
 def test_the_id_stays(tmp_path: Path) -> None:
@@ -54,6 +56,34 @@ def test_a_root_that_is_not_there_or_not_usable_says_so(tmp_path: Path) -> None:
     (tmp_path / "w" / ".longhaul" / "root-id").write_text("")
     with pytest.raises(RootError, match="damaged"):
         Root.open(tmp_path / "w", create=True)
+
+
+READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" -c "$3" "$1" "$4"'
+LOOK = """
+import sys, pathlib
+from activities.checkpoints import Root, RootError, open_checkpoints
+path = pathlib.Path(sys.argv[1])
+checkpoints = open_checkpoints(Root.open(path, create=False), "j")
+print(*(entry.message for entry in checkpoints.log(sys.argv[2], 9)))
+try:
+    Root.open(path, create=True)
+except RootError as error:
+    print(error)
+"""
+
+
+def test_one_that_can_only_be_read_is_good_enough_to_look_at(root: Root) -> None:
+    unshare = ["unshare", "-m" if os.geteuid() == 0 else "-rm"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    checkpoints = Checkpoints.create(root, "j")
+    tree = Files.empty(checkpoints.store).write("a.md", b"tea").id
+    commit = checkpoints.commit(tree, [], "one", 0)
+    said = subprocess.run(
+        [*unshare, "sh", "-c", READ_ONLY, "-", root.path, sys.executable, LOOK, commit],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert said == f"one\nThe workspaces root {root.path} is not writable; change its mode.\n"
 
 
 @settings(deadline=None)
