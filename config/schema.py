@@ -170,6 +170,15 @@ class AgentConfig(AgentFile):
         others += self.reviewer.models if self.reviewer else []
         return [self.model, *self.phase_models.values(), *self.fallbacks, *others]
 
+    @property
+    def credentials(self) -> set[str]:
+        """The worker's variables that are named here as holding one."""
+        keyed = [*self.models, self.embeddings, self.web.search]
+        found = {each.api_key_variable for each in keyed if each and each.api_key_variable}
+        for server in self.mcp.values():
+            found |= {*server.env.values(), *server.headers.values()}
+        return found | (self.reviewer.credentials if self.reviewer else set())
+
     def model_for(self, kind: PhaseKind) -> ModelConfig:
         """The model of this kind of phase."""
         return self.phase_models.get(kind, self.model)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
@@ -32,6 +33,11 @@ def credential(variable: str) -> str | None:
     """The value of a variable that the configuration says holds a credential."""
     _named.add(variable)
     return os.environ.get(variable)
+
+
+def look_out_for(variables: Iterable[str]) -> None:
+    """Their values are hidden from here on, whether they have been used or not."""
+    _named.update(variables)
 
 
 def hide(text: str) -> str:

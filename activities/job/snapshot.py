@@ -33,6 +33,7 @@ from activities.checkpoints.entries import with_entry
 from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
 from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.context.view import Compaction, View
+from activities.guards.credentials import look_out_for
 from activities.job.conversation import Conversation
 from activities.job.volatile import without_volatile
 from config.schema import AgentConfig
@@ -48,6 +49,7 @@ def _config(store: Store, blob: bytes) -> AgentConfig:
         if len(_configs) > 256:
             _configs.clear()
         _configs[blob] = AgentConfig.model_validate_json(store.read(blob))
+        look_out_for(_configs[blob].credentials)
     return _configs[blob]
 
 
@@ -194,6 +196,7 @@ class Snapshot:
 
     def pin(self, config: AgentConfig) -> None:
         """Fix the configuration from here on."""
+        look_out_for(config.credentials)
         self.config = config
         self.config_id = self.checkpoints.store.write_blob(config.model_dump_json().encode()).hex()
 

@@ -138,6 +138,17 @@ async def test_no_credential_of_the_worker_is_sent(
     assert sent[0]["messages"][0]["content"] == "The key is [redacted]."
 
 
+async def test_a_credential_of_any_name_is_known_before_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is stored of a conversation is sent as it is with every later request."""
+    monkeypatch.setenv("TEA_ACCESS", "l0ng-leaf-4711")
+    job = Standing.begin(tmp_path, set={"model.api_key_variable": "TEA_ACCESS"})
+    snapshot = job.open()
+    snapshot.begin_conversation({"role": "system", "content": "The key is l0ng-leaf-4711."})
+    assert snapshot.conversation.message(0)["content"] == "The key is [redacted]."
+
+
 async def test_nothing_is_kept_of_a_failure(job: Standing) -> None:
     with Script(Failure(503), call("list_files")) as script:
         with pytest.raises(ApplicationError):
