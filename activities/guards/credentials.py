@@ -35,6 +35,18 @@ def credential(variable: str) -> str | None:
     return os.environ.get(variable)
 
 
+def key_in(variable: str) -> str:
+    """The key that it holds, without white space around it; empty where there is none.
+
+    Raises:
+        ValueError: no header can hold it, which a client would tell as its endpoint's fault.
+    """
+    key = (credential(variable) or "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError("has characters that no key has")
+    return key
+
+
 def look_out_for(variables: Iterable[str]) -> None:
     """Their values are hidden from here on, whether they have been used or not."""
     _named.update(variables)

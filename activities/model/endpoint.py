@@ -20,7 +20,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.failures import failure
-from activities.guards.credentials import credential, without_credentials
+from activities.guards.credentials import key_in, without_credentials
 from activities.job.opening import job_id
 from activities.rehearsal import RehearsalTransport, rehearse
 from config.sections import ModelConfig
@@ -81,19 +81,19 @@ def connect(model: ModelConfig) -> AsyncOpenAI:
     if model.name == REHEARSAL:
         return _rehearsal()
     base_url = model.base_url or os.environ.get("OPENAI_BASE_URL")
-    key = (credential(model.api_key_variable) or "").strip()
+    try:
+        key = key_in(model.api_key_variable)
+    except ValueError as error:
+        raise failure(
+            "Credentials",
+            f"The key in {model.api_key_variable} {error}. Set a valid one in the worker's "
+            "environment, restart the worker and resume the job.",
+        ) from None
     if not key and base_url is None:
         raise failure(
             "Credentials",
             f"The environment variable {model.api_key_variable} is not set in the worker. Set it, "
             "restart the worker and resume the job.",
-        )
-    # What no header can hold would be tried again and again, as the endpoint's fault.
-    if not (key.isascii() and key.isprintable()):
-        raise failure(
-            "Credentials",
-            f"The key in {model.api_key_variable} has characters that no key has. Set a valid one "
-            "in the worker's environment, restart the worker and resume the job.",
         )
     return _client(base_url, key or "none", float(model.timeout_seconds), _pool())
 

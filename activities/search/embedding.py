@@ -15,7 +15,7 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from activities.guards.credentials import credential, hide, without_credentials
+from activities.guards.credentials import hide, key_in, without_credentials
 from activities.model.endpoint import address
 from config.sections import Embeddings
 from protocol.text import one_line
@@ -52,8 +52,11 @@ class EndpointEmbedder:
 
     def __init__(self, settings: Embeddings, patience: float | None = None) -> None:
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
-        key = credential(settings.api_key_variable)
-        if key is None and base_url is None:
+        try:
+            key = key_in(settings.api_key_variable)
+        except ValueError as error:
+            raise EmbeddingsFailed(f"the key in {settings.api_key_variable} {error}") from None
+        if not key and base_url is None:
             raise EmbeddingsFailed(
                 f"the environment variable {settings.api_key_variable} is not set in the worker"
             )

@@ -11,12 +11,13 @@ import html
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 
-from activities.guards.credentials import credential
+from activities.guards.credentials import key_in
 from activities.web.addresses import Refused
 from config.web import Search, SearchKind
 from protocol.text import one_line
@@ -93,9 +94,9 @@ def search(asked: Search, query: str) -> list[Hit]:
     """
     key = ""
     if asked.api_key_variable:
-        key = (credential(asked.api_key_variable) or "").strip()
-        # What no header can hold the client would name as the provider's fault.
-        if not key or not (key.isascii() and key.isprintable()):
+        with suppress(ValueError):
+            key = key_in(asked.api_key_variable)
+        if not key:
             raise Away(
                 f"web_search needs the key of {asked.kind}: set {asked.api_key_variable} in the "
                 "worker's environment and restart it."

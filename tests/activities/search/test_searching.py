@@ -197,6 +197,19 @@ def test_one_who_has_no_time_asks_an_endpoint_once(endpoint: Endpoint) -> None:
     assert len(endpoint.asked) == 1
 
 
+def test_a_key_is_read_as_that_of_a_model_is(
+    tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = {"model": "fake", "base_url": endpoint.url, "api_key_variable": "TEA_KEY"}
+    job = Standing.begin(tmp_path, set={"embeddings": named})
+    job.write("notes/law.md", RULE)
+    monkeypatch.setenv("TEA_KEY", "one\ntwo")
+    assert "the key in TEA_KEY has characters that no key has" in search(job, "storing bills")
+    monkeypatch.setenv("TEA_KEY", "k\r\n")
+    assert "notes/law.md" in search(job, "storing bills")
+    assert endpoint.asked
+
+
 def test_a_key_that_is_missing_is_named(tmp_path: Path) -> None:
     job = Standing.begin(
         tmp_path, set={"embeddings": {"model": "m", "api_key_variable": "NO_SUCH_KEY"}}
