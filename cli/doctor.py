@@ -211,7 +211,7 @@ async def _offered(client: AsyncOpenAI) -> list[str]:
     import openai  # noqa: PLC0415 - takes a moment to load
 
     try:
-        return [entry.id async for entry in client.models.list()]
+        return [str(entry.id) async for entry in client.models.list()]
     except openai.APIStatusError as error:
         if error.status_code not in (404, 405, 501):
             raise

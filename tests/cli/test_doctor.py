@@ -135,6 +135,7 @@ def answering(listed, refuses):
         (["maker/model"], "maker/model:free", True),
         (["llama:7b"], "llama", False),
         (["other"], "gemini", False),
+        ([None, 5], "gemini", False),
         (None, "deployed", True),
     ],
 )
