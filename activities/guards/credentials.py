@@ -61,7 +61,7 @@ def hide(text: str) -> str:
 
 
 def hide_in_json(written: bytes) -> bytes:
-    """The same of JSON, in which some characters are escaped."""
+    """The same of JSON, in which some characters are escaped, and of JSON in its strings."""
     for value in _written(len(_named)):
         written = written.replace(value, HIDDEN.encode())
     return written
@@ -108,9 +108,14 @@ def _values(named: int) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _written(named: int) -> list[bytes]:
-    """The same as they stand in JSON."""
-    written = (json.dumps(value, ensure_ascii=False)[1:-1] for value in _values(named))
-    return [value.encode("utf-8", "replace") for value in written]
+    """The same as they stand in JSON: arguments of calls are JSON in a string of it."""
+    once = [_escaped(value) for value in _values(named)]
+    every = dict.fromkeys(value for one in once for value in (_escaped(one), one))
+    return [value.encode("utf-8", "replace") for value in every]
+
+
+def _escaped(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 def _telling(value: str) -> bool:

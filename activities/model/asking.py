@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError
 from activities import observing
 from activities.checkpoints import Root
 from activities.failures import failure, is_retried
-from activities.guards.credentials import hide
+from activities.guards.credentials import hide_in_json
 from activities.heartbeats import still_wanted
 from activities.job.kept_results import KeptResults
 from activities.job.opening import attempt_key, job_id
@@ -129,11 +129,11 @@ class Asking:
 
         def received(streamed: Streamed) -> R:
             # Kept at once, before anything else can fail: it is paid for.
-            data = hide(streamed.model_dump_json())
+            data = hide_in_json(streamed.model_dump_json().encode())
             now = activity.info().scheduled_time
             then, before = self._newest.get(repository, (now, ""))
             # Not by an attempt that comes late: the reply after its own may still be looked for.
-            replies.keep(key, data.encode(), before if then < now else "")
+            replies.keep(key, data, before if then < now else "")
             if self._in_turn and then <= now:
                 if len(self._newest) > MAX_REMEMBERED:
                     self._newest.clear()

@@ -149,6 +149,22 @@ async def test_a_credential_of_any_name_is_known_before_it_is_used(
     assert snapshot.conversation.message(0)["content"] == "The key is [redacted]."
 
 
+async def test_no_credential_is_kept_of_a_reply(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = 'l0ng-"leaf"-4711'
+    monkeypatch.setenv("TEA_TOKEN", key)
+    credentials.look_again()
+    with Script(
+        Reply(f"It is {key}.", calls=[("write_file", {"path": "a", "content": key})])
+    ) as it:
+        after = job.open((await ask(job, it)).commit)
+    (kept,) = (job.root.repository(JOB) / "replies").iterdir()
+    assert b"4711" not in kept.read_bytes()
+    assert after.conversation.messages()[-1]["content"] == "It is [redacted]."
+    assert after.argument(0, "content") == "[redacted]"
+
+
 async def test_nothing_is_kept_of_a_failure(job: Standing) -> None:
     with Script(Failure(503), call("list_files")) as script:
         with pytest.raises(ApplicationError):
