@@ -13,6 +13,7 @@ from pathlib import Path
 
 from activities.checkpoints.errors import NoGit, RemoteAway
 from activities.guards.secrets import redact
+from protocol.text import one_line
 
 SECONDS = 600
 """Longest time of one command. A link that carries nothing is given up much sooner."""
@@ -122,5 +123,5 @@ def _last_words(text: str) -> str:
         # What ssh said stands before it, after banners and warnings in frames.
         said = [line for line in lines[: lines.index(_NOT_READ)] if line[0] not in "@*"]
         telling = said[-2:] or telling
-    words = redact(" ".join((telling or lines)[:2]))[:300] or "git failed and said nothing"
+    words = one_line(redact(" ".join((telling or lines)[:2])), 300) or "git failed and said nothing"
     return words.replace(_NOBODY_ASKED, "this worker's git has no credentials that are taken there")

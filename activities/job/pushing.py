@@ -26,6 +26,7 @@ from activities.checkpoints.mark import mark_of
 from activities.checkpoints.outgoing import Outgoing
 from activities.checkpoints.remote import push
 from activities.guards.secrets import redact
+from protocol.text import one_line
 
 log = logging.getLogger("longhaul.remote")
 
@@ -203,7 +204,7 @@ class Pushing:
 
 
 def _line(text: str) -> str:
-    return redact(" ".join(text.split()))[:300]
+    return one_line(redact(text), 300)
 
 
 class Pushes:

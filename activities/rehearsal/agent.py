@@ -10,6 +10,7 @@ from activities.rehearsal import formulation, generalist, strategic, team, valid
 from activities.rehearsal.replay import Steps, complete, next_reply
 from activities.rehearsal.seen import View, judges, look, text_of
 from activities.rehearsal.wire import Reply, Request
+from protocol.text import first_few
 
 MAX_NAMED = 15
 MAX_NOTES = 12
@@ -49,9 +50,8 @@ def summarise(request: Request) -> str:
     changed = list(dict.fromkeys(_CHANGED.findall(told)))
     notes = [_unescaped(note)[:200] for note in _NOTES.findall(told)]
     errors = len(_REFUSED.findall(told))
-    named = ", ".join(f"`{path}`" for path in changed[:MAX_NAMED]) or "none"
-    more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
-    lines = [f"Tool calls made: {calls}. Files changed: {named}{more}."]
+    named = first_few([f"`{path}`" for path in changed], MAX_NAMED) or "none"
+    lines = [f"Tool calls made: {calls}. Files changed: {named}."]
     if notes:
         lines += ["", "What came of the todos:", "", *(f"- {note}" for note in notes[-MAX_NOTES:])]
     lines += ["", f"Calls refused: {errors}." if errors else "No call was refused."]

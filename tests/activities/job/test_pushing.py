@@ -110,12 +110,14 @@ def test_a_failure_that_nobody_foresaw_ends_no_pushing(
     pushing: Pushing, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
-        raise ValueError("embedded null byte")
+        raise ValueError("embedded null byte" + " of many" * 100)
 
     commit = made(root, "one")
     with monkeypatch.context() as for_now:
         for_now.setattr("activities.job.pushing.push", broken)
-        assert "null byte" in pushing.ask(commit, "run").result(SECONDS)
+        told = pushing.ask(commit, "run").result(SECONDS)
+        assert "null byte" in told
+        assert told.endswith("…")
         assert "null byte" in pushing.ask(commit, "run", hard=True).result(SECONDS)
     assert pushing.ask(commit, "run", hard=True).result(SECONDS) == ""
     assert newest(remote, root) == commit
