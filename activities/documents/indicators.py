@@ -11,21 +11,22 @@ from functools import cache
 from typing import Annotated, Literal
 
 import re2
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from config.files import read_model
 from config.loader import SHIPPED
+from protocol.state import Data
 
 LanguageCode = Literal["en", "de"]
 Modality = Literal["obligation", "prohibition", "permission", "recommendation"]
 _Confidence = Annotated[float, Field(gt=0, le=1)]
 
 
-class _Data(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Frozen(Data):
+    model_config = ConfigDict(frozen=True)
 
 
-class Language(_Data):
+class Language(_Frozen):
     words: frozenset[str] = Field(description="Frequent words, to recognise the language by.")
     abbreviations: frozenset[str] = Field(description="After these a full stop ends nothing.")
     exclusions: list[str] = Field(description="Phrases taken out before any other is sought.")
@@ -34,12 +35,12 @@ class Language(_Data):
     )
 
 
-class Regulation(_Data):
+class Regulation(_Frozen):
     names: list[str] = Field(description="What the regulation and its parts are called.")
     terms: list[str] = Field(description="What it is about.")
 
 
-class Indicators(_Data):
+class Indicators(_Frozen):
     languages: dict[LanguageCode, Language] = Field(description="Phrases by language.")
     regulations: dict[str, Regulation] = Field(description="Phrases by regulation.")
 
