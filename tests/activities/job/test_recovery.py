@@ -68,7 +68,9 @@ def test_a_job_that_was_forgotten_and_reset_says_so(tmp_path: Path) -> None:
     keep(job.root, Record(job=JOB, at=0, done=True))
     shutil.rmtree(job.root.repository(JOB))
     request = RecoverRequest(root=job.root.id, candidates=[job.commit])
-    with pytest.raises(ApplicationError, match="^Storage: The job job was forgotten on 1970-01-01"):
+    with pytest.raises(
+        ApplicationError, match=r"^Storage: The job job was forgotten on 1970-01-01"
+    ):
         environment(local=False).run(Recovery(job.root).find_checkpoint, request)
 
 
