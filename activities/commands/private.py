@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -52,6 +53,7 @@ class PrivateFolder:
             OSError: the folder cannot be read.
         """
         checkin = Checkin(self._base, self._known, self._limits)
+        _open_up(self.path)
         with folder_io.opened(None, self.path) as fd:
             tree = checkin.take(fd)
             kept = sorted(NOT_OURS.intersection(folder_io.names(fd)))
@@ -133,6 +135,7 @@ def _held(record: Path) -> str | None:
 
 def _bring(files: Files, place: Path, folder: Path, held: str | None) -> None:
     gone, drafts = place / "gone", place / "drafts"
+    _open_up(folder)
     if held is None and folder.exists():
         gone.mkdir(exist_ok=True)
         # Renamed, not emptied: whoever still writes there does not reach the new one.
@@ -149,6 +152,12 @@ def _bring(files: Files, place: Path, folder: Path, held: str | None) -> None:
         # Something was there that is in no tree of ours: not trusted any further.
         _bring(files, place, folder, None)
     _throw_away(gone)
+
+
+def _open_up(folder: Path) -> None:
+    """Give back the rights that a command took from all, as `chmod 0 .` does."""
+    if folder.is_dir() and not folder.is_symlink():
+        folder.chmod(stat.S_IMODE(folder.stat().st_mode) | stat.S_IRWXU)
 
 
 def _throw_away(folder: Path) -> None:

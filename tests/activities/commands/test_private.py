@@ -97,6 +97,21 @@ def test_what_was_not_read_back_is_not_there_next_time(root: Root, files: Files)
     os.close(held)
 
 
+@pytest.mark.parametrize("read", [True, False])
+def test_a_folder_that_a_command_closed_is_open_again(
+    root: Root, files: Files, *, read: bool
+) -> None:
+    with private_folder(files, root, "job") as private:
+        private.path.chmod(0o005)
+        if read:
+            assert private.read_back() == files
+            assert private.path.stat().st_mode & 0o777 == 0o705
+            private.path.chmod(0)
+    with private_folder(files, root, "job") as private:
+        assert private.path.stat().st_mode & 0o700 == 0o700
+        assert private.read_back() == files
+
+
 def test_attempts_at_the_same_time_have_a_folder_each(root: Root, files: Files) -> None:
     with private_folder(files, root, "job") as one, private_folder(files, root, "job") as other:
         assert one.path != other.path
