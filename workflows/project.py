@@ -214,6 +214,9 @@ class Project(ProjectLifecycle):
         project = self._project
         run = project.running[ended.job]
         work = await self._steps.take(project, run, ended) if ended.checkpoint else None
+        if work:
+            # Now: begun anew, it finds its summary kept, and takes it for one that was paid for.
+            project.usage.add(work.usage)
         # On copies, since the steps below can fail and are then begun anew.
         after = project.model_copy(deep=True)
         before = {unit.id: unit.model_dump() for unit in project.units}
@@ -239,8 +242,6 @@ class Project(ProjectLifecycle):
         """Settle what a job used, and tell people what came of it."""
         project = self._project
         project.usage.add(ended.usage)
-        if work:
-            project.usage.add(work.usage)
         del project.running[run.job]
         project.ended = [other for other in project.ended if other.job != ended.job]
         self._children.pop(run.job, None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
+import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
@@ -136,3 +138,27 @@ async def test_a_long_summary_is_shortened_once_and_clipped_where_it_cannot_be(
         assert (await jobs.result(handle))["status"] == "completed"
         [job] = (await handle.query("status"))["jobs"]
         assert job["summary"].startswith("The leaves were steeped. The")
+
+
+async def test_a_summary_counts_also_where_the_work_is_looked_into_twice(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    team = Team(
+        {"Draft the menu": lambda told: [write("repo/menu.md", "tea\n")]},
+        summary="The leaves were steeped. " * 700,
+    )
+    async with serving(temporal, root, team) as jobs:
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(Repository, "merge", full)
+            handle = await jobs.start(project("pipeline", stages=STAGES[:1]), kind="Project")
+            await jobs.until(handle, waiting_for="storage")
+        await handle.signal("resume", {})
+        result = await jobs.result(handle)
+        assert result["status"] == "completed", result
+        [job] = (await handle.query("status"))["jobs"]
+        ended: dict[str, Any] = await temporal.get_workflow_handle(job["job"]).result()
+        assert result["usage"]["model_calls"] == ended["usage"]["model_calls"] + 1
+        assert team.long == 1
