@@ -25,11 +25,14 @@ def remove(path: Path) -> None:
 
 
 def unlock(folder: Path) -> None:
-    """Makes every folder in a folder one that can be emptied; others may remove it meanwhile.
+    """Makes a folder, and every folder in it, one that can be emptied; others may remove it
+    meanwhile.
 
     What a command nested deeper than a checkpoint holds comes to the top: there are paths that no
     call takes, and levels that no removal goes down to.
     """
+    with suppress(FileNotFoundError):
+        folder.chmod(0o700)
     tops = [folder]
     for top in tops:
         with suppress(FileNotFoundError):

@@ -51,3 +51,13 @@ def test_what_is_nested_deeper_than_any_path_goes_as_well(tmp_path: Path) -> Non
         subprocess.run(["rm", "-rf", folder], check=True)
     assert list(tmp_path.iterdir()) == [outside]
     assert outside.stat().st_mode & 0o777 == 0o500
+
+
+def test_a_folder_that_nobody_may_write_in_can_be_emptied(tmp_path: Path) -> None:
+    for folder in (tmp_path / "outer", tmp_path / "outer" / "inner"):
+        folder.mkdir()
+    for folder in (tmp_path / "outer" / "inner", tmp_path / "outer"):
+        folder.chmod(0)
+    unlock(tmp_path / "outer")
+    modes = [each.stat().st_mode & 0o777 for each in (tmp_path / "outer", *tmp_path.glob("*/*"))]
+    assert modes == [0o700, 0o700]
