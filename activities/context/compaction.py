@@ -105,6 +105,7 @@ class Compacting:
             cleared=planned.cleared,
             folded=planned.folded,
             unseen=planned.unseen,
+            spared=list(planned.spared),
             summary=summary,
         )
         usage = Usage()
@@ -126,9 +127,10 @@ def _plan(snapshot: Snapshot, request: CompactRequest) -> Plan:
     """What to do; the same whenever it is asked of the same checkpoint."""
     encoding = encoding_of(snapshot.config.model_for(snapshot.state.phase.kind).name)
     before = snapshot.compaction
-    present = Plan(before.cleared, before.folded, before.unseen)
+    present = Plan(before.cleared, before.folded, before.unseen, tuple(before.spared))
+    todos = "\n".join(todo.content for todo in snapshot.state.phase.open_todos)
     return plan(
-        snapshot.view.pieces(encoding),
+        snapshot.view.pieces(encoding, todos),
         OPENING,
         present,
         fixed_tokens(snapshot),

@@ -13,6 +13,7 @@ at no other time, so the requests between two compactions share their prefix byt
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -43,6 +44,7 @@ class Compaction(Data):
     cleared: int = 0
     folded: int = 0
     unseen: int = 0
+    spared: list[int] = Field(default_factory=list)
     summary: str = Field("", max_length=100_000)
 
 
@@ -54,6 +56,11 @@ class View:
         self._compaction = compaction
         self._start = max(OPENING, compaction.folded)
         self._recent = max(self._start, compaction.cleared)
+
+    @property
+    def whole_from(self) -> int:
+        """Number of the first message that is shown as it is."""
+        return self._recent
 
     def wire(self) -> list[bytes]:
         """The messages in the form they are sent in, oldest first."""
@@ -75,20 +82,27 @@ class View:
             + self._conversation.tokens(encoding, self._recent)
         )
 
-    def pieces(self, encoding: str) -> list[Piece]:
-        """Every message of the phase as planning sees it; those that were folded are not read."""
-        folded = [GONE] * (self._start - OPENING)
-        recent = self._pieces(encoding, self._start, len(self._conversation))
-        return [*self._pieces(encoding, 0, OPENING), *folded, *recent]
+    def pieces(self, encoding: str, todos: str = "") -> list[Piece]:
+        """Every message of the phase as planning sees it; those that were folded are not read.
 
-    def _pieces(self, encoding: str, start: int, stop: int) -> list[Piece]:
+        Args:
+            encoding: By which tokens are counted.
+            todos: What the open todos say, and so which files they name.
+        """
+        folded = [GONE] * (self._start - OPENING)
+        recent = self._pieces(encoding, self._start, len(self._conversation), todos)
+        return [*self._pieces(encoding, 0, OPENING, todos), *folded, *recent]
+
+    def _pieces(self, encoding: str, start: int, stop: int, todos: str) -> list[Piece]:
         messages = self._conversation.messages(start, stop)
         sizes = [self._conversation.tokens(encoding, n, n + 1) for n in range(start, stop)]
+        paths = _read_paths(messages)
         return [
             Piece(
                 message["role"],
                 size,
                 size if brief is message else of_message(on_wire(brief), encoding),
+                paths.get(message.get("tool_call_id", ""), "\n") in todos,
             )
             for message, brief, size in zip(messages, shortened(messages), sizes, strict=True)
         ]
@@ -107,32 +121,53 @@ class View:
 
     def _cleared(self) -> bytes:
         """The old exchanges, put together once a compaction."""
-        found = held.get(key := ("cleared", self._compaction.unseen, *self._old()))
+        found = held.get(key := ("cleared", *self._exceptions, *self._old()))
         if found is None:
             found = held.keep(key, b",".join(map(on_wire, self._short())))
         return found
 
     def _cleared_tokens(self, encoding: str) -> int:
-        found = counts.get(key := (encoding, self._compaction.unseen, *self._old()))
+        found = counts.get(key := (encoding, *self._exceptions, *self._old()))
         if found is None:
             total = sum(of_message(on_wire(message), encoding) for message in self._short())
             found = counts.keep(key, total)
         return found
+
+    @property
+    def _exceptions(self) -> tuple[int, ...]:
+        """What the old exchanges look like depends on these as well."""
+        return (self._compaction.unseen, *self._compaction.spared)
 
     def _old(self) -> tuple[Part, ...]:
         return self._conversation.ids(self._start, self._recent)
 
     def _short(self) -> list[dict[str, Any]]:
         messages = self._conversation.messages(self._start, self._recent)
-        return shortened(messages, self._compaction.unseen - self._start)
+        spared = [number - self._start for number in self._compaction.spared]
+        return shortened(messages, self._compaction.unseen - self._start, spared)
 
 
-def shortened(messages: list[dict[str, Any]], unseen: int = -1) -> list[dict[str, Any]]:
+def _read_paths(messages: list[dict[str, Any]]) -> dict[str, str]:
+    """The path that each call of read_file names, by the call's id."""
+    paths = {}
+    for call in (call for message in messages for call in message.get("tool_calls", [])):
+        if call["function"]["name"] == "read_file":
+            with suppress(ValueError, LookupError, TypeError, RecursionError):
+                path = json.loads(call["function"]["arguments"])["path"]
+                if isinstance(path, str) and path:
+                    paths[call["id"]] = path
+    return paths
+
+
+def shortened(
+    messages: list[dict[str, Any]], unseen: int = -1, spared: Sequence[int] = ()
+) -> list[dict[str, Any]]:
     """The messages with long results replaced by a line that says where to see them.
 
     Args:
         messages: Whole replies and their results.
         unseen: Place of the reply whose results the model has not seen, if there is one.
+        spared: Places of results that stay whole.
     """
     calls = {
         call["id"]: call["function"]
@@ -143,9 +178,11 @@ def shortened(messages: list[dict[str, Any]], unseen: int = -1) -> list[dict[str
     new = {call["id"] for call in reply.get("tool_calls", [])}
     return [
         {**message, "content": _placeholder(calls.get(id_, {}), seen=id_ not in new)}
-        if (id_ := message.get("tool_call_id")) and len(message["content"]) > SHORT
+        if place not in spared
+        and (id_ := message.get("tool_call_id"))
+        and len(message["content"]) > SHORT
         else message
-        for message in messages
+        for place, message in enumerate(messages)
     ]
 
 
@@ -159,5 +196,5 @@ def _placeholder(call: dict[str, Any], *, seen: bool) -> str:
     elif name in SAME_AGAIN and len(arguments) <= SHORT:
         again = f"{name}({arguments})"
     if seen:
-        return f"[result processed; {again} to see it again]"
+        return f"[result cleared to make room; {again} to see it again]"
     return f"[result left out for lack of room, not seen yet; {again} to see it]"

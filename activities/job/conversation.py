@@ -29,6 +29,12 @@ CUT = "arguments_cut_short"
 """The same for those that the output limit cut."""
 
 
+SAME_FROM = 1000
+"""Characters from which a result is not appended a second time."""
+LOOK_BACK = 64
+"""Messages in which it is looked for: a bound on what a step costs."""
+
+
 held: Cache[Hashable, bytes] = Cache(64_000_000, len)
 """Bytes of messages, of those of a shelf or case, joined, and the like."""
 counts: Cache[Hashable, int] = Cache(200_000, lambda _: 1)
@@ -90,6 +96,21 @@ class Conversation:
         """One message by its number, from 0."""
         loaded: dict[str, Any] = json.loads(self._read(index))
         return loaded
+
+    def same_result(self, content: str, start: int) -> str:
+        """Id of a recent call that had this very result; empty when there is none.
+
+        Args:
+            content: The result. One that is short is not looked for: to name another is no shorter.
+            start: Number of the first message that is shown whole.
+        """
+        if len(content) < SAME_FROM:
+            return ""
+        ending = on_wire(content)
+        for number in range(len(self) - 1, max(start, len(self) - LOOK_BACK) - 1, -1):
+            if ending in self._read(number):
+                return str(self.message(number).get("tool_call_id", ""))
+        return ""
 
     def calls(self, step: int) -> list[dict[str, Any]]:
         """The tool calls of the reply made at this step, the newest reply there is.
@@ -217,7 +238,8 @@ def carried_out(conversation: Conversation) -> frozenset[str]:
             fine.add(message["tool_call_id"])
         names = [c["function"]["name"] for c in message.get("tool_calls", []) if c["id"] in fine]
         if "todo_complete" in names:
-            return frozenset(found.union(names[names.index("todo_complete") + 1 :]))
+            last = len(names) - names[::-1].index("todo_complete")
+            return frozenset(found.union(names[last:]))
         found.update(names)
     return frozenset(found)
 
