@@ -14,7 +14,7 @@ from rich.text import Text
 from cli import project_view
 from cli.output import visible
 
-BOXES = {"completed": "☑", "current": "▶", "open": "☐"}
+BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 _COLOURS = {
     "running": "green",
     "waiting": "yellow",

@@ -157,8 +157,6 @@ class ToolRequest(At):
     """Set when a gate or phase rule refused the call: recorded as its result, not run."""
     answer: str | None = None
     """Set when a person or the system has answered the call: recorded as its result, not run."""
-    skip: int = 0
-    """How many calls after this one are answered "not run"."""
     waited: int | None = None
     """For `wait`: how many seconds it was."""
     judged: bool = False

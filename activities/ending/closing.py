@@ -16,6 +16,7 @@ from activities.job.folder import settle
 from activities.job.opening import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import archive_page, archive_phase
+from activities.phases.predefined import closed_with
 from activities.phases.summary import with_summary
 from activities.stores.turning import at_end
 from activities.toolkit.registry import REGISTRY
@@ -50,9 +51,9 @@ class Closing:
         before = snapshot.files
         result = _result(snapshot, request)
         phase = snapshot.state.phase
+        completed = closed_with(snapshot) if request.status == "completed" else []
         if request.status == "completed":
-            for todo in phase.todos:
-                todo.done = True
+            phase.close(completed)
         result.unresolved += at_end(self._root, snapshot, request.status)
         page = archive_page(snapshot, "closed", request.reason, result.summary)
         snapshot.files = archive_phase(snapshot.files, phase, page)
@@ -65,7 +66,13 @@ class Closing:
         result.tree = snapshot.compared
         moved = settle(self._root, snapshot, request.status, attempt_key(), last=True)
         forget_private(self._root, job_id())
-        return Closed(commit=result.checkpoint, at=at, result=result, moved_aside=moved[:20])
+        return Closed(
+            commit=result.checkpoint,
+            at=at,
+            result=result,
+            completed=completed,
+            moved_aside=moved[:20],
+        )
 
 
 def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:

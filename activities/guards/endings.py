@@ -38,11 +38,14 @@ def endings_activity(root: Root) -> Callable[[EndingRequest], Ending]:
 
 def _judge(root: Root, request: EndingRequest) -> Ending:
     snapshot = open_snapshot(root, request)
-    called = snapshot.call(request.call)["function"]
     ending = Ending()
-    entry = REGISTRY[called["name"]]
+    name, arguments = "todo_complete", "{}"
+    if request.call is not None:
+        called = snapshot.call(request.call)["function"]
+        name, arguments = called["name"], called["arguments"]
+    entry = REGISTRY[name]
     try:
-        given = entry.given(called["arguments"])
+        given = entry.given(arguments)
         entry.check(given)
     except ToolError as problem:
         ending.refusal = str(problem)[:2000]

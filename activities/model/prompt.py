@@ -134,7 +134,7 @@ class _Fixed(NamedTuple):
     tokens: int
 
 
-_fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...], str], _Fixed] = {}
+_fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...], tuple[str, ...], str], _Fixed] = {}
 
 
 def _fixed(snapshot: Snapshot, model: ModelConfig) -> _Fixed:
@@ -142,12 +142,13 @@ def _fixed(snapshot: Snapshot, model: ModelConfig) -> _Fixed:
 
     But for tools that were found, which are added at the end of the list.
     """
-    config, kind, found = snapshot.config, snapshot.state.phase.kind, snapshot.state.found
-    key = (snapshot.config_id, kind, tuple(found), model.model_dump_json())
+    config, state = snapshot.config, snapshot.state
+    kind, found, unused = state.phase.kind, tuple(state.found), tuple(state.unused)
+    key = (snapshot.config_id, kind, found, unused, model.model_dump_json())
     if key not in _fixed_parts:
         if len(_fixed_parts) > 256:
             _fixed_parts.clear()
-        tools = [entry.schema for entry in offer(config, kind, found).offered]
+        tools = [entry.schema for entry in offer(config, kind, found, unused).offered]
         text = on_wire({**_settings(model), "tools": tools})[:-1]
         tokens = count(json.dumps(tools, ensure_ascii=False), encoding_of(model.name))
         _fixed_parts[key] = _Fixed(text, tokens)

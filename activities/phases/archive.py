@@ -89,9 +89,14 @@ def archive_question(snapshot: Snapshot) -> str:
     return f'Phase {phase.number} ({phase.kind}) "{phase.name}":\n\n{text}'
 
 
+def archive_stem(phase: Phase) -> str:
+    """Path of a phase's pages without what they end in."""
+    return f"archive/phase_{phase.number:03d}"
+
+
 def archive_phase(files: Files, phase: Phase, page: Page) -> Files:
     """Put the page into `archive/`."""
-    stem = f"archive/phase_{phase.number:03d}"
+    stem = archive_stem(phase)
     return files.write(f"{stem}.yaml", page.data.encode()).write(f"{stem}.md", page.text.encode())
 
 
@@ -120,6 +125,8 @@ def with_undone_pages(restored: Files, present: Files, since: int) -> Files:
 def _status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
     if todo.done:
         return "completed"
+    if not todo.needed:
+        return "not needed"
     return "interrupted" if todo is phase.current and outcome == "rewound" else "pending"
 
 

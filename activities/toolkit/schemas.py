@@ -85,6 +85,39 @@ def _number(value: Any) -> str:
     return f"{value:,}"
 
 
+CHECKED_ANYWAY = frozenset(
+    {"additionalProperties", "minLength", "maxLength", "minItems", "maxItems"}
+)
+
+
+def brief(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a signature without what costs tokens and tells a model next to nothing.
+
+    That is titles, the variant null of an argument that can be left out, and the lengths that texts
+    and lists may have: a call that exceeds one is answered with it.
+    """
+    definitions = schema.get("$defs", {})
+
+    def change(one: dict[str, Any]) -> dict[str, Any]:
+        if named := str(one.get("$ref", "")).removeprefix("#/$defs/"):
+            told = {key: value for key, value in one.items() if key != "$ref"}
+            one = {**_without(definitions[named], "description"), **told}
+        variants = [each for each in one.get("anyOf", []) if each != {"type": "null"}]
+        if len(variants) == 1 and "anyOf" in one:
+            one = {**variants[0], **{k: v for k, v in one.items() if k != "anyOf"}}
+            return change(one)
+        if one.get("default", ...) in (None, "", []):
+            one = {key: value for key, value in one.items() if key != "default"}
+        said = {k: v for k, v in one.items() if k not in CHECKED_ANYWAY}
+        return said if isinstance(said.get("title"), dict) else _without(said, "title")
+
+    return _each({key: value for key, value in schema.items() if key != "$defs"}, change)
+
+
+def _without(one: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in one.items() if name != key}
+
+
 def without_keywords(schema: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
     """The schema without these keywords, wherever they stand."""
     return _each(schema, lambda one: {k: v for k, v in one.items() if k not in keywords})

@@ -47,7 +47,9 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     items = parse_lines(LISTED.splitlines())
     batches = extraction.batches([(n, "documents/tea.md", item) for n, item in enumerate(items, 4)])
     job.write("plan.md", Plan("# Plan", [PlanPhase("Formulate", "Each is cited.", batches)]).text)
-    messages = first_messages(job.open(), issue, "")
+    snapshot = job.open()
+    snapshot.state.issue = issue
+    messages = first_messages(snapshot, "")
     view = look({"messages": [*messages, {"role": "user", "content": "Go on."}], "tools": []})
     [(_, handed)] = until(job, strategic.hand_over(view), "todo_write")
     steps = procedure(handed["todos"][0]["content"])
