@@ -14,7 +14,6 @@ from activities.job.snapshot import Snapshot
 from activities.plain import cut_middle
 from activities.tokens import count
 from protocol.state import Phase, Todo
-from protocol.text import sentence
 
 Outcome = Literal["completed", "rewound", "forked", "closed"]
 MAX_SUMMARY = 4000
@@ -131,11 +130,5 @@ def _status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
 
 
 def _from_notes(phase: Phase) -> str:
-    notes = [
-        f"- {sentence(todo.content)} {' '.join(todo.notes.split())}"
-        for todo in phase.todos
-        if todo.notes
-    ]
-    return (
-        "\n".join(["From the notes on the todos:", "", *notes]) if notes else "No notes were made."
-    )
+    noted = any(todo.notes for todo in phase.todos)
+    return "The notes on the todos above." if noted else "No notes were made."

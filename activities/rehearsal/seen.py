@@ -13,6 +13,7 @@ _HEADER = re.compile(r'Todo list · (strategic|tactical) phase (\d+)(?: "(.*?)")
 _TODO = re.compile(r"^([☑▶☐]) (-?\d+)\. (.*)$")
 _LIMITS = re.compile(r"(\d+) to\s+(\d+) todos")
 _SCOPE = re.compile(r"^- ([SPA]\d+) \(open\): (.*)$", re.MULTILINE)
+_ENDED = re.compile(r"^# Phase \d+: (.*) \(tactical, completed\)$", re.MULTILINE)
 _SAME = re.compile(r"The same result as that of call (\S+) above")
 _BOX = re.compile(r"^- \[([ xX])\] (.*)$", re.MULTILINE)
 _OF_PLAN = re.compile(r"^Scope: .*; open: .*\bP\d", re.MULTILINE)
@@ -109,6 +110,12 @@ class View:
         """The last archive page, from the phase's first message."""
         found = list(re.finditer(r"^# archive.*$", self.opening, re.MULTILINE))
         return self.opening[found[-1].end() :].strip() if found else ""
+
+    @property
+    def ended(self) -> str:
+        """Name of the tactical phase that ended before this one; empty when none did."""
+        found = _ENDED.search(self.archive)
+        return found.group(1) if found else ""
 
     @property
     def todo_limits(self) -> tuple[int, int]:

@@ -136,7 +136,7 @@ async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(
         notices = (await handle.query("status"))["notices"]
         assert any("phase 2: no room" in notice for notice in notices)
         archived = jobs.snapshot(handle, result["checkpoint"]).text("archive/phase_002.md")
-        assert "From the notes" in archived or "No notes were made" in archived
+        assert "The notes on the todos above." in archived or "No notes were made" in archived
 
 
 async def test_seconds_count_without_the_time_people_take(temporal: Client, root: Root) -> None:
