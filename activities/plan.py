@@ -44,6 +44,8 @@ class PlanPhase:
 
     number: int
     name: str
+    line: int = 0
+    """The line of its heading, from 0."""
     boxes: list[Box] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     """The line of each box, from 0."""
@@ -88,7 +90,7 @@ def _read(text: str) -> tuple[list[PlanPhase], list[str]]:
         elif heading := _HEADING.match(line.rstrip(" \t*#")):
             phase = int(heading.group(1))
             name = _BEFORE_NAME.sub("", heading.group(2), count=1)
-            phases.append(PlanPhase(phase, name or f"Phase {phase}"))
+            phases.append(PlanPhase(phase, name or f"Phase {phase}", number))
             inside = True
         elif _OTHER_HEADING.match(line):
             inside = False
@@ -139,11 +141,10 @@ def section(text: str, place: int) -> str:
     Args:
         place: Of the phase among those of the plan, from 1.
     """
-    lines = text.removeprefix(BOM).splitlines()
-    starts = [n for n, line in enumerate(lines) if _HEADING.match(line.rstrip(" \t*#"))]
-    if not 0 < place <= len(starts):
+    phases = parse_plan(text)
+    if not 0 < place <= len(phases):
         return ""
-    start = starts[place - 1]
+    lines, start = text.removeprefix(BOM).splitlines(), phases[place - 1].line
     following = (n for n in range(start + 1, len(lines)) if _OTHER_HEADING.match(lines[n]))
     return "\n".join(lines[start : next(following, len(lines))]).strip()
 

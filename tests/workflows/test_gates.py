@@ -338,6 +338,21 @@ def test_a_tool_of_the_other_kind_of_phase_is_named_with_its_phase() -> None:
     assert "todo_write belongs to strategic phases" in str(phase_rule(route, "tactical"))
 
 
+@pytest.mark.parametrize(
+    ("tool", "offered", "said"),
+    [
+        ("Bash", ["edit_file"], "no shell in this phase. read_file and search_files look at"),
+        ("bash", ["run_command"], "run_command runs a command."),
+        ("apply_patch", ["edit_file", "write_file"], "here it is edit_file or write_file."),
+        ("TodoWrite", ["todo_complete"], "here it is todo_complete."),
+    ],
+)
+def test_a_tool_of_another_agent_is_answered_with_ours(
+    tool: str, offered: list[str], said: str
+) -> None:
+    assert said in unknown_tool(tool, offered)
+
+
 def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
     assert unknown_tool("rm", ["read_file", "wait"]) == (
         "There is no tool 'rm'. The tools are: read_file, wait."
