@@ -13,13 +13,14 @@ at no other time, so the requests between two compactions share their prefix byt
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 from pydantic import Field
 
 from activities.context.planning import Piece
-from activities.job.conversation import Conversation, Part, counts, held, on_wire
+from activities.job.conversation import Conversation, Form, Part, counts, held, on_wire
 from activities.tokens import of_message
 from protocol.state import Data
 
@@ -55,35 +56,45 @@ class View:
         self._start = max(OPENING, compaction.folded)
         self._recent = max(self._start, compaction.cleared)
 
-    def wire(self) -> list[bytes]:
-        """The messages in the form they are sent in, oldest first."""
-        middle = [on_wire(self._summary)] if self._compaction.summary else []
+    def wire(self, form: Form | None = None) -> list[bytes]:
+        """The messages in the form they are sent in, oldest first.
+
+        Args:
+            form: Of the endpoint and model; None for the one that messages are stored in.
+        """
+        middle = []
+        if self._compaction.summary:
+            summary = on_wire(self._summary)
+            middle.append(form.sent(summary, b"") if form else summary)
         if self._recent > self._start:
-            middle.append(self._cleared())
+            middle.append(self._cleared(form))
+        has_marks = form is not None and form.marks != "none"
+        marked = [0, *self._conversation.cache_points()] if has_marks else []
         return [
-            *self._conversation.wire(0, OPENING),
+            *self._conversation.wire(0, OPENING, form, marked),
             *middle,
-            *self._conversation.wire(self._recent),
+            *self._conversation.wire(self._recent, None, form, marked),
         ]
 
-    def tokens(self, encoding: str) -> int:
+    def tokens(self, encoding: str, form: Form | None = None) -> int:
         """Tokens of the same."""
         return (
             self._conversation.tokens(encoding, 0, OPENING)
             + self._summary_tokens(encoding)
             + self._cleared_tokens(encoding)
-            + self._conversation.tokens(encoding, self._recent)
+            + self._beside_tokens(encoding, form)
+            + self._conversation.tokens(encoding, self._recent, None, form)
         )
 
-    def pieces(self, encoding: str) -> list[Piece]:
+    def pieces(self, encoding: str, form: Form | None = None) -> list[Piece]:
         """Every message of the phase as planning sees it; those that were folded are not read."""
         folded = [GONE] * (self._start - OPENING)
-        recent = self._pieces(encoding, self._start, len(self._conversation))
-        return [*self._pieces(encoding, 0, OPENING), *folded, *recent]
+        recent = self._pieces(encoding, form, self._start, len(self._conversation))
+        return [*self._pieces(encoding, form, 0, OPENING), *folded, *recent]
 
-    def _pieces(self, encoding: str, start: int, stop: int) -> list[Piece]:
+    def _pieces(self, encoding: str, form: Form | None, start: int, stop: int) -> list[Piece]:
         messages = self._conversation.messages(start, stop)
-        sizes = [self._conversation.tokens(encoding, n, n + 1) for n in range(start, stop)]
+        sizes = [self._conversation.tokens(encoding, n, n + 1, form) for n in range(start, stop)]
         return [
             Piece(
                 message["role"],
@@ -105,11 +116,16 @@ class View:
             found = counts.keep(key, of_message(on_wire(self._summary), encoding))
         return found
 
-    def _cleared(self) -> bytes:
+    def _cleared(self, form: Form | None) -> bytes:
         """The old exchanges, put together once a compaction."""
-        found = held.get(key := ("cleared", self._compaction.unseen, *self._old()))
+        form_key = form.key if form else None
+        found = held.get(key := ("cleared", form_key, self._compaction.unseen, *self._old()))
         if found is None:
-            found = held.keep(key, b",".join(map(on_wire, self._short())))
+            messages: Iterable[bytes] = map(on_wire, self._short())
+            if form:
+                beside = self._conversation.stored_beside(self._start, self._recent)
+                messages = map(form.sent, messages, beside)
+            found = held.keep(key, b",".join(messages))
         return found
 
     def _cleared_tokens(self, encoding: str) -> int:
@@ -118,6 +134,13 @@ class View:
             total = sum(of_message(on_wire(message), encoding) for message in self._short())
             found = counts.keep(key, total)
         return found
+
+    def _beside_tokens(self, encoding: str, form: Form | None) -> int:
+        """Tokens of what is sent back beside the old exchanges."""
+        if form is None or self._recent <= self._start:
+            return 0
+        with_it = self._conversation.tokens(encoding, self._start, self._recent, form)
+        return with_it - self._conversation.tokens(encoding, self._start, self._recent)
 
     def _old(self) -> tuple[Part, ...]:
         return self._conversation.ids(self._start, self._recent)

@@ -20,6 +20,15 @@ BEYOND = {"exclusiveMinimum": "above", "exclusiveMaximum": "below"}
 MOST_VALUES = 50
 MOST_DEEP = 5
 NOT_AT_THE_TOP = {*CHOICES, "enum", "not"}
+STRICT = frozenset(
+    {
+        *("type", "properties", "required", "additionalProperties", "items", "enum", "const"),
+        *("description", "title", "anyOf", "$ref", "$defs", "pattern", "multipleOf"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"),
+    }
+)
+"""Keywords that OpenAI's endpoints take in a schema that a model keeps to strictly:
+https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas"""
 
 
 def offerable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -83,6 +92,30 @@ def _is_figure(value: object) -> bool:
 
 def _number(value: Any) -> str:
     return f"{value:,}"
+
+
+def allows_strict(schema: dict[str, Any]) -> bool:
+    """Whether endpoints can hold a model to the schema: it has no field that may be left out, none
+    beside those named, and no keyword that they do not know."""
+    parts: list[dict[str, Any]] = []
+
+    def note(part: dict[str, Any]) -> dict[str, Any]:
+        parts.append(part)
+        return part
+
+    _each(schema, note)
+    return all(map(_is_strict, parts))
+
+
+def _is_strict(schema: dict[str, Any]) -> bool:
+    if not schema or not STRICT.issuperset(schema):
+        return False
+    if schema.get("type") != "object" and "properties" not in schema:
+        return True
+    fields = schema.get("properties", {})
+    return schema.get("additionalProperties") is False and set(schema.get("required", ())) == {
+        *fields
+    }
 
 
 def without_keywords(schema: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
