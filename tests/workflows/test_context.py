@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
+import httpx2
 from temporalio.client import Client
 
 from activities.checkpoints import Root
@@ -121,13 +122,17 @@ def assert_whole(messages: list[dict[str, Any]]) -> None:
 
 
 async def read_through(
-    temporal: Client, root: Root, reader: Reader, **settings: object
+    temporal: Client,
+    root: Root,
+    reader: Reader,
+    provider: httpx2.AsyncBaseTransport | None = None,
+    **settings: object,
 ) -> dict[str, Any]:
-    """A whole job of this reader."""
+    """A whole job of this reader; a provider stands between, if one is given."""
     book = root.path.parent / "book.txt"
     book.write_text("".join(f"{n:05d} {'tea leaf ' * 10}\n" for n in range(LINES + 40)))
-    with Script(reader) as script:
-        async with serving(temporal, root, script) as jobs:
+    with Script(*([] if provider else [reader])) as script:
+        async with serving(temporal, root, provider or script) as jobs:
             start = {
                 "agent": "generalist",
                 "instructions": "Read the book.",
