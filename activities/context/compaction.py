@@ -19,9 +19,8 @@ from activities.heartbeats import heartbeats
 from activities.job.opening import open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
-from activities.model.dialect import settled
 from activities.model.endpoint import Connect
-from activities.model.forms import form_of
+from activities.model.forms import weights_of
 from activities.model.prices import priced
 from activities.model.prompt import context_tokens, fixed_tokens
 from activities.model.stream import Streamed
@@ -126,12 +125,12 @@ class Compacting:
 
 def _plan(snapshot: Snapshot, request: CompactRequest) -> Plan:
     """What to do; the same whenever it is asked of the same checkpoint."""
-    model = settled(snapshot.config.model_for(snapshot.state.phase.kind))
+    model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = encoding_of(model.name)
     before = snapshot.compaction
     present = Plan(before.cleared, before.folded, before.unseen)
     return plan(
-        snapshot.view.pieces(encoding, form_of(model)),
+        snapshot.view.pieces(encoding, weights_of(model)),
         OPENING,
         present,
         fixed_tokens(snapshot),

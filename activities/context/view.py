@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import Field
 
 from activities.context.planning import Piece
-from activities.job.conversation import Conversation, Form, Part, counts, held, on_wire
+from activities.job.conversation import Conversation, Form, Part, Weights, counts, held, on_wire
 from activities.tokens import of_message
 from protocol.state import Data
 
@@ -76,25 +76,25 @@ class View:
             *self._conversation.wire(self._recent, None, form, marked),
         ]
 
-    def tokens(self, encoding: str, form: Form | None = None) -> int:
+    def tokens(self, encoding: str, weights: Weights | None = None) -> int:
         """Tokens of the same."""
         return (
             self._conversation.tokens(encoding, 0, OPENING)
             + self._summary_tokens(encoding)
             + self._cleared_tokens(encoding)
-            + self._beside_tokens(encoding, form)
-            + self._conversation.tokens(encoding, self._recent, None, form)
+            + self._beside_tokens(encoding, weights)
+            + self._conversation.tokens(encoding, self._recent, None, weights)
         )
 
-    def pieces(self, encoding: str, form: Form | None = None) -> list[Piece]:
+    def pieces(self, encoding: str, weights: Weights | None = None) -> list[Piece]:
         """Every message of the phase as planning sees it; those that were folded are not read."""
         folded = [GONE] * (self._start - OPENING)
-        recent = self._pieces(encoding, form, self._start, len(self._conversation))
-        return [*self._pieces(encoding, form, 0, OPENING), *folded, *recent]
+        recent = self._pieces(encoding, weights, self._start, len(self._conversation))
+        return [*self._pieces(encoding, weights, 0, OPENING), *folded, *recent]
 
-    def _pieces(self, encoding: str, form: Form | None, start: int, stop: int) -> list[Piece]:
+    def _pieces(self, encoding: str, weights: Weights | None, start: int, stop: int) -> list[Piece]:
         messages = self._conversation.messages(start, stop)
-        sizes = [self._conversation.tokens(encoding, n, n + 1, form) for n in range(start, stop)]
+        sizes = [self._conversation.tokens(encoding, n, n + 1, weights) for n in range(start, stop)]
         return [
             Piece(
                 message["role"],
@@ -135,11 +135,11 @@ class View:
             found = counts.keep(key, total)
         return found
 
-    def _beside_tokens(self, encoding: str, form: Form | None) -> int:
+    def _beside_tokens(self, encoding: str, weights: Weights | None) -> int:
         """Tokens of what is sent back beside the old exchanges."""
-        if form is None or self._recent <= self._start:
+        if weights is None or self._recent <= self._start:
             return 0
-        with_it = self._conversation.tokens(encoding, self._start, self._recent, form)
+        with_it = self._conversation.tokens(encoding, self._start, self._recent, weights)
         return with_it - self._conversation.tokens(encoding, self._start, self._recent)
 
     def _old(self) -> tuple[Part, ...]:

@@ -68,8 +68,16 @@ class Form(Protocol):
     def marked(self, message: bytes) -> bytes:
         """A message that no model made, in this form, with such a mark."""
 
-    def tokens_beside(self, beside: bytes, encoding: str) -> int:
-        """Tokens that are sent of what lies beside a message."""
+
+class Weights(Protocol):
+    """How much of what lies beside messages is sent to one endpoint and model."""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for two that weigh the same."""
+
+    def tokens(self, beside: bytes, encoding: str) -> int:
+        """Tokens that are sent of it."""
 
 
 class Conversation:
@@ -111,11 +119,9 @@ class Conversation:
         # Results follow their reply, and each has something beside it if the reply has ids.
         for number in reversed(range(len(self))):
             beside = self.beside(number)
-            if beside is None:
-                break
-            if ids := beside.get("ids"):
-                given = ids.get(called)
-                return {"maker": beside["maker"], "call_id": given} if given else None
+            if beside is None or "call_id" not in beside:
+                given = beside and beside.get("ids", {}).get(called)
+                return {"maker": beside["maker"], "call_id": given} if beside and given else None
         return None
 
     def beside(self, number: int) -> dict[str, Any] | None:
@@ -197,10 +203,17 @@ class Conversation:
             yield self._read(number)
 
     def tokens(
-        self, encoding: str, start: int = 0, stop: int | None = None, form: Form | None = None
+        self, encoding: str, start: int = 0, stop: int | None = None, weights: Weights | None = None
     ) -> int:
-        """Tokens of those messages; what was counted once is not counted again."""
-        return sum(self._tokens(part, encoding, form) for part in self._parts(start, stop))
+        """Tokens of those messages; what was counted once is not counted again.
+
+        Args:
+            encoding: Of the model.
+            start: Number of the first.
+            stop: Number after the last; None for all.
+            weights: For what lies beside them, if that counts.
+        """
+        return sum(self._tokens(part, encoding, weights) for part in self._parts(start, stop))
 
     def ids(self, start: int, stop: int) -> tuple[Part, ...]:
         """What names those messages by their content."""
@@ -288,17 +301,17 @@ class Conversation:
             held.keep(key, found)
         return found
 
-    def _tokens(self, part: Part, encoding: str, form: Form | None) -> int:
+    def _tokens(self, part: Part, encoding: str, weights: Weights | None) -> int:
         if not part[4]:
-            form = None
-        found = counts.get(key := (part, encoding, form.key if form else None))
+            weights = None
+        found = counts.get(key := (part, encoding, weights.key if weights else None))
         if found is None:
             if part[1] > 1:
-                found = sum(self._tokens(piece, encoding, form) for piece in self._within(part))
+                found = sum(self._tokens(piece, encoding, weights) for piece in self._within(part))
             else:
                 found = of_message(self.files.store.read(part[0]), encoding)
-                if form:
-                    found += form.tokens_beside(self._read_beside(part), encoding)
+                if weights:
+                    found += weights.tokens(self._read_beside(part), encoding)
             counts.keep(key, found)
         return found
 

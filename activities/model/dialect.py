@@ -52,8 +52,8 @@ NAMED = {
     REASONING: re.compile(r"reasoning_content|reasoning_details|thinking_blocks"),
     MARKS: re.compile(r"prompt_cache_breakpoint|cache_control"),
     KEY: re.compile(KEY),
-    INCLUDE: re.compile(r"encrypted content is not supported|\binclude\b", re.IGNORECASE),
-    STRICT: re.compile(r"invalid schema for function|\bstrict\b", re.IGNORECASE),
+    INCLUDE: re.compile(r"encrypted content is not supported|['\"`]include\b", re.IGNORECASE),
+    STRICT: re.compile(r"invalid schema for function|['\"`.]strict\b", re.IGNORECASE),
     COUNTS: re.compile(r"stream_options"),
     LIMIT: re.compile(r"max_completion_tokens"),
     TEMPERATURE: re.compile(r"temperature", re.IGNORECASE),
@@ -70,8 +70,7 @@ NAMED = {
 }
 """By what a refusal names a part, the likelier ones first: a request may be quoted as a whole."""
 NEEDS_RESPONSES = re.compile(
-    r"v1/responses|responses api|not (supported in|accessible via) the (/?v1)?/chat/completions"
-    r"|not supported in the v1/chat/completions",
+    r"v1/responses|responses api|not (supported in|accessible via) the \S*chat/completions",
     re.IGNORECASE,
 )
 NEEDS_CHAT = re.compile(
@@ -272,8 +271,3 @@ def remember(model: ModelConfig, repository: Path, dialect: Dialect) -> None:
         if len(_stale) >= MOST_REMEMBERED:
             _stale.clear()
         _stale.add((*where, repository))
-
-
-def settled(model: ModelConfig) -> ModelConfig:
-    """The model's settings as it was found to take them, for what is only counted."""
-    return (_learned.get((address_of(model), model.name)) or Dialect()).settings(model)

@@ -48,7 +48,8 @@ class ChatForm:
         return not self.reasoning
 
     def sent(self, message: bytes, beside: bytes) -> bytes:
-        fields, extras = self._own(beside)
+        own = _of_maker(beside, self.maker)
+        fields, extras = _fields(own, self.reasoning), own.get("extras", [])
         if not (fields or extras or self.reasoning):
             return message
         made: dict[str, Any] = json.loads(message)
@@ -62,19 +63,8 @@ class ChatForm:
                 call["extra_content"] = extra
         return on_wire({**made, **fields})
 
-    def tokens_beside(self, beside: bytes, encoding: str) -> int:
-        return _tokens(self._own(beside)[0], encoding)
-
     def marked(self, message: bytes) -> bytes:
         return _marked_text(message, "content", "text", self.marks)
-
-    def _own(self, beside: bytes) -> tuple[dict[str, Any], list[dict[str, Any] | None]]:
-        """The fields that go back, and what goes back with each call."""
-        own = _of_maker(beside, self.maker)
-        fields = own.get("fields", {})
-        if self.reasoning is None:
-            fields = {name: fields[name] for name in SIGNED if name in fields}
-        return ({} if self.reasoning is False else fields), own.get("extras", [])
 
 
 @dataclass(frozen=True)
@@ -85,11 +75,14 @@ class ResponsesForm:
     items: bool
     """Whether the model's own items are sent back."""
     marks: str = "none"
-    verbatim: bool = False
 
     @property
     def key(self) -> Hashable:
         return "responses", self.maker, self.items
+
+    @property
+    def verbatim(self) -> bool:
+        return False
 
     def sent(self, message: bytes, beside: bytes) -> bytes:
         own = self._own(beside)
@@ -98,16 +91,36 @@ class ResponsesForm:
         made: dict[str, Any] = json.loads(message)
         return b",".join(map(on_wire, _items(made, own.get("call_id"))))
 
-    def tokens_beside(self, beside: bytes, encoding: str) -> int:
-        items = self._own(beside).get("items", [])
-        return _tokens([one for one in items if one.get("type") == "reasoning"], encoding)
-
     def marked(self, message: bytes) -> bytes:
         text = "output" if message.startswith(b'{"type":"function_call_output"') else "content"
         return _marked_text(message, text, "input_text", self.marks)
 
     def _own(self, beside: bytes) -> dict[str, Any]:
         return _of_maker(beside, self.maker) if self.items else {}
+
+
+@dataclass(frozen=True)
+class ReasoningWeights:
+    """Of the reasoning that a model is sent back: by its configuration alone, so that a context has
+    one size whatever a worker has learned."""
+
+    maker: str
+    reasoning: bool | None
+
+    @property
+    def key(self) -> Hashable:
+        return self.maker, self.reasoning
+
+    def tokens(self, beside: bytes, encoding: str) -> int:
+        own = _of_maker(beside, self.maker)
+        items = [] if self.reasoning is False else own.get("items", [])
+        reasoned = [one for one in items if one.get("type") == "reasoning"]
+        return _tokens([*reasoned, _fields(own, self.reasoning)], encoding)
+
+
+def weights_of(model: ModelConfig) -> ReasoningWeights:
+    """What of the reasoning counts for a model."""
+    return ReasoningWeights(maker_of(model), model.send_reasoning)
 
 
 def form_of(model: ModelConfig) -> Form:
@@ -123,6 +136,14 @@ def _of_maker(beside: bytes, maker: str) -> dict[str, Any]:
         return {}
     own: dict[str, Any] = json.loads(beside)
     return own if own["maker"] == maker else {}
+
+
+def _fields(own: dict[str, Any], reasoning: bool | None) -> dict[str, Any]:
+    """The fields that go back in a message of Chat Completions."""
+    fields: dict[str, Any] = {} if reasoning is False else own.get("fields", {})
+    if reasoning is None:
+        return {name: fields[name] for name in SIGNED if name in fields}
+    return fields
 
 
 def _items(message: dict[str, Any], call_id: str | None) -> Iterator[dict[str, Any]]:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from activities.job.conversation import Conversation, counts, on_wire
 from activities.job.snapshot import Snapshot
 from activities.model import responses
-from activities.model.dialect import settled
-from activities.model.forms import form_of
+from activities.model.forms import form_of, weights_of
 from activities.model.providers import drops_reasoning_when_forced, maker_of, takes_cache_key
 from activities.tokens import MESSAGE_TOKENS, count, encoding_of
 from activities.toolkit.offering import offer
@@ -85,11 +84,10 @@ def context_tokens(snapshot: Snapshot) -> int:
 
 
 def _context_tokens(snapshot: Snapshot) -> int:
-    model = settled(snapshot.config.model_for(snapshot.state.phase.kind))
+    model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = encoding_of(model.name)
     todos = MESSAGE_TOKENS + _todo_tokens(render_todos(snapshot, None), encoding)
-    messages = snapshot.view.tokens(encoding, form_of(model))
-    return _fixed(snapshot, model).tokens + messages + todos
+    return fixed_tokens(snapshot) + snapshot.view.tokens(encoding, weights_of(model)) + todos
 
 
 @lru_cache(maxsize=256)
@@ -100,7 +98,7 @@ def _todo_tokens(rendered: str, encoding: str) -> int:
 
 def fixed_tokens(snapshot: Snapshot) -> int:
     """Tokens of settings and tool descriptions."""
-    return _fixed(snapshot, settled(snapshot.config.model_for(snapshot.state.phase.kind))).tokens
+    return _fixed(snapshot, snapshot.config.model_for(snapshot.state.phase.kind)).tokens
 
 
 def conversation_body(

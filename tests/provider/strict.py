@@ -58,6 +58,8 @@ class Responses:
 
     model: wire.Model
     reasons: bool = True
+    key: str = ""
+    """What reasoning is encrypted with, which only this key opens."""
     cache: PromptCache = field(default_factory=PromptCache)
     requests: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
@@ -112,7 +114,7 @@ class Responses:
                     "id": name,
                     "type": "reasoning",
                     "summary": [],
-                    "encrypted_content": _sealed(name, request["model"]),
+                    "encrypted_content": self._sealed(name, request["model"]),
                 }
             )
         if answer.content:
@@ -152,6 +154,9 @@ class Responses:
             after = output[1]["id"] if self.reasons and number == 0 and len(output) > 1 else ""
             self.issued[item["id"]] = request["model"], item, before, after
         return output
+
+    def _sealed(self, name: str, model: str) -> str:
+        return "gAAAA" + hashlib.sha256(f"{name} {model} {self.key}".encode()).hexdigest() * 4
 
     # What is refused
 
@@ -201,7 +206,7 @@ class Responses:
         if own not in self.issued:
             raise Refused(NOT_STORED.format(own))
         maker, issued, before, after = self.issued[own]
-        if kind == "reasoning" and item.get("encrypted_content") != _sealed(own, model):
+        if kind == "reasoning" and item.get("encrypted_content") != self._sealed(own, model):
             raise Refused(UNREADABLE.format(own))
         if maker != model or item != issued:
             raise Refused(f"Item '{own}' is not as it was.")
@@ -317,7 +322,3 @@ def _digest(request: dict[str, Any]) -> str:
     """Of what the model sees: nothing of the job's name, so that two runs get the same ids."""
     seen = json.dumps([request["model"], as_chat(request)["messages"]])
     return hashlib.sha256(seen.encode()).hexdigest()
-
-
-def _sealed(name: str, model: str) -> str:
-    return "gAAAA" + hashlib.sha256(f"{name} {model}".encode()).hexdigest() * 4

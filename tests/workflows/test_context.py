@@ -125,8 +125,8 @@ async def read_through(
     temporal: Client,
     root: Root,
     reader: Reader,
+    settings: dict[str, object],
     provider: httpx2.AsyncBaseTransport | None = None,
-    **settings: object,
 ) -> dict[str, Any]:
     """A whole job of this reader; a provider stands between, if one is given."""
     book = root.path.parent / "book.txt"
@@ -144,7 +144,7 @@ async def read_through(
 
 async def test_a_phase_of_many_calls_with_4_kb_results(temporal: Client, root: Root) -> None:
     reader = Reader()
-    result = await read_through(temporal, root, reader, **{"context.tokens": LIMIT})
+    result = await read_through(temporal, root, reader, {"context.tokens": LIMIT})
     assert result["status"] == "completed"
     assert reader.read == CALLS
     sizes = list(chain(*reader.sizes.values()))
@@ -166,7 +166,7 @@ async def test_a_job_of_many_phases_sends_no_larger_requests_than_in_the_first_3
 ) -> None:
     phases, planned = soak((7, 3), (101, 50))
     reader = Reader(pages=soak(10, 15), phases=planned)
-    result = await read_through(temporal, root, reader, **{"context.tokens": 16_000})
+    result = await read_through(temporal, root, reader, {"context.tokens": 16_000})
     assert (result["status"], result["phases"]) == ("completed", phases)
     largest = {number: max(sizes) for number, sizes in reader.sizes.items()}
     assert max(largest.values()) <= max(largest[number] for number in (1, 2, 3)) * soak(1.04, 1.1)

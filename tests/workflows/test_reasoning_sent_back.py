@@ -95,7 +95,7 @@ def _event(choice: Fields) -> bytes:
     return b"data: %b\n\n" % json.dumps({"choices": [{"index": 0, **choice}]}).encode()
 
 
-def of(name: str, address: str = "http://model/v1", **more: object) -> dict[str, Any]:
+def of(name: str, address: str = "http://model/v1", **more: Any) -> dict[str, Any]:
     return {"model.name": name, "model.base_url": address, "model.temperature": None, **more}
 
 
@@ -120,7 +120,7 @@ async def test_it_is_sent_back_once_it_was_demanded(temporal: Client, root: Root
 
 async def test_it_is_left_out_once_it_was_refused(temporal: Client, root: Root) -> None:
     thinking = Thinking(numbered(), "reasoning_content", demands=None)
-    settings = of("thinks-refusing", **{"model.send_reasoning": True})
+    settings = {**of("thinks-refusing"), "model.send_reasoning": True}
     async with serving(temporal, root, thinking) as jobs:
         result = await jobs.result(await jobs.start(job(set=settings)))
     assert result["status"] == "completed"

@@ -24,7 +24,7 @@ ADDRESS = "http://model/v1"
 RESPONSES = "responses"
 
 
-def of(name: str, **more: object) -> dict[str, Any]:
+def of(name: str, **more: Any) -> dict[str, Any]:
     """Settings of a job of that model."""
     return {"model.name": name, "model.base_url": ADDRESS, "model.temperature": None, **more}
 
@@ -117,8 +117,8 @@ async def test_a_long_phase_is_compacted_and_read_from_the_cache(
     reader = Reader(pages=60)
     provider = Provider(Responses(reader))
     result = await read_through(
-        temporal, root, reader, ProviderTransport(provider), **of("gpt-6-compacted"),
-        **{"context.tokens": 40_000},
+        temporal, root, reader, of("gpt-6-compacted", **{"context.tokens": 40_000}),
+        ProviderTransport(provider),
     )  # fmt: skip
     assert result["status"] == "completed"
     assert provider.responses.refusals == []
@@ -150,8 +150,9 @@ async def _cached(temporal: Client, root: Root, style: str, name: str, marks: st
         Responses(reader, cache=cache), chat=frozenset({name} if is_chat else ()), cache=cache
     )
     result = await read_through(
-        temporal, root, reader, ProviderTransport(provider), **of(name),
-        **{"model.cache_marks": marks, "context.tokens": 80_000},
+        temporal, root, reader,
+        of(name, **{"model.cache_marks": marks, "context.tokens": 80_000}),
+        ProviderTransport(provider),
     )  # fmt: skip
     used = result["usage"]
     assert result["status"] == "completed"
@@ -177,6 +178,25 @@ async def test_replies_that_are_cut_or_broken_are_followed_by_others(
         result = await jobs.result(await jobs.start(job(set=of("gpt-6-cut"))))
     assert result["status"] == "completed"
     assert provider.responses.refusals == []
+
+
+async def test_reasoning_that_is_not_known_again_is_left_out_from_then_on(
+    temporal: Client, root: Root
+) -> None:
+    provider = Provider(Responses(lambda request: _with_another_key(request, provider.responses)))
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        result = await jobs.result(await jobs.start(tea(set=of("gpt-6-rekeyed"))))
+    assert result["status"] == "completed"
+    [refused] = provider.responses.refusals
+    assert "could not be verified" in refused
+    assert not reasoned(provider.responses.requests[-1])
+
+
+def _with_another_key(request: Request, responses: Responses) -> Answer:
+    """Rehearses; from the middle of a phase on, another key encrypts."""
+    if reasoned(responses.requests[-1]):
+        responses.key = "another"
+    return rehearse(request)
 
 
 async def test_a_project_of_jobs(temporal: Client, root: Root) -> None:

@@ -12,7 +12,7 @@ from activities.checkpoints import Files, Root, open_checkpoints
 from activities.context.view import Compaction, View
 from activities.job.conversation import Conversation, Form, on_wire, tool_result
 from activities.model.call import assistant_message, beside_message
-from activities.model.forms import ChatForm, ResponsesForm
+from activities.model.forms import ChatForm, ReasoningWeights, ResponsesForm
 from activities.model.stream import Streamed
 from protocol.requests import Usage
 
@@ -143,8 +143,10 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     assert items[5]["output"].startswith("[result processed")
     assert items[5]["call_id"] == "call_3"
     # What cannot be read is counted as well, for the model that gets it.
-    more = view.tokens("o200k_base", form) - view.tokens("o200k_base", ChatForm(ONE, None))
+    more = view.tokens("o200k_base", ReasoningWeights(ONE, None)) - view.tokens("o200k_base")
     assert more == 6 * int(160 * 3 / 16)
+    other = ReasoningWeights("another", None)
+    assert view.tokens("o200k_base", other) == view.tokens("o200k_base")
 
 
 @pytest.mark.parametrize(
