@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -54,11 +55,12 @@ async def test_a_rewind_a_review_and_a_fork_are_whole_for_the_model(
 ) -> None:
     # Of the reviewer, another agent.
     monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
-    reviews = iter([call("read_file", path="output/tea.md"), call("accept", findings="Good.")])
+    reviews = cycle([call("read_file", path="output/tea.md"), call("accept", findings="Good.")])
     model = Short({"Close": [close("output/tea.md")]}, reviewer=lambda _: next(reviews))
     ask = call("request_clarification", question="Which tea?", default="Any.")
     provider = Provider(Responses(Deviating({4: ask}, model)), chat=frozenset({"chatty"}))
-    settings = {"reflection": False, "review": {"agent": "reviewer", "attempts": 2, "calls": 3}}
+    settings = {"reflection": False, "review": {"agent": "reviewer", "attempts": 2, "calls": 3},
+                "todos.fork": ["Rethink", "Hand over"]}  # fmt: skip
     async with serving(temporal, root, ProviderTransport(provider)) as jobs:
         handle = await jobs.start(job(set=of("gpt-6-rewound", **settings)))
         await jobs.until(handle, waiting_for="clarification")
@@ -85,7 +87,7 @@ async def test_the_model_changes_within_a_phase_and_between_phases(
     away: list[str] = []
 
     def model(request: Request) -> Answer:
-        """Refuses two requests of each phase that another model then answers."""
+        """Refuses the second request of each phase, which another model then answers."""
         view = look(request)
         key = f"{view.number}.{view.replies}"
         if request["model"] == "gpt-6-main" and view.replies == 1 and key not in away:
