@@ -22,7 +22,7 @@ MOST_ITEMS = 2_000_000
 """Characters of the items that are kept to be sent back."""
 BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
 ENDS = frozenset({"response.completed", "response.incomplete"})
-FAILS = frozenset({"response.failed", "response.cancelled"})
+FAILS = "response.failed"
 FINISHES = {"max_output_tokens": "length"}
 """Reasons why a reply is incomplete, in the words of Chat Completions where it has one."""
 
@@ -49,9 +49,9 @@ def failure_of(event: dict[str, Any]) -> object:
     kind = event.get("type")
     if kind == "error":
         return event.get("error") or event
-    if kind not in FAILS:
+    if kind != FAILS:
         return None
-    return (event.get("response") or {}).get("error") or {"message": f"the reply ended as {kind}"}
+    return (event.get("response") or {}).get("error") or {"message": "the reply failed"}
 
 
 @dataclass
@@ -83,7 +83,9 @@ class ResponseEvents:
             self.end(event["response"])
 
     def end(self, response: dict[str, Any]) -> None:
-        """Take what stands in a whole reply."""
+        """Take what stands in a whole reply. Raises ValueError for one that is none."""
+        if response.get("status") in ("failed", "cancelled", "in_progress", "queued"):
+            raise ValueError(response["status"])
         self.usage, self.model = response.get("usage"), response.get("model") or ""
         # Some servers send no event for each item.
         self.items = self.items or list(response.get("output") or [])

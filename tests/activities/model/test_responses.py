@@ -93,6 +93,13 @@ async def test_one_that_comes_whole_is_the_same() -> None:
     assert (got.calls, got.items) == ([("list_files", "{}")], [REASONING, CALL])
 
 
+async def test_one_that_was_cancelled_is_no_reply() -> None:
+    whole = httpx2.Response(200, json=response(status="cancelled"))
+    with pytest.raises(ApplicationError, match="cancelled") as caught:
+        await answer(lambda _: client(httpx2.MockTransport(lambda _: whole)), MODEL, b"{}")
+    assert (caught.value.type, caught.value.non_retryable) == ("Endpoint", False)
+
+
 @pytest.mark.parametrize(
     ("output", "finish"),
     [
