@@ -42,18 +42,12 @@ REASONING = "reasoning"
 INCLUDE = "include"
 STRICT = "strict"
 NAMED = {
-    # First: it quotes other parts. Such reasoning was made with another key, say: the next phase's
-    # is taken again.
+    # First: it quotes other parts. Such reasoning was encrypted for another key, say.
     STALE: re.compile(
         r"invalid_encrypted_content|encrypted content .{0,300}could not be|provided without its"
         r" required|Items are not persisted|Invalid .?signature.? in .?thinking",
         re.IGNORECASE,
     ),
-    REASONING: re.compile(r"reasoning_content|reasoning_details|thinking_blocks"),
-    MARKS: re.compile(r"prompt_cache_breakpoint|cache_control"),
-    KEY: re.compile(KEY),
-    INCLUDE: re.compile(r"encrypted content is not supported|['\"`]include\b", re.IGNORECASE),
-    STRICT: re.compile(r"invalid schema for function|['\"`.]strict\b", re.IGNORECASE),
     COUNTS: re.compile(r"stream_options"),
     LIMIT: re.compile(r"max_completion_tokens"),
     TEMPERATURE: re.compile(r"temperature", re.IGNORECASE),
@@ -62,6 +56,11 @@ NAMED = {
         r"|reasoning[_.]effort\S* (is|are) not supported|does not support thinking",
         re.IGNORECASE,
     ),
+    REASONING: re.compile(r"reasoning_content|reasoning_details|thinking_blocks"),
+    MARKS: re.compile(r"prompt_cache_breakpoint|cache_control"),
+    KEY: re.compile(KEY),
+    INCLUDE: re.compile(r"encrypted content is not supported|['\"`]include\b", re.IGNORECASE),
+    STRICT: re.compile(r"invalid schema for function|['\"`.]strict\b", re.IGNORECASE),
     TURNS: re.compile(r"unexpected role|roles? must alternate", re.IGNORECASE),
     IDS: re.compile(r"tool call id", re.IGNORECASE),
     NULL: re.compile(r"\bcontent\b.{0,120}\b(null|none|nonetype|string)\b", re.IGNORECASE),
