@@ -65,7 +65,7 @@ class View:
         middle = []
         if self._compaction.summary:
             summary = on_wire(self._summary)
-            middle.append(form.sent(summary, b"") if form else summary)
+            middle.append(form.render(summary, b"") if form else summary)
         if self._recent > self._start:
             middle.append(self._cleared(form))
         has_marks = form is not None and form.marks != "none"
@@ -82,7 +82,7 @@ class View:
             self._conversation.tokens(encoding, 0, OPENING)
             + self._summary_tokens(encoding)
             + self._cleared_tokens(encoding)
-            + self._beside_tokens(encoding, weights)
+            + self._provider_tokens(encoding, weights)
             + self._conversation.tokens(encoding, self._recent, None, weights)
         )
 
@@ -123,8 +123,8 @@ class View:
         if found is None:
             messages: Iterable[bytes] = map(on_wire, self._short())
             if form:
-                beside = self._conversation.stored_beside(self._start, self._recent)
-                messages = map(form.sent, messages, beside)
+                data = self._conversation.provider_bytes(self._start, self._recent)
+                messages = map(form.render, messages, data)
             found = held.keep(key, b",".join(messages))
         return found
 
@@ -135,7 +135,7 @@ class View:
             found = counts.keep(key, total)
         return found
 
-    def _beside_tokens(self, encoding: str, weights: Weights | None) -> int:
+    def _provider_tokens(self, encoding: str, weights: Weights | None) -> int:
         """Tokens of what is sent back beside the old exchanges."""
         if weights is None or self._recent <= self._start:
             return 0

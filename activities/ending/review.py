@@ -19,7 +19,7 @@ from activities.job.conversation import Conversation, tool_result
 from activities.job.opening import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
-from activities.model.call import assistant_message, beside_message
+from activities.model.call import assistant_message, provider_data
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import conversation_body
@@ -76,7 +76,7 @@ class Reviewing:
         reviewer = _reviewer(snapshot)
         number = request.number + 1
         conversation = _conversation(snapshot, request).append_reply(
-            assistant_message(number, streamed), beside_message(number, streamed)
+            assistant_message(number, streamed), provider_data(number, streamed)
         )
         reply = ReviewReply(commit="", at=scheduled_at(), usage=priced(streamed, snapshot.config))
         verdict, findings = decided(streamed.calls)

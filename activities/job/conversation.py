@@ -58,14 +58,14 @@ class Form(Protocol):
     def verbatim(self) -> bool:
         """Whether a message with nothing beside it is sent as it is stored."""
 
-    def sent(self, message: bytes, beside: bytes) -> bytes:
+    def render(self, message: bytes, provider_data: bytes) -> bytes:
         """The message in this form: elements of a JSON list, joined by commas."""
 
     @property
     def marks(self) -> str:
         """How the provider's cache is told where a message ends; `none` where it is not."""
 
-    def marked(self, message: bytes) -> bytes:
+    def with_mark(self, message: bytes) -> bytes:
         """A message that no model made, in this form, with such a mark."""
 
 
@@ -76,7 +76,7 @@ class Weights(Protocol):
     def key(self) -> Hashable:
         """Equal for two that weigh the same."""
 
-    def tokens(self, beside: bytes, encoding: str) -> int:
+    def tokens(self, provider_data: bytes, encoding: str) -> int:
         """Tokens that are sent of it."""
 
 
@@ -90,41 +90,43 @@ class Conversation:
         """Add messages at the end."""
         added = self
         for message in messages:
-            added = added._with(message, added._given_id(message))
+            added = added._with(message, added._original_id(message))
         return added
 
-    def append_reply(self, message: dict[str, Any], beside: dict[str, Any] | None) -> Conversation:
+    def append_reply(
+        self, message: dict[str, Any], provider_data: dict[str, Any] | None
+    ) -> Conversation:
         """Add a reply.
 
         Args:
             message: The reply as a message.
-            beside: What the provider wants back with it unchanged: `maker` says which endpoint and
-                model that is, and `ids`, if there, its own ids of the calls by ours.
+            provider_data: What the provider wants back with it unchanged: `maker` says which
+                endpoint and model that is, and `ids`, if there, its own ids of the calls by ours.
         """
-        return self._with(message, beside)
+        return self._with(message, provider_data)
 
-    def _with(self, message: dict[str, Any], beside: dict[str, Any] | None) -> Conversation:
+    def _with(self, message: dict[str, Any], provider_data: dict[str, Any] | None) -> Conversation:
         files, place = self.files, _place(len(self))
         files = files.with_raw(place, Raw(FILE, files.store.write_blob(on_wire(message))))
-        if beside:
-            blob = files.store.write_blob(on_wire(beside))
+        if provider_data:
+            blob = files.store.write_blob(on_wire(provider_data))
             files = files.with_raw((PROVIDER, *place), Raw(FILE, blob))
         return Conversation(files)
 
-    def _given_id(self, message: dict[str, Any]) -> dict[str, Any] | None:
+    def _original_id(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """What lies beside the result of a call to which the provider gave an id of its own."""
         called = message.get("tool_call_id")
         if not called or self.files.raw((PROVIDER,)) is None:
             return None
         # Results follow their reply, and each has something beside it if the reply has ids.
         for number in reversed(range(len(self))):
-            beside = self.beside(number)
-            if beside is None or "call_id" not in beside:
-                given = beside and beside.get("ids", {}).get(called)
-                return {"maker": beside["maker"], "call_id": given} if beside and given else None
+            data = self.provider_data(number)
+            if data is None or "call_id" not in data:
+                original = data and data.get("ids", {}).get(called)
+                return {"maker": data["maker"], "call_id": original} if data and original else None
         return None
 
-    def beside(self, number: int) -> dict[str, Any] | None:
+    def provider_data(self, number: int) -> dict[str, Any] | None:
         """What lies beside a message, None if nothing does."""
         raw = self.files.raw((PROVIDER, *_place(number)))
         if raw is None:
@@ -132,14 +134,14 @@ class Conversation:
         loaded: dict[str, Any] = json.loads(self.files.store.read(raw.id))
         return loaded
 
-    def stored_beside(self, start: int, stop: int) -> Iterator[bytes]:
+    def provider_bytes(self, start: int, stop: int) -> Iterator[bytes]:
         """The bytes of what lies beside each of those messages, empty where nothing does."""
         for number in range(start, stop):
             raw = self.files.raw((PROVIDER, *_place(number)))
             yield self.files.store.read(raw.id) if raw else NOTHING
 
     @property
-    def alone(self) -> Files:
+    def without_provider_data(self) -> Files:
         """The messages without what lies beside them."""
         return self.files.with_raw((PROVIDER,), None)
 
@@ -172,7 +174,7 @@ class Conversation:
                 if start < number:
                     pieces += [self._sent(part, form) for part in self._parts(start, number)]
                 [one] = self._parts(number, number + 1)
-                pieces.append(form.marked(self._sent(one, form)))
+                pieces.append(form.with_mark(self._sent(one, form)))
                 start = number + 1
         if start < end:
             pieces += [self._sent(part, form) for part in self._parts(start, end)]
@@ -297,7 +299,7 @@ class Conversation:
             else:
                 found = self.files.store.read(part[0])
                 if form:
-                    found = form.sent(found, self._read_beside(part))
+                    found = form.render(found, self._read_provider(part))
             held.keep(key, found)
         return found
 
@@ -311,11 +313,11 @@ class Conversation:
             else:
                 found = of_message(self.files.store.read(part[0]), encoding)
                 if weights:
-                    found += weights.tokens(self._read_beside(part), encoding)
+                    found += weights.tokens(self._read_provider(part), encoding)
             counts.keep(key, found)
         return found
 
-    def _read_beside(self, part: Part) -> bytes:
+    def _read_provider(self, part: Part) -> bytes:
         return self.files.store.read(part[4]) if part[4] else NOTHING
 
     def _read(self, number: int) -> bytes:

@@ -165,8 +165,8 @@ class Snapshot:
             without_volatile(self.files, patterns),
             without_volatile(self.reads, patterns),
             without_volatile(self.changes, patterns),
-            self.conversation.alone,
-            Conversation(self.review).alone,
+            self.conversation.without_provider_data,
+            Conversation(self.review).without_provider_data,
         ).hex()
 
     def _tree(
@@ -220,7 +220,7 @@ class Snapshot:
 
     def shelve_conversation(self, number: int) -> None:
         """Keep the conversation of the phase of that number where `search_history` looks."""
-        raw = Raw(FOLDER, bytes.fromhex(self.conversation.alone.id))
+        raw = Raw(FOLDER, bytes.fromhex(self.conversation.without_provider_data.id))
         self.history = self.history.with_raw((f"{number:04d}",), raw)
 
     def keep_reasoning(self, text: str) -> None:

@@ -83,7 +83,7 @@ class ModelCalls:
         estimate = context_tokens(snapshot)
         snapshot.state.step = request.step
         snapshot.conversation = snapshot.conversation.append_reply(
-            assistant_message(request.step, streamed), beside_message(request.step, streamed)
+            assistant_message(request.step, streamed), provider_data(request.step, streamed)
         )
         if streamed.reasoning:
             snapshot.keep_reasoning(streamed.reasoning)
@@ -141,7 +141,7 @@ def assistant_message(step: int, streamed: Streamed) -> dict[str, Any]:
     return message
 
 
-def beside_message(step: int, streamed: Streamed) -> dict[str, Any] | None:
+def provider_data(step: int, streamed: Streamed) -> dict[str, Any] | None:
     """What lies beside that message: what only its maker gets, None if there is nothing."""
     own: dict[str, Any] = {}
     if streamed.items:

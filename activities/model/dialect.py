@@ -256,10 +256,10 @@ _stale: set[tuple[str, str, Path]] = set()
 def dialect_of(model: ModelConfig, repository: Path) -> Dialect:
     """What is known so far of how the model is asked for the job of that repository."""
     where = address_of(model), model.name
-    found = _learned.get(where) or Dialect()
+    known = _learned.get(where) or Dialect()
     if (*where, repository) in _stale:
-        return replace(found, without=found.without | {STALE})
-    return found
+        return replace(known, without=known.without | {STALE})
+    return known
 
 
 def remember(model: ModelConfig, repository: Path, dialect: Dialect) -> None:

@@ -47,23 +47,23 @@ class ChatForm:
     def verbatim(self) -> bool:
         return not self.reasoning
 
-    def sent(self, message: bytes, beside: bytes) -> bytes:
-        own = _of_maker(beside, self.maker)
+    def render(self, message: bytes, provider_data: bytes) -> bytes:
+        own = _of_maker(provider_data, self.maker)
         fields, extras = _fields(own, self.reasoning), own.get("extras", [])
         if not (fields or extras or self.reasoning):
             return message
-        made: dict[str, Any] = json.loads(message)
-        if made["role"] != "assistant":
+        stored: dict[str, Any] = json.loads(message)
+        if stored["role"] != "assistant":
             return message
         if self.reasoning:
             # An endpoint that demands it demands it of every reply, whoever made it.
             fields = fields or {PLAIN[0]: ""}
-        for call, extra in zip(made.get("tool_calls", []), extras, strict=False):
+        for call, extra in zip(stored.get("tool_calls", []), extras, strict=False):
             if extra:
                 call["extra_content"] = extra
-        return on_wire({**made, **fields})
+        return on_wire({**stored, **fields})
 
-    def marked(self, message: bytes) -> bytes:
+    def with_mark(self, message: bytes) -> bytes:
         return _marked_text(message, "content", "text", self.marks)
 
 
@@ -84,19 +84,19 @@ class ResponsesForm:
     def verbatim(self) -> bool:
         return False
 
-    def sent(self, message: bytes, beside: bytes) -> bytes:
-        own = self._own(beside)
+    def render(self, message: bytes, provider_data: bytes) -> bytes:
+        own = self._own(provider_data)
         if items := own.get("items"):
             return b",".join(map(on_wire, items))
-        made: dict[str, Any] = json.loads(message)
-        return b",".join(map(on_wire, _items(made, own.get("call_id"))))
+        stored: dict[str, Any] = json.loads(message)
+        return b",".join(map(on_wire, _items(stored, own.get("call_id"))))
 
-    def marked(self, message: bytes) -> bytes:
+    def with_mark(self, message: bytes) -> bytes:
         text = "output" if message.startswith(b'{"type":"function_call_output"') else "content"
         return _marked_text(message, text, "input_text", self.marks)
 
-    def _own(self, beside: bytes) -> dict[str, Any]:
-        return _of_maker(beside, self.maker) if self.items else {}
+    def _own(self, provider_data: bytes) -> dict[str, Any]:
+        return _of_maker(provider_data, self.maker) if self.items else {}
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class ReasoningWeights:
     def key(self) -> Hashable:
         return self.maker, self.reasoning
 
-    def tokens(self, beside: bytes, encoding: str) -> int:
-        own = _of_maker(beside, self.maker)
+    def tokens(self, provider_data: bytes, encoding: str) -> int:
+        own = _of_maker(provider_data, self.maker)
         items = [] if self.reasoning is False else own.get("items", [])
         reasoned = [one for one in items if one.get("type") == "reasoning"]
         return _tokens([*reasoned, _fields(own, self.reasoning)], encoding)
@@ -131,10 +131,10 @@ def form_of(model: ModelConfig) -> Form:
     return ChatForm(maker, model.send_reasoning, marks)
 
 
-def _of_maker(beside: bytes, maker: str) -> dict[str, Any]:
-    if not beside:
+def _of_maker(provider_data: bytes, maker: str) -> dict[str, Any]:
+    if not provider_data:
         return {}
-    own: dict[str, Any] = json.loads(beside)
+    own: dict[str, Any] = json.loads(provider_data)
     return own if own["maker"] == maker else {}
 
 
@@ -187,9 +187,9 @@ MARK = {
 @lru_cache(maxsize=256)
 def _marked_text(message: bytes, key: str, kind: str, marks: str) -> bytes:
     """The message with a mark at its end, up to which the provider shall cache."""
-    made = from_json(message)
-    if not made[key]:
+    stored = from_json(message)
+    if not stored[key]:
         # A mark on an empty text is refused.
         return message
     name, mark = MARK[marks]
-    return on_wire({**made, key: [{"type": kind, "text": made[key], name: mark}]})
+    return on_wire({**stored, key: [{"type": kind, "text": stored[key], name: mark}]})

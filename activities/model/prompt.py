@@ -55,7 +55,7 @@ def request_body(
     last = on_wire({"role": "user", "content": render_todos(snapshot, correction)})
     is_forced = must_call and not _thinks_unless_forced(snapshot, model)
     demand = b',"tool_choice":"required"' if is_forced else b""
-    end = b"%b]%b%b}" % (form.sent(last, b""), demand, _cache_key(model, cache_key))
+    end = b"%b]%b%b}" % (form.render(last, b""), demand, _cache_key(model, cache_key))
     pieces = [*snapshot.view.wire(form), end]
     # In one go: of a long conversation a second copy takes as long as the rest of the request.
     name = _messages_name(model)
@@ -70,7 +70,7 @@ def _thinks_unless_forced(snapshot: Snapshot, model: ModelConfig) -> bool:
     if model.reasoning_effort:
         return True
     conversation = snapshot.conversation
-    last = conversation.beside(len(conversation) - 1) or {}
+    last = conversation.provider_data(len(conversation) - 1) or {}
     return last.get("maker") == maker_of(model) and bool(last.get("fields"))
 
 
@@ -118,7 +118,7 @@ def plain_body(model: ModelConfig, system: str, asked: str) -> bytes:
     """A request with a prompt of its own and no tools, for summaries."""
     form = form_of(model)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": asked}]
-    sent = b",".join(form.sent(on_wire(message), b"") for message in messages)
+    sent = b",".join(form.render(on_wire(message), b"") for message in messages)
     return b'%b,"%b":[%b]}' % (on_wire(_settings(model))[:-1], _messages_name(model), sent)
 
 

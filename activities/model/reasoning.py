@@ -50,15 +50,14 @@ class Reasoning:
     def fields(self) -> dict[str, Any]:
         """What goes back beside the message; texts also when they are empty, as some endpoints want
         them back all the same."""
-        found: dict[str, Any] = {name: "".join(text) for name, text in self._texts.items()}
+        fields: dict[str, Any] = {name: "".join(text) for name, text in self._texts.items()}
         if self._details:
-            found[DETAILS] = self._details
+            fields[DETAILS] = self._details
         # Without its signature a block is refused.
         if signed := [one for one in self._blocks if one.get("signature") or "data" in one]:
-            found[BLOCKS] = signed
-        written = plain(json.dumps(found, ensure_ascii=False))
-        fields: dict[str, Any] = json.loads(written) if len(written) <= MOST else {}
-        return fields
+            fields[BLOCKS] = signed
+        written = plain(json.dumps(fields, ensure_ascii=False))
+        return dict(json.loads(written)) if len(written) <= MOST else {}
 
     def _add_detail(self, entry: dict[str, Any]) -> None:
         last = self._details[-1] if self._details else {}

@@ -98,12 +98,12 @@ class ResponseEvents:
     @property
     def calls(self) -> list[tuple[str, str]]:
         """Name and arguments of each call."""
-        return [(str(one["name"]), _arguments(one)) for one in self._of("function_call")]
+        return [(str(one["name"]), _arguments(one)) for one in self._of_type("function_call")]
 
     @property
     def text(self) -> str:
         """What the model says, or says when it refuses."""
-        parts = [part for one in self._of("message") for part in one.get("content") or []]
+        parts = [part for one in self._of_type("message") for part in one.get("content") or []]
         return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
 
     @property
@@ -111,7 +111,7 @@ class ResponseEvents:
         """What of its reasoning can be read."""
         parts = [
             part
-            for one in self._of("reasoning")
+            for one in self._of_type("reasoning")
             for part in [*(one.get("summary") or []), *(one.get("content") or [])]
         ]
         return "\n\n".join(str(part.get("text") or "") for part in parts)
@@ -129,19 +129,19 @@ class ResponseEvents:
             return []
         if not all(map(_is_returnable, items)):
             return []
-        ids = [one["call_id"] for one in self._of("function_call")]
+        ids = [one["call_id"] for one in self._of_type("function_call")]
         if len(set(ids)) < len(ids):
             return []
         written = plain(json.dumps(items, ensure_ascii=False))
         return list(json.loads(written)) if len(written) <= MOST_ITEMS else []
 
-    def _of(self, kind: str) -> list[dict[str, Any]]:
+    def _of_type(self, kind: str) -> list[dict[str, Any]]:
         return [one for one in self.items if one.get("type") == kind]
 
 
 def _arguments(call: dict[str, Any]) -> str:
-    given = call.get("arguments") or ""
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    arguments = call.get("arguments") or ""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
 def _is_returnable(item: dict[str, Any]) -> bool:
@@ -150,9 +150,11 @@ def _is_returnable(item: dict[str, Any]) -> bool:
         return bool(item.get("encrypted_content") or item.get("content"))
     if kind != "function_call":
         return True
-    given = item.get("arguments")
-    if not (item.get("call_id") and isinstance(item["call_id"], str) and isinstance(given, str)):
+    arguments = item.get("arguments")
+    if not (
+        item.get("call_id") and isinstance(item["call_id"], str) and isinstance(arguments, str)
+    ):
         return False
     with suppress(ValueError):
-        return isinstance(from_json(given, allow_inf_nan=False), dict)
+        return isinstance(from_json(arguments, allow_inf_nan=False), dict)
     return False

@@ -37,7 +37,7 @@ class PromptCache:
     """
 
     style: str = "breakpoint"
-    held: set[tuple[str, str]] = field(default_factory=set)
+    stored: set[tuple[str, str]] = field(default_factory=set)
     """Key of the cache and hash of the prefix."""
     read: int = 0
     sent: int = 0
@@ -55,16 +55,16 @@ class PromptCache:
             implicit = max(n for n, block in enumerate(blocks) if not block.by_model)
             sought = sorted({*marked, implicit})[-CONSIDERED:]
             new = sorted(
-                {*[n for n in marked if (key, hashes[n]) not in self.held][-WRITTEN:], implicit}
+                {*[n for n in marked if (key, hashes[n]) not in self.stored][-WRITTEN:], implicit}
             )
         else:
             assert len(marked) <= 4, f"{len(marked)} marks"
             sought = sorted({n - back for n in marked for back in range(LOOKBACK) if n >= back})
             new = marked
-        hits = [ends[n] for n in sought if ends[n] >= LEAST and (key, hashes[n]) in self.held]
+        hits = [ends[n] for n in sought if ends[n] >= LEAST and (key, hashes[n]) in self.stored]
         read = max(hits, default=0)
         put = [n for n in new if ends[n] >= LEAST]
-        self.held |= {(key, hashes[n]) for n in put}
+        self.stored |= {(key, hashes[n]) for n in put}
         written = max(0, max((ends[n] for n in put), default=0) - read)
         self.sent, self.read, self.written = (
             self.sent + ends[-1], self.read + read, self.written + written
@@ -80,14 +80,17 @@ def blocks_of(request: dict[str, Any]) -> list[Block]:
 
 
 def _block(message: dict[str, Any]) -> Block:
-    made = dict(message)
+    parsed = dict(message)
     mark = ""
     for key in ("content", "output"):
-        if isinstance(parts := made.get(key), list):
+        if isinstance(parts := parsed.get(key), list):
             mark = next((name for name in MARKS for part in parts if name in part), mark)
-            made[key] = "".join(str(part.get("text", "")) for part in parts)
-    by_model = made.get("role") == "assistant" or made.get("type") in ("function_call", "reasoning")
-    return Block(json.dumps(made, sort_keys=True), mark, by_model)
+            parsed[key] = "".join(str(part.get("text", "")) for part in parts)
+    by_model = parsed.get("role") == "assistant" or parsed.get("type") in (
+        "function_call",
+        "reasoning",
+    )
+    return Block(json.dumps(parsed, sort_keys=True), mark, by_model)
 
 
 def _prefixes(blocks: list[Block]) -> tuple[list[int], list[str]]:

@@ -52,12 +52,12 @@ class Provider:
         answer = wire.ask(self.responses.model, _unmarked(incoming.request))
         if not isinstance(answer, wire.Reply):
             return _failed(answer)
-        told = b"".join(wire.as_events(incoming, answer))
+        content = b"".join(wire.as_events(incoming, answer))
         if self.cache:
-            told = told.replace(
+            content = content.replace(
                 b"data: [DONE]", b"data: " + self._usage(request) + b"\n\ndata: [DONE]"
             )
-        return 200, EVENTS, told
+        return 200, EVENTS, content
 
     def _usage(self, request: dict[str, Any]) -> bytes:
         assert self.cache
@@ -74,10 +74,10 @@ class Provider:
             return _failed(response)
         if not request.get("stream"):
             return 200, JSON, json.dumps(response).encode()
-        told = "".join(
+        content = "".join(
             f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events(response)
         )
-        return 200, EVENTS, told.encode()
+        return 200, EVENTS, content.encode()
 
 
 class ProviderTransport(httpx2.AsyncBaseTransport):

@@ -141,9 +141,9 @@ class Responses:
                 "status": "completed",
                 "call_id": f"call_{digest[:20]}_{number}",
                 "name": name,
-                "arguments": given if isinstance(given, str) else json.dumps(given),
+                "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
             }
-            for number, (name, given) in enumerate(answer.calls)
+            for number, (name, arguments) in enumerate(answer.calls)
         ]
         if answer.finish == "length":
             output = output[: 1 + self.reasons]
@@ -270,9 +270,9 @@ def as_chat(request: dict[str, Any]) -> dict[str, Any]:
                 {"id": item["call_id"], "type": "function", "function": function}
             )
         else:
-            made = {"role": item["role"], "content": _text(item["content"])}
-            messages.append(made)
-            reply = made if item["role"] == "assistant" else None
+            message = {"role": item["role"], "content": _text(item["content"])}
+            messages.append(message)
+            reply = message if item["role"] == "assistant" else None
     tools = [
         {
             "type": "function",
@@ -287,13 +287,13 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
-def _known(where: str, given: dict[str, Any], shape: Any) -> None:
+def _known(where: str, fields: dict[str, Any], shape: Any) -> None:
     """Refuse what the client's type does not have, and what it demands and is not there."""
-    for name in given:
+    for name in fields:
         if name not in shape.__annotations__:
             raise Refused(f"Unknown parameter: '{where}{name}'.")
     for name in shape.__required_keys__:
-        if name not in given:
+        if name not in fields:
             raise Refused(f"Missing required parameter: '{where}{name}'.")
 
 

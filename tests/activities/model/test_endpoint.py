@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import on_wire
 from activities.model.asking import answer
-from activities.model.call import assistant_message, beside_message
+from activities.model.call import assistant_message, provider_data
 from activities.model.endpoint import REHEARSAL, chosen_name, connect
 from activities.model.forms import ChatForm
 from activities.model.stream import MAX_TEXT, Streamed
@@ -48,9 +48,9 @@ async def asked(
 def sent_back(got: Streamed, maker: str, reasoning: bool | None = None) -> str:
     """The message that such a maker is sent of a reply that `one` has given."""
     got.maker = "one"
-    message, beside = assistant_message(1, got), beside_message(1, got)
+    message, data = assistant_message(1, got), provider_data(1, got)
     form = ChatForm(maker, reasoning)
-    return form.sent(on_wire(message), on_wire(beside) if beside else b"").decode()
+    return form.render(on_wire(message), on_wire(data) if data else b"").decode()
 
 
 async def failed(scripted: Any, patience: float = 5) -> ApplicationError:

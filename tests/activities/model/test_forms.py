@@ -11,7 +11,7 @@ import pytest
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.context.view import Compaction, View
 from activities.job.conversation import Conversation, Form, on_wire, tool_result
-from activities.model.call import assistant_message, beside_message
+from activities.model.call import assistant_message, provider_data
 from activities.model.forms import ChatForm, ReasoningWeights, ResponsesForm
 from activities.model.stream import Streamed
 from protocol.requests import Usage
@@ -45,7 +45,7 @@ def conversation(tmp_path: Path) -> Conversation:
 
 def add(held: Conversation, step: int, streamed: Streamed) -> Conversation:
     """A reply and the results of its calls."""
-    held = held.append_reply(assistant_message(step, streamed), beside_message(step, streamed))
+    held = held.append_reply(assistant_message(step, streamed), provider_data(step, streamed))
     return held.append(*(tool_result(step, n, "a.md") for n in range(len(streamed.calls))))
 
 
@@ -131,7 +131,7 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     for step in range(1, 9):
         items = [{**REASONING, "id": f"rs_{step}"}, {**CALL, "call_id": f"call_{step}"}]
         held = held.append_reply(
-            assistant_message(step, reply(items=items)), beside_message(step, reply(items=items))
+            assistant_message(step, reply(items=items)), provider_data(step, reply(items=items))
         ).append(tool_result(step, 0, "x" * 500))
     view = View(held, Compaction(cleared=10, folded=6, summary="So far."))
     form = ResponsesForm(ONE, True)
@@ -178,6 +178,6 @@ def test_the_bytes_of_what_nobody_wants_back_are_those_that_are_stored(
 ) -> None:
     held = add(conversation, 1, reply())
     assert held.wire(0, None, ChatForm(ONE, None)) == held.wire()
-    assert held.beside(2) is None
-    assert held.alone == held.files
+    assert held.provider_data(2) is None
+    assert held.without_provider_data == held.files
     assert on_wire(sent(held, None)[0]) == held.wire()[0]

@@ -13,7 +13,7 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.model.asking import answer
-from activities.model.call import beside_message
+from activities.model.call import provider_data
 from activities.model.stream import Streamed
 from config.sections import ModelConfig
 
@@ -121,7 +121,7 @@ async def test_what_cannot_go_back_as_it_is_goes_back_in_our_form(
     details = {"incomplete_details": {"reason": "max_output_tokens"}}
     got = await asked(*ended(finish, *output, **(details if finish == "incomplete" else {})))
     assert got.items == []
-    assert beside_message(1, got) is None
+    assert provider_data(1, got) is None
     assert got.finish == ("length" if finish == "incomplete" else got.finish)
 
 
