@@ -1,5 +1,5 @@
-"""`kill -9` of the worker over the Responses API: its strict provider refuses nothing, and the job
-ends as if nothing had happened."""
+"""Workers killed and frozen over the Responses API: its strict provider refuses nothing, and the
+jobs end as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from tests.crash.aims import AIMS
 from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
 from tests.crash.site import Site
+from tests.crash.test_frozen_worker import FREEZES, frozen
 from tests.crash.test_killed_worker import killed
 from tests.crash.trial import SEED, ended_as, hits, opened, told
 from tests.soak import soak
 
-SITES = soak(1, 4)
+KILLED = soak(1, 4)
+"""Sites whose worker is killed; that of one more is frozen."""
 KILLS = soak(2, 4)
-"""Of each site."""
+"""Of each of them."""
 
 
 async def test_the_job_ends_as_the_undisturbed_one(begun: Begun) -> None:
     undisturbed, *sites = await begun(trial)
     for site in sites:
         ended_as(undisturbed, site)
-    assert sum(len(site.blows) for site in sites) == SITES * KILLS
+    assert sum(len(site.blows) for site in sites) == KILLED * KILLS + 1
     assert hits(sites), told(sites)
     for site in (undisturbed, *sites):
         assert site.provider.responses.refusals == []
@@ -34,14 +36,19 @@ async def test_the_job_ends_as_the_undisturbed_one(begun: Begun) -> None:
 
 async def trial(place: Place) -> list[Site]:
     dealer = random.Random(f"{SEED} responses")
-    names = ["undisturbed-responses", *(f"killed-responses-{SEED}-{n}" for n in range(SITES))]
+    killed_names = [f"killed-responses-{SEED}-{n}" for n in range(KILLED)]
+    names = ["undisturbed-responses", f"frozen-responses-{SEED}", *killed_names]
     sites = [
         Site(name, place.folder, place.workers, place.temporal, [Ledger("Ada")],
              random.Random(f"{SEED} {name}"), has_responses=True)
         for name in names
     ]  # fmt: skip
-    aims = [dealer.sample(AIMS, KILLS) for _ in range(SITES)]
-    await asyncio.gather(left_alone(sites[0]), *map(killed, sites[1:], aims))
+    aims = [dealer.sample(AIMS, KILLS) for _ in range(KILLED)]
+    await asyncio.gather(
+        left_alone(sites[0]),
+        frozen(sites[1], *dealer.choice(FREEZES)),
+        *map(killed, sites[2:], aims),
+    )
     return sites
 
 
