@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -19,8 +19,13 @@ class ModelConfig(Data):
     name: str = Field(description="Model name sent to the endpoint; LONGHAUL_MODEL overrides it.")
     base_url: str | None = Field(
         None,
-        description="Address of the endpoint, to which `/chat/completions` is added (of a "
-        "deployment of Azure's with its `?api-version=…`); null takes OPENAI_BASE_URL.",
+        description="Address of the endpoint, to which `/chat/completions` or `/responses` is "
+        "added (of a deployment of Azure's with its `?api-version=…`); null takes OPENAI_BASE_URL.",
+    )
+    api: Literal["auto", "chat", "responses"] = Field(
+        "auto",
+        description="Which of the two APIs is called: `chat` is Chat Completions, `responses` the "
+        "Responses API; `auto` goes by the address and by what the endpoint refuses.",
     )
     api_key_variable: str = Field(
         "OPENAI_API_KEY", description="Environment variable of the worker that holds the key."
@@ -46,8 +51,16 @@ class ModelConfig(Data):
         "endpoint; it goes on trying.",
     )
     stream: bool = Field(True, description="Whether replies are asked for as a stream.")
-    send_reasoning: bool = Field(
-        False, description="Whether the model is sent back the reasoning it returned."
+    send_reasoning: bool | None = Field(
+        None,
+        description="Whether the model is sent back the reasoning it returned; null sends back "
+        "what is signed or encrypted, and the rest where the endpoint demands it.",
+    )
+    cache_marks: Literal["auto", "none", "breakpoint", "cache_control"] = Field(
+        "auto",
+        description="How requests mark what the endpoint should cache: `breakpoint` as OpenAI does "
+        "from gpt-5.6 on, `cache_control` as gateways to Anthropic's models do; `auto` goes by the "
+        "model's name.",
     )
     window: int | None = Field(
         None, ge=1000, description="Tokens of the model's context window; null when unknown."

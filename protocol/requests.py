@@ -33,6 +33,9 @@ class Usage(Data):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    """Prompt tokens that the endpoint read from its cache."""
+    written_tokens: int = 0
+    """Prompt tokens that it put into its cache."""
     estimated_tokens: int = 0
     """Prompt tokens by our own count, to be held against what the endpoint said."""
     cost: float = 0.0

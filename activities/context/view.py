@@ -13,14 +13,14 @@ at no other time, so the requests between two compactions share their prefix byt
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from pydantic import Field
 
 from activities.context.planning import Piece
-from activities.job.conversation import Conversation, Part, counts, held, on_wire
+from activities.job.conversation import Conversation, Form, Part, Weights, counts, held, on_wire
 from activities.tokens import of_message
 from protocol.state import Data
 
@@ -62,47 +62,60 @@ class View:
         """Number of the first message that is shown as it is."""
         return self._recent
 
-    def wire(self) -> list[bytes]:
-        """The messages in the form they are sent in, oldest first."""
-        middle = [on_wire(self._summary)] if self._compaction.summary else []
+    def wire(self, form: Form | None = None) -> list[bytes]:
+        """The messages in the form they are sent in, oldest first.
+
+        Args:
+            form: Of the endpoint and model; None for the one that messages are stored in.
+        """
+        middle = []
+        if self._compaction.summary:
+            summary = on_wire(self._summary)
+            middle.append(form.render(summary, b"") if form else summary)
         if self._recent > self._start:
-            middle.append(self._cleared())
+            middle.append(self._cleared(form))
+        has_marks = form is not None and form.marks != "none"
+        marked = [0, *self._conversation.cache_points()] if has_marks else []
         return [
-            *self._conversation.wire(0, OPENING),
+            *self._conversation.wire(0, OPENING, form, marked),
             *middle,
-            *self._conversation.wire(self._recent),
+            *self._conversation.wire(self._recent, None, form, marked),
         ]
 
-    def tokens(self, encoding: str) -> int:
+    def tokens(self, encoding: str, weights: Weights | None = None) -> int:
         """Tokens of the same."""
         return (
             self._conversation.tokens(encoding, 0, OPENING)
             + self._summary_tokens(encoding)
             + self._cleared_tokens(encoding)
-            + self._conversation.tokens(encoding, self._recent)
+            + self._provider_tokens(encoding, weights)
+            + self._conversation.tokens(encoding, self._recent, None, weights)
         )
 
-    def pieces(self, encoding: str, todos: str = "") -> list[Piece]:
+    def pieces(self, encoding: str, todos: str = "", weights: Weights | None = None) -> list[Piece]:
         """Every message of the phase as planning sees it; those that were folded are not read.
 
         Args:
             encoding: By which tokens are counted.
             todos: What the open todos say, and so which files they name.
+            weights: Of what is sent back to the provider beside its messages.
         """
         folded = [GONE] * (self._start - OPENING)
-        recent = self._pieces(encoding, self._start, len(self._conversation), todos)
-        return [*self._pieces(encoding, 0, OPENING, todos), *folded, *recent]
+        recent = self._pieces(encoding, todos, weights, self._start, len(self._conversation))
+        return [*self._pieces(encoding, todos, weights, 0, OPENING), *folded, *recent]
 
-    def _pieces(self, encoding: str, start: int, stop: int, todos: str) -> list[Piece]:
+    def _pieces(
+        self, encoding: str, todos: str, weights: Weights | None, start: int, stop: int
+    ) -> list[Piece]:
         messages = self._conversation.messages(start, stop)
-        sizes = [self._conversation.tokens(encoding, n, n + 1) for n in range(start, stop)]
+        sizes = [self._conversation.tokens(encoding, n, n + 1, weights) for n in range(start, stop)]
         paths = _read_paths(messages)
         return [
             Piece(
                 message["role"],
                 size,
                 size if brief is message else of_message(on_wire(brief), encoding),
-                paths.get(message.get("tool_call_id", ""), "\n") in todos,
+                bool(path := paths.get(message.get("tool_call_id", ""), "")) and path in todos,
             )
             for message, brief, size in zip(messages, shortened(messages), sizes, strict=True)
         ]
@@ -119,11 +132,16 @@ class View:
             found = counts.keep(key, of_message(on_wire(self._summary), encoding))
         return found
 
-    def _cleared(self) -> bytes:
+    def _cleared(self, form: Form | None) -> bytes:
         """The old exchanges, put together once a compaction."""
-        found = held.get(key := ("cleared", *self._exceptions, *self._old()))
+        form_key = form.key if form else None
+        found = held.get(key := ("cleared", form_key, *self._exceptions, *self._old()))
         if found is None:
-            found = held.keep(key, b",".join(map(on_wire, self._short())))
+            messages: Iterable[bytes] = map(on_wire, self._short())
+            if form:
+                data = self._conversation.provider_bytes(self._start, self._recent)
+                messages = map(form.render, messages, data)
+            found = held.keep(key, b",".join(messages))
         return found
 
     def _cleared_tokens(self, encoding: str) -> int:
@@ -137,6 +155,13 @@ class View:
     def _exceptions(self) -> tuple[int, ...]:
         """What the old exchanges look like depends on these as well."""
         return (self._compaction.unseen, *self._compaction.spared)
+
+    def _provider_tokens(self, encoding: str, weights: Weights | None) -> int:
+        """Tokens of what is sent back beside the old exchanges."""
+        if weights is None or self._recent <= self._start:
+            return 0
+        with_it = self._conversation.tokens(encoding, self._start, self._recent, weights)
+        return with_it - self._conversation.tokens(encoding, self._start, self._recent)
 
     def _old(self) -> tuple[Part, ...]:
         return self._conversation.ids(self._start, self._recent)

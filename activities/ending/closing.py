@@ -25,7 +25,7 @@ from protocol.text import sentence
 
 MAX_LISTED = 200
 
-NOT_IN_FILE: Any = {"checkpoint": True, "tree": True, "usage": {"cached_tokens"}}
+NOT_IN_FILE: Any = {"checkpoint": True, "tree": True, "usage": {"cached_tokens", "written_tokens"}}
 """What differs between two runs of the same steps: ids, and how much of a prompt was cached, which
 depends on when a call was repeated."""
 

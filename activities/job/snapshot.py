@@ -2,7 +2,8 @@
 
     config.json     the agent's configuration, pinned when the job started
     state.json      phase, todos, scope, counters (`protocol.state.JobState`)
-    conversation/   messages of the running phase, ready to send
+    conversation/   messages of the running phase, ready to send; what their provider wants back
+                    with them beside them in provider/
     files/          the workspace
     reads/          for each path read in this phase, the content as it was then
     changes/        for each changed path, the number of the step that last changed it
@@ -144,7 +145,9 @@ class Snapshot:
     def save(self, message: str, at: int) -> str:
         """Write the tree and its commit; the id is a function of content, parent and date."""
         parents = [self.commit] if self.commit else []
-        tree = self._tree(self.files, self.reads, self.changes)
+        tree = self._tree(
+            self.files, self.reads, self.changes, self.conversation.files, self.review
+        )
         self.commit = self.checkpoints.commit(tree.hex(), parents, message, at)
         if self.saved:
             self.saved(self.commit)
@@ -152,20 +155,28 @@ class Snapshot:
 
     @property
     def compared(self) -> str:
-        """Hex id of the tree without volatile paths: equal for two runs of the same steps.
+        """Hex id of the tree without what a provider alone decides, such as its ids, and without
+        volatile paths: equal for two runs of the same steps.
 
-        Where there are none it is the checkpoint's own tree.
+        Where there is nothing of either it is the checkpoint's own tree.
         """
         patterns = self.config.shell.volatile
-        kept = [without_volatile(part, patterns) for part in (self.files, self.reads, self.changes)]
-        return self._tree(*kept).hex()
+        return self._tree(
+            without_volatile(self.files, patterns),
+            without_volatile(self.reads, patterns),
+            without_volatile(self.changes, patterns),
+            self.conversation.without_provider_data,
+            Conversation(self.review).without_provider_data,
+        ).hex()
 
-    def _tree(self, workspace: Files, reads: Files, changes: Files) -> bytes:
+    def _tree(
+        self, workspace: Files, reads: Files, changes: Files, conversation: Files, review: Files
+    ) -> bytes:
         """The whole of the job, with these in place of its own."""
         store = self.checkpoints.store
         state = store.write_blob(self.state.model_dump_json(exclude_defaults=True).encode())
         folders = {
-            b"conversation": self.conversation.files,
+            b"conversation": conversation,
             b"files": workspace,
             b"reads": reads,
             b"changes": changes,
@@ -173,7 +184,7 @@ class Snapshot:
         extra = {
             b"reasoning": self.reasoning,
             b"history": self.history,
-            b"review": self.review,
+            b"review": review,
             b"judge": self.judge,
         }
         empty = EMPTY_TREE.hex()
@@ -209,7 +220,7 @@ class Snapshot:
 
     def shelve_conversation(self, number: int) -> None:
         """Keep the conversation of the phase of that number where `search_history` looks."""
-        raw = Raw(FOLDER, bytes.fromhex(self.conversation.files.id))
+        raw = Raw(FOLDER, bytes.fromhex(self.conversation.without_provider_data.id))
         self.history = self.history.with_raw((f"{number:04d}",), raw)
 
     def keep_reasoning(self, text: str) -> None:

@@ -112,7 +112,7 @@ class Taking:
         sent = tokens.count(config.templates["handoff_summary"] + asked)
         received = max(model.max_output_tokens for model in config.models)
         price = dearest(config)
-        cost = price.cost(sent, 0, received) if price else 0
+        cost = price.most(sent, received) if price else 0
         needed = {"model_calls": 1, "tokens": sent + received, "cost": cost}
         return all(needed[key] <= left for key, left in request.room.items())
 

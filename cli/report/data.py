@@ -65,6 +65,7 @@ class Figures(Data):
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
+    written_tokens: int = 0
     cost: float
     rewinds: int
     refusals: int
@@ -126,6 +127,7 @@ class Bar(Data):
     model_calls: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
+    written_tokens: int = 0
     completion_tokens: int = 0
     largest_prompt: int = 0
     cost: float = 0.0
