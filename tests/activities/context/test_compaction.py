@@ -104,7 +104,9 @@ def test_a_pointer_names_a_call_that_shows_the_same(tool: str, arguments: str, a
 
 
 async def test_results_the_model_never_saw_are_not_called_processed(job: Standing) -> None:
-    read = [("read_file", json.dumps({"path": f"notes/{number}.md"})) for number in range(12)]
+    for number in range(12):
+        job.write(f"notes/new_{number}.md", f"New {number}. " + "tea and more tea " * 250)
+    read = [("read_file", json.dumps({"path": f"notes/new_{number}.md"})) for number in range(12)]
     job.reply(*read)
     for number in range(len(read)):
         job.commit = job.run("read_file", job.request(call=number)).commit

@@ -140,7 +140,7 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     outputs = ["function_call_output"]
     reasoned = [part for n in range(3, 9) for part in (f"rs_{n}", *outputs)]
     assert kinds == ["message", "message", "message", *reasoned]
-    assert items[5]["output"].startswith("[result processed")
+    assert items[5]["output"].startswith("[result cleared")
     assert items[5]["call_id"] == "call_3"
     # What cannot be read is counted as well, for the model that gets it.
     more = view.tokens("o200k_base", ReasoningWeights(ONE, None)) - view.tokens("o200k_base")
