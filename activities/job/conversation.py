@@ -27,6 +27,8 @@ MALFORMED = "malformed_arguments"
 """Key under which arguments that are no JSON are kept, so that they can be sent back."""
 CUT = "arguments_cut_short"
 """The same for those that the output limit cut."""
+MIXED_UP = "arguments_mixed_up"
+"""The same for those of several calls that an endpoint sent so that nobody can tell them apart."""
 
 
 held: Cache[Hashable, bytes] = Cache(64_000_000, len)

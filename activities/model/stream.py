@@ -14,7 +14,9 @@ import openai
 from anyio import EndOfStream
 from openai import AsyncOpenAI, AsyncStream
 from pydantic import Field
+from pydantic_core import from_json
 
+from activities.model.call_pieces import Piece, read_calls, separate_calls
 from activities.model.events import Events
 from activities.plain import NAME_CHARACTERS, plain, tool_name
 from config.sections import ModelConfig
@@ -28,6 +30,11 @@ MAX_EXTRA = 100_000
 MAX_MODEL = 200
 REASONING = ("reasoning_content", "reasoning")
 """Fields in which servers return what the model thought; no part of the protocol."""
+UNENDED = (
+    "the stream ended with neither a finish_reason nor [DONE], as one that was cut. If it always "
+    "does, model.stream=false asks for replies in one piece"
+)
+EMPTY_STREAM = "the stream ended without a word of a reply"
 BROKEN = (httpx2.RequestError, EndOfStream)
 """What comes of a connection that broke off. The second escapes from a TLS connection."""
 ODD = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
@@ -42,12 +49,8 @@ CHARACTERS_A_TOKEN = 4
 """About, where the endpoint counts nothing."""
 
 
-@dataclass
-class StreamedCall:
-    id: str = ""
-    name: str = ""
-    arguments: list[str] = field(default_factory=list)
-    extra: dict[str, Any] | None = None
+class CutShort(openai.APIConnectionError):
+    """A reply that had begun and did not come to its end."""
 
 
 class Streamed(Data):
@@ -97,19 +100,19 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
             if not model.stream or "json" in kind:
                 data = await response.aread()
                 with _quoting(data):
-                    return _whole(_chunk(data, response.request), len(body))
+                    return _whole(_chunk(data, response.request), body)
             gathered = await _gather(response, model.stall_seconds)
     except httpx2.TimeoutException as error:
         raise openai.APITimeoutError(request=response.request) from error
     except BROKEN as error:
-        raise openai.APIConnectionError(request=response.request) from error
-    if not gathered.finish and kind.startswith("text/html"):
+        raise CutShort(request=response.request) from error
+    if not gathered.is_complete and kind.startswith("text/html"):
         raise ValueError("it is a web page. Is the address complete, such as with /v1?")
-    if not gathered.finish:
-        raise openai.APIConnectionError(
-            message="the stream ended before the reply was complete", request=response.request
+    if not gathered.is_complete:
+        raise CutShort(
+            message=EMPTY_STREAM if gathered.is_over else UNENDED, request=response.request
         )
-    return gathered.reply(len(body))
+    return gathered.reply(body)
 
 
 async def _gather(response: httpx2.Response, stall_seconds: float) -> _Gathered:
@@ -124,9 +127,10 @@ async def _gather(response: httpx2.Response, stall_seconds: float) -> _Gathered:
                     with _quoting(data):
                         gathered.add(_chunk(data, response.request))
                 if events.over:
+                    gathered.is_over = True
                     break
     except TimeoutError:
-        raise openai.APIConnectionError(
+        raise CutShort(
             message=f"the stream said nothing for {stall_seconds} s", request=response.request
         ) from None
     # The connection serves the next call as well if it was read to its end.
@@ -163,9 +167,11 @@ class _Gathered:
 
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
-    calls: dict[tuple[int, int], StreamedCall] = field(default_factory=dict)
-    """By the index that pieces name, and a number for those of the same index."""
+    pieces: list[Piece] = field(default_factory=list)
+    """Of tool calls."""
     finish: str = ""
+    is_over: bool = False
+    """Whether the event came that ends a stream."""
     usage: object = None
     model: object = ""
 
@@ -183,49 +189,51 @@ class _Gathered:
             if isinstance(delta.get(name), str):
                 self.reasoning.append(delta[name])
                 break
-        for piece in delta.get("tool_calls") or []:
-            function = piece.get("function") or {}
-            call = self._call(piece, bool(function.get("name")))
-            name = function.get("name") or ""
-            # Some endpoints say it again with each piece.
-            call.name += name if name != call.name else ""
-            arguments = function.get("arguments") or ""
-            call.arguments.append(
-                arguments
-                if isinstance(arguments, str)
-                else json.dumps(arguments, ensure_ascii=False)
-            )
-            if isinstance(extra := piece.get("extra_content"), dict):
-                told = plain(json.dumps(extra, ensure_ascii=False))
-                call.extra = json.loads(told) if len(told) <= MAX_EXTRA else None
+        self.pieces += map(Piece.parse, delta.get("tool_calls") or [])
 
-    def _call(self, piece: dict[str, Any], named: bool) -> StreamedCall:
-        """The call that a piece belongs to. Some endpoints give all calls of a reply the index 0:
-        there, a piece with a name and an id of its own begins the next."""
-        index, said = _index(piece, len(self.calls)), piece.get("id") or ""
-        number = sum(held == index for held, _ in self.calls)
-        last = self.calls.get((index, number - 1))
-        if last and not (named and said and last.id and said != last.id):
-            return last
-        return self.calls.setdefault((index, number), StreamedCall(said))
+    @property
+    def is_complete(self) -> bool:
+        """Some endpoints say nowhere why a reply ended, but that the stream has."""
+        return bool(self.finish or (self.is_over and (self.text or self.pieces or self.reasoning)))
 
-    def reply(self, sent: int) -> Streamed:
-        """The whole of it, after a request of so many bytes."""
-        texts = [*self.text, *(part for call in self.calls.values() for part in call.arguments)]
-        calls = [held for _, held in sorted(self.calls.items())][:MAX_CALLS]
+    def reply(self, body: bytes, *, separate: bool = False) -> Streamed:
+        """The whole of it.
+
+        Args:
+            body: The request.
+            separate: Whether each piece is a call.
+        """
+        if separate:
+            calls = separate_calls(self.pieces)
+        else:
+            calls = read_calls(self.pieces, lambda: _tool_names(body))
+        received = sum(map(len, self.text)) + sum(len(piece.arguments) for piece in self.pieces)
+        dropped, calls = len(calls[MAX_CALLS:]), calls[:MAX_CALLS]
+        extras = [_extra(call.extra) for call in calls]
         return Streamed(
             text=plain("".join(self.text))[:MAX_TEXT],
-            calls=[
-                (_called(held.name), plain("".join(held.arguments))[:MAX_ARGUMENTS])
-                for held in calls
-            ],
-            extras=[held.extra for held in calls] if any(held.extra for held in calls) else [],
-            dropped=max(0, len(self.calls) - MAX_CALLS),
-            finish=plain(self.finish),
-            usage=_usage(self.usage, sent, sum(map(len, texts))),
+            calls=[(_called(call.name), call.arguments[:MAX_ARGUMENTS]) for call in calls],
+            extras=extras if any(extras) else [],
+            dropped=dropped,
+            finish=plain(self.finish) or ("tool_calls" if calls else "stop"),
+            usage=_usage(self.usage, len(body), received),
             reasoning=plain("".join(self.reasoning))[:MAX_TEXT],
             answered_by=plain(str(self.model))[:MAX_MODEL],
         )
+
+
+def _extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What stood beside a call, if it is small enough to be sent back."""
+    if not extra or len(written := plain(json.dumps(extra, ensure_ascii=False))) > MAX_EXTRA:
+        return None
+    loaded: dict[str, Any] = json.loads(written)
+    return loaded
+
+
+def _tool_names(body: bytes) -> frozenset[str]:
+    """The names of the tools that a request offers."""
+    tools = from_json(body).get("tools") or []
+    return frozenset(tool["function"]["name"] for tool in tools)
 
 
 def _parts(content: list[dict[str, Any]]) -> str:
@@ -239,14 +247,13 @@ def _called(name: str) -> str:
     return tool_name(name)[:NAME_CHARACTERS] or "unnamed"
 
 
-def _whole(answer: dict[str, Any], sent: int) -> Streamed:
+def _whole(answer: dict[str, Any], body: bytes) -> Streamed:
     """A reply that came in one piece."""
     gathered = _Gathered()
     [choice, *_] = answer["choices"]
     gathered.add({**answer, "choices": [choice]})
     gathered.piece(choice["message"])
-    gathered.finish = gathered.finish or "stop"
-    return gathered.reply(sent)
+    return gathered.reply(body, separate=True)
 
 
 def _usage(told: object, sent: int, received: int) -> Usage:
@@ -264,13 +271,3 @@ def _tokens(told: object, name: str) -> int:
     """A count as the endpoint told it; 0 for what can be none."""
     found = told.get(name) if isinstance(told, dict) else None
     return found if isinstance(found, int) and 0 <= found < MAX_TOKENS else 0
-
-
-def _index(piece: dict[str, Any], held: int) -> int:
-    """The place of the call a piece belongs to. Some endpoints leave it out: there, a piece with
-    a name begins a call and one without goes on with the last."""
-    index: int | None = piece.get("index")
-    if index is not None:
-        return index
-    begins = (piece.get("function") or {}).get("name")
-    return held if begins else max(0, held - 1)
