@@ -11,7 +11,18 @@ from protocol.endings import TransitionRequest
 from protocol.requests import Call
 from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
-from workflows import budget, course, gates, guards, parking, questions, replies, stuck, traces
+from workflows import (
+    budget,
+    course,
+    gates,
+    guards,
+    parking,
+    questions,
+    remedies,
+    replies,
+    stuck,
+    traces,
+)
 from workflows.activity_calls import at
 from workflows.judging import Judging
 from workflows.lessons import reflect
@@ -170,6 +181,9 @@ class PhaseLoop(Judging):
     async def _force_rewind(self, issue: str) -> None:
         """The turn in which the model could have gone back, or on, is over."""
         job = self.job
+        if remedies.has_never_called(job):
+            job.waiting = remedies.without_calls(issue)
+            return
         if job.rewinds >= job.limits.rewinds:
             job.waiting = parking.REWINDS.model_copy(
                 update={"message": f"{issue} The job has used up its rewinds."}

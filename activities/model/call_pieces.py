@@ -35,7 +35,8 @@ ToolNames = Callable[[], frozenset[str]]
 """The names of the tools that the request offers."""
 
 
-class Piece(NamedTuple):
+@dataclass(slots=True)
+class Piece:
     """What one event says of one call."""
 
     index: int | None

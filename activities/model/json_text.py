@@ -125,7 +125,8 @@ def _unwrapped(text: str) -> str | None:
 
 def _values(text: str) -> list[tuple[dict[str, Any], str]]:
     """The objects that stand one behind the other and are all of the text; else none."""
-    decoder, place, values = json.JSONDecoder(), 0, []
+    values: list[tuple[dict[str, Any], str]] = []
+    decoder, place = json.JSONDecoder(), 0
     text = text.strip()
     while place < len(text) and len(values) < MAX_VALUES:
         try:

@@ -84,7 +84,7 @@ class Form:
         """Name and arguments of the pieces of one call."""
         text = json.dumps(given)
         cut = len(text) // 2
-        texts: list[Any] = {
+        forms: dict[str, list[Any]] = {
             "whole": [text],
             "pieces": [text[:3], text[3:cut], text[cut:]],
             "name first": ["", text[:cut], text[cut:]],
@@ -98,10 +98,11 @@ class Form:
             "repeated at the end": [text[:cut], text[cut:]],
             "twice in one": [text + text],
             "string": [json.dumps(text)],
-        }[self.arguments]
+        }
+        texts = forms[self.arguments]
         if self.name == "late" and len(texts) == 1:
             texts.append("")
-        places = {
+        places: set[int] = {
             "once": {0},
             "empty": {0},
             "repeated": set(range(len(texts))),
