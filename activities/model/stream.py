@@ -71,6 +71,8 @@ class Streamed(Data):
     is_fallback: bool = False
     dropped: int = 0
     """Calls beyond those that are kept."""
+    lacks: list[str] = Field(default_factory=list)
+    """What the endpoint left out: finish_reason, usage."""
 
 
 async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> Streamed:
@@ -216,6 +218,10 @@ class _Gathered:
             extras=extras if any(extras) else [],
             dropped=dropped,
             finish=plain(self.finish) or ("tool_calls" if calls else "stop"),
+            lacks=[
+                *([] if self.finish else ["finish_reason"]),
+                *([] if _tokens(self.usage, "prompt_tokens") else ["usage"]),
+            ],
             usage=_usage(self.usage, len(body), received),
             reasoning=plain("".join(self.reasoning))[:MAX_TEXT],
             answered_by=plain(str(self.model))[:MAX_MODEL],
