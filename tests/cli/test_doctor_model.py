@@ -13,7 +13,10 @@ from cli.model_checks import examine
 from config.sections import ModelConfig
 from tests.http_server import Handler, served
 
-TWO = [("read_file", {"path": "maple.md"}), ("read_file", {"path": "birch.md"})]
+TWO: list[tuple[str, wire.Arguments]] = [
+    ("read_file", {"path": "maple.md"}),
+    ("read_file", {"path": "birch.md"}),
+]
 THOUGHT = {"choices": [{"index": 0, "delta": {"reasoning_content": "Two files, two calls."}}]}
 
 
@@ -169,7 +172,7 @@ async def test_the_setting_that_helps_is_named() -> None:
     assert "tool-call parser" in (await checks(OnlyText))["tools"].remedy
 
 
-def test_the_command_asks_the_model_that_the_environment_names(offline, monkeypatch):  # type: ignore[no-untyped-def]
+def test_the_command_asks_the_model_that_the_environment_names(offline, monkeypatch):
     assert "no endpoint is configured" in offline("doctor", "--model").out
     with served(OnlyText) as address:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
