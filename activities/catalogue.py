@@ -21,6 +21,7 @@ from activities.phases.judge import Judging
 from activities.phases.reflection import Reflecting
 from activities.phases.transition import Phases
 from activities.projects.activities import project_activities
+from activities.starting.model_settings import ModelSettings
 from activities.starting.prepare import Preparation
 from activities.tool_calls.running import remote_activity, tool_activities
 from activities.tool_calls.shown import show_call_activity
@@ -36,6 +37,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
     """
     return [
         Preparation(root).prepare,
+        ModelSettings(root).set_model,
         ModelCalls(root, connect).model_call,
         Compacting(root, connect).compact,
         *tool_activities(root),

@@ -168,12 +168,22 @@ def log(job: Job, json: Json = False) -> int:
     return OK
 
 
-def doctor(json: Json = False) -> int:
+def doctor(
+    model: Annotated[
+        bool,
+        typer.Option(
+            "--model",
+            help="Ask the configured models two turns with a tool instead, and say what works. "
+            "It costs a few thousand tokens each.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> int:
     """Check everything a job needs; says what to do about what is wrong."""
 
     async def examine() -> list[Check]:
         found = []
-        async for check in checks.examine():
+        async for check in checks.examine_models() if model else checks.examine():
             found.append(check)
             if not json:
                 say(check.line())

@@ -10,7 +10,9 @@ from cli import limiting, steering, view
 from cli.jobs import look
 from cli.options import Job, Json
 from cli.output import OK, Mistake, dump, run, say
+from cli.starting import parse_settings
 from engine.connection import connect
+from protocol.payloads import Refused, read_signal
 
 
 def rewind(
@@ -64,12 +66,30 @@ def pause(job: Job, json: Json = False) -> int:
     return run(_steer(job, "pause", {}, steering.paused, "paused", json=json))
 
 
-def resume(job: Job, json: Json = False) -> int:
+def resume(
+    job: Job,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A setting of the job's model from now on, such as model.send_reasoning=true.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
     """Let a paused or waiting job go on, its files taken as they are now.
 
-    Signal `resume` with `{}`. Also tries again what made the job wait.
+    Signal `resume` with `{}`, or with `{"set": {"model.name": "…"}}`. Also tries again what made
+    the job wait.
     """
-    return run(_steer(job, "resume", {}, steering.resumed, "resumed", json=json))
+    settings = parse_settings(set_ or [])
+    payload: dict[str, Any] = {"set": settings} if settings else {}
+    try:
+        read_signal("resume", [payload])
+    except Refused as refusal:
+        raise Mistake(f"--{str(refusal).removeprefix('signal resume: ')}") from None
+    return run(_steer(job, "resume", payload, steering.resumed, "resumed", json=json))
 
 
 def limit(

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -69,6 +70,21 @@ async def examine() -> AsyncIterator[Check]:
             yield await check(client)
         except RPCError as error:
             yield Check(check.__name__.replace("_", " "), False, refused(error))
+
+
+async def examine_models() -> AsyncIterator[Check]:
+    """What works of what jobs need of their models."""
+    from cli import model_checks  # noqa: PLC0415 - loads the activities
+
+    try:
+        models = model_checks.models_of(load_agent("generalist"))
+    except Problem as error:
+        yield Check("configuration", False, str(error), "correct it")
+        return
+    for model in models:
+        async for check in model_checks.examine(model):
+            several = len(models) > 1
+            yield replace(check, name=f"{model.name}: {check.name}") if several else check
 
 
 def _binary() -> Check:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Self, TypeVar
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count
@@ -68,8 +68,27 @@ class Pause(Signal):
     pass
 
 
+MOST_SET = 20
+
+
 class Resume(Signal):
-    pass
+    set: dict[str, Any] = Field(default_factory=dict, max_length=MOST_SET)
+    """Settings of the model, such as `{"model.send_reasoning": true}`."""
+
+    @field_validator("set")
+    @classmethod
+    def _sets_the_model(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        for key, value in settings.items():
+            if not (key.startswith("model.") and key.count(".") == 1):
+                raise ValueError(
+                    f"{key[:100]!r} cannot be set of a job under way; expected a key of model, "
+                    "such as model.name"
+                )
+            if value is not None and not isinstance(value, (str, int, float)):
+                raise ValueError(f"{key[:100]} takes one value, found {str(value)[:100]!r}")
+            if isinstance(value, str) and len(value) > MOST_ID:
+                raise ValueError(f"{key[:100]} is longer than {MOST_ID} characters")
+        return settings
 
 
 class PhaseLimit(Signal):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from protocol.course import StuckFigures
 from protocol.handoffs import ProjectLink
 from protocol.limits import Budget, Price
 from protocol.payloads import Fork
-from protocol.requests import Moved
+from protocol.requests import At, Moved
 from protocol.state import Data, JobState, PhaseKind
 from protocol.tools import ToolRoute
 
@@ -96,3 +98,20 @@ class Prepared(Moved):
     """What the job does without, a line each, for people."""
     search_attributes: list[str] = Field(default_factory=list)
     """Names of ours that the server has registered; only those may be set."""
+
+
+class SetModel(At):
+    """What a person gives a job that waits."""
+
+    set: dict[str, Any]
+    """Values by dotted key."""
+
+
+class ModelSet(Moved):
+    """The model's settings as they are now."""
+
+    model: str
+    """The name of the model."""
+    limits: JobLimits
+    changes: list[str] = Field(default_factory=list)
+    """What is otherwise than before, a line each, for people."""

@@ -201,6 +201,24 @@ def standing(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
     }
 
 
+def with_model(limits: JobLimits, model: str, of_model: JobLimits) -> JobLimits | str:
+    """The limits with another model, or why the job cannot have it.
+
+    Args:
+        limits: Those in force, of which people may have changed some.
+        model: Its name.
+        of_model: What the configuration comes to with it.
+    """
+    has_cost = limits.job.cost is not None or limits.phase.cost is not None
+    if of_model.price is None and has_cost:
+        return (
+            f"the price of the model {model} is not known, so that the limit on cost could not be "
+            f"kept; a job takes prices.{model} from the configuration when it starts"
+        )
+    keys = ("model_seconds", "output_tokens", "price", "context_tokens")
+    return limits.model_copy(update={key: getattr(of_model, key) for key in keys})
+
+
 def changed(limits: JobLimits, model: str, payload: dict[str, Any]) -> JobLimits | str:
     """The limits after a signal `limit`, or why they stay as they are.
 

@@ -10,7 +10,7 @@ from temporalio import workflow
 
 from protocol.course import Course
 from protocol.record import JobRecord, Letter, Waiting
-from workflows import guards, parking, questions, status, traces
+from workflows import budget, guards, parking, questions, remedies, status, traces
 from workflows.activity_calls import Interrupted
 from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled
 from workflows.parking import StepFailed
@@ -107,7 +107,7 @@ class JobLifecycle(Lifecycle):
         elif job.waiting.reason in ("clarification", "approval"):
             self._inbox.refuse(f"signal resume: the job waits for a person. {job.waiting.remedy}")
         else:
-            await self._resume(job.waiting)
+            await self._resume(job.waiting, letter.payload.get("set"))
 
     async def _rewind_asked_by_person(self, payload: dict[str, Any]) -> None:
         job, phase = self._job, payload.get("phase")
@@ -149,10 +149,12 @@ class JobLifecycle(Lifecycle):
         waiting = self._job.waiting
         return waiting is not None and waiting.reason == "paused"
 
-    async def _resume(self, waiting: Waiting) -> None:
+    async def _resume(self, waiting: Waiting, settings: dict[str, Any] | None) -> None:
         job, reason = self._job, waiting.reason
         if reason == "budget" and (still := self._loop.no_room()):
             self._inbox.refuse(f"signal resume: {still.message} {still.remedy}")
+            return
+        if settings and not await self._set_model(settings):
             return
         if reason == "paused":
             await self._take_folder()
@@ -161,10 +163,28 @@ class JobLifecycle(Lifecycle):
         if reason == "rewinds":
             # A person's own rewinds may have gone beyond the limit.
             job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
-        elif reason in ("stuck", "review"):
+        elif reason in ("stuck", "review") or job.course.narrowed:
             job.course = Course()
             job.sent_back = job.judged_no = 0
         job.waiting = None
+
+    async def _set_model(self, settings: dict[str, Any]) -> bool:
+        """Give the job other settings of its model; whether they can be taken.
+
+        Raises StepFailed where they are none.
+        """
+        job = self._job
+        made = await self._steps.set_model(job, settings)
+        limits = budget.with_model(job.limits, made.model, made.limits)
+        if isinstance(limits, str):
+            self._inbox.refuse(f"signal resume: {limits}")
+            return False
+        job.move_to(made.commit, made.at)
+        job.model, job.limits, job.may_demand = made.model, limits, True
+        told = "; ".join(made.changes) or "as it was"
+        self._inbox.notice(f"the model is set: {told}")
+        traces.note(job, "correction", "person", "resume", f"A person set the model: {told}")
+        return True
 
     async def _take_folder(self) -> None:
         """Take in what a person edited while the job was paused."""
@@ -185,7 +205,7 @@ class JobLifecycle(Lifecycle):
         if failed.kind == "Endpoint":
             await self._try_again(failed)
         elif failed.kind != "CheckpointMissing" or not await self._go_back():
-            waiting = parking.waiting_for(failed)
+            waiting = remedies.with_settings(parking.waiting_for(failed), job)
             # Before the job shows as waiting, so that whoever looks finds it.
             await self._steps.write_error(job, waiting)
             job.waiting = waiting
@@ -227,7 +247,7 @@ class JobLifecycle(Lifecycle):
 
     async def _try_again(self, failed: StepFailed) -> None:
         """The endpoint has failed for long: say so, and let it be for a while."""
-        waiting = parking.trying(failed)
+        waiting = remedies.with_settings(parking.trying(failed), self._job)
         if self._job.waiting is None:
             await self._steps.write_error(self._job, waiting)
         self._job.waiting = waiting

@@ -12,13 +12,14 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Credentials": (
         "credentials",
         "Give the worker a valid key, or have the endpoint offer the model, then resume the job; "
-        'it keeps its model, another one takes a fork with `{"set": {"model.name": "…"}}`.',
+        "`starter.py resume JOB --set model.name=…` gives it another model, model.base_url another "
+        "address.",
     ),
     "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
     "ContextTooLong": (
         "endpoint",
         "Not even a compacted conversation fits the model's window: pause the job, shorten "
-        'workspace.md and rewind; or fork it with a larger model, {"set": {"model.name": "…"}}.',
+        "workspace.md and rewind; or resume it with a larger model, --set model.name=….",
     ),
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
     "Dependency": ("dependency", "Bring back what it names, then resume the job."),

@@ -18,6 +18,7 @@ from workflows import (
     guards,
     parking,
     questions,
+    remedies,
     replies,
     stuck,
     tool_rules,
@@ -223,6 +224,9 @@ class PhaseLoop(Judging):
     async def _force_rewind(self, issue: str) -> None:
         """The turn in which the model could have gone back, or on, is over."""
         job = self.job
+        if remedies.has_never_called(job):
+            job.waiting = remedies.without_calls(issue)
+            return
         if job.rewinds >= job.limits.rewinds:
             job.waiting = parking.REWINDS.model_copy(
                 update={"message": f"{issue} The job has used up its rewinds."}

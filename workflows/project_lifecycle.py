@@ -114,11 +114,11 @@ class ProjectLifecycle(Lifecycle):
             project.waiting = parking.PAUSED
             await self._forward([run.job for run in at_work(project)], signal, payload)
         elif signal == "resume":
-            await self._resume()
+            await self._resume(payload)
         else:
             await self._forward_to_who_waits(signal, payload)
 
-    async def _resume(self) -> None:
+    async def _resume(self, payload: dict[str, Any]) -> None:
         project = self._project
         paused = project.waiting is not None and project.waiting.reason == "paused"
         stuck = [
@@ -126,13 +126,16 @@ class ProjectLifecycle(Lifecycle):
             for run in at_work(project)
             if paused or run.seen.waiting not in (None, "clarification", "approval")
         ]
+        if payload.get("set") and not stuck:
+            self._inbox.refuse("signal resume: set is for a job, and none of the project's waits")
+            return
         if project.waiting is None and not stuck:
             self._inbox.refuse("signal resume: neither the project nor a job of it is waiting")
             return
         if project.waiting and project.waiting.reason == "review":
             project.planning = 0
         project.waiting = None
-        await self._forward(stuck, "resume", {})
+        await self._forward(stuck, "resume", payload)
 
     async def _forward_to_who_waits(self, signal: str, payload: dict[str, Any]) -> None:
         """To the one child that it can be meant for; else a person has to name it."""

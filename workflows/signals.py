@@ -32,9 +32,9 @@ class Signals:
         """Stand still after the step in flight."""
         self._inbox.put("pause", payload)
 
-    @workflow.signal(description="{}")
+    @workflow.signal(description='{"set": {"model.name": "…"}}')
     def resume(self, *payload: Any) -> None:
-        """Go on; also tries again what parked the job."""
+        """Go on; also tries again what parked the job, with `set` with a model set otherwise."""
         self._inbox.put("resume", payload)
 
     @workflow.signal(description='{"cost": 20, "phase": {"model_calls": 800}}')

@@ -104,6 +104,11 @@ class Start:
             for pause in [one for one in before if one.signal == "pause"]:
                 self._inbox.letters.remove(pause)
             self._inbox.letters.remove(letter)
+            if letter.payload.get("set"):
+                self._inbox.refuse(
+                    "signal resume: the job has not begun; cancel it and start it with these "
+                    "settings"
+                )
 
     async def _cancel(self, letter: Letter) -> NoReturn:
         """There is nothing to close, and only the server can end it as cancelled."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 from temporalio import workflow
 
@@ -26,7 +27,7 @@ from protocol.requests import (
     ToolReply,
     ToolRequest,
 )
-from protocol.starting import Prepared, PrepareRequest
+from protocol.starting import ModelSet, Prepared, PrepareRequest, SetModel
 from protocol.tools import ToolRoute
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import replies
@@ -188,6 +189,16 @@ class Steps(EndingSteps):
             Imported,
             "take the folder",
             seconds=TEN_MINUTES,
+            attempts=4,
+        )
+
+    async def set_model(self, job: JobRecord, settings: dict[str, Any]) -> ModelSet:
+        return await self.regular(
+            "set_model",
+            SetModel(**at(job), set=settings),
+            ModelSet,
+            story(job, "settings of the model"),
+            seconds=60,
             attempts=4,
         )
 

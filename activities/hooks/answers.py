@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 MOST_SAID = 4000
 """Characters of a reason that reach the model."""
+UNREADABLE = re.compile(
+    r"^\s*\{|hookSpecificOutput|permissionDecision"
+    r"|[\"'](decision|continue|updatedInput)[\"']\s*:",
+    re.MULTILINE,
+)
+"""What an answer looks like that is no JSON; other text is for people."""
+FIRST_LINES = 3
+MOST_SHOWN = 300
+"""Characters of those."""
+MOST_BRACES = 1000
+"""Places at which an object is looked for."""
+
+
+Word = Literal["nothing", "allow", "ask", "deny"]
+STRICTEST_FIRST: tuple[Word, ...] = ("deny", "ask", "allow", "nothing")
 
 
 @dataclass(frozen=True)
@@ -26,7 +43,7 @@ class Ran:
 class Answer:
     """What a hook says."""
 
-    word: Literal["nothing", "allow", "deny", "ask"]
+    word: Word
     reason: str = ""
     updated: dict[str, Any] = field(default_factory=dict)
     context: str = ""
@@ -45,27 +62,64 @@ def read_answer(ran: Ran) -> Answer:
         return Answer("deny", _bounded(ran.err) or "no reason was given")
     if ran.code != 0:
         raise HookFailed(_ending(ran))
-    text = ran.out.strip()
-    # Any other text is for people: the protocol knows only objects.
-    return _object(text) if text.startswith("{") else Answer("nothing")
+    return _printed(ran.out)
 
 
-def _object(text: str) -> Answer:
-    try:
-        said = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise HookFailed(f"what it printed begins like JSON and is none ({error})") from None
+def _printed(text: str) -> Answer:
+    """What is said by the objects in a text; the rest of it is for people.
+
+    A profile's banner may stand before an answer, and a log within one. An object in the middle of
+    a line may be quoted there: it can forbid, and permits nothing.
+    """
+    answers, rest = [], ""
+    for between, found, is_quoted in _objects(text.lstrip("\ufeff")):
+        rest += between
+        if found is not None:
+            answer = _object(found)
+            answers.append(_of_quoted(answer) if is_quoted else answer)
+    if UNREADABLE.search(rest):
+        lines = " / ".join(line.strip() for line in text.strip().splitlines()[:FIRST_LINES])
+        raise HookFailed(f"no answer can be read in what it printed: {lines[:MOST_SHOWN]}")
+    return _together(answers)
+
+
+def _objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None, bool]]:
+    """Text up to each object, the object, and whether it stands within a line; then the rest."""
+    decoder, place, start = json.JSONDecoder(), 0, 0
+    for _ in range(MOST_BRACES):
+        if (brace := text.find("{", place)) < 0:
+            break
+        try:
+            found, end = decoder.raw_decode(text, brace)
+        except (ValueError, RecursionError):
+            place = brace + 1
+            continue
+        before = text[text.rfind("\n", 0, brace) + 1 : brace]
+        yield text[start:brace], found, bool(before.strip())
+        place = start = end
+    yield text[start:], None, False
+
+
+def _of_quoted(answer: Answer) -> Answer:
+    return answer if answer.word in ("deny", "ask") else Answer("nothing")
+
+
+def _object(said: dict[str, Any]) -> Answer:
     inner = said.get("hookSpecificOutput")
     if inner is not None and not isinstance(inner, dict):
         raise HookFailed(f"hookSpecificOutput is {inner!r:.60}, not an object")
-    answers = [_layer(said), _layer(inner or {})]
-    strength = ("nothing", "allow", "ask", "deny")
-    word = max((answer.word for answer in answers), key=strength.index)
+    return _together([_layer(said), _layer(inner or {})])
+
+
+def _together(answers: list[Answer]) -> Answer:
+    """The strictest of several, with what all of them add."""
+    found = {answer.word for answer in answers}
+    word: Word = next((word for word in STRICTEST_FIRST if word in found), "nothing")
     return Answer(
         word,
         next((a.reason for a in answers if a.reason and a.word == word), "")
         or next((a.reason for a in answers if a.reason), ""),
-        {**answers[0].updated, **answers[1].updated},
+        {key: value for answer in answers for key, value in answer.updated.items()},
         "\n".join(answer.context for answer in answers if answer.context),
     )
 

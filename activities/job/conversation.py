@@ -29,6 +29,8 @@ MALFORMED = "malformed_arguments"
 """Key under which arguments that are no JSON are kept, so that they can be sent back."""
 CUT = "arguments_cut_short"
 """The same for those that the output limit cut."""
+MIXED_UP = "arguments_mixed_up"
+"""The same for those of several calls that an endpoint sent so that nobody can tell them apart."""
 
 
 SAME_FROM = 1000

@@ -15,6 +15,7 @@ from mcp.types import CallToolResult, Implementation, RequestParamsMeta, Tool
 from activities.guards.credentials import without_credentials
 from activities.guards.secrets import redact
 from activities.mcp.errors import Away
+from activities.mcp.raw_answers import noting
 from activities.mcp.transport import SENDING, UNSAID, LastWords, Sending, http, process
 from config.servers import Server
 from protocol.text import one_line
@@ -149,8 +150,8 @@ class Connection:
 
     def _transport(self) -> AbstractAsyncContextManager[TransportStreams]:
         if self.server.url:
-            return http(self.server)
-        return process(self.server, self._folder, self._words)
+            return noting(http(self.server))
+        return noting(process(self.server, self._folder, self._words))
 
 
 def told(error: BaseException) -> str:

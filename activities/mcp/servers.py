@@ -27,6 +27,7 @@ from mcp.types import (
 
 from activities.mcp.connection import Connection, told
 from activities.mcp.errors import Away, Failed, Interrupted
+from activities.mcp.raw_answers import odd_result
 from activities.mcp.transport import UNSAID, Sending
 from config.servers import Server
 
@@ -128,6 +129,9 @@ class Servers:
             try:
                 return await connection.call(tool, arguments, key, sending)
             except MCPError as error:
+                if (odd := odd_result(sending.result, error)) is not None:
+                    # It was lost while it was asked for its schema, after it had answered.
+                    return odd
                 if error.code == REQUEST_TIMEOUT and error.message == SILENT:
                     await self._drop_if_silent(connection)
                     raise Interrupted(
@@ -143,8 +147,10 @@ class Servers:
             except ConnectionError:
                 pass
             except Exception as error:
-                # It answered, but not with what the protocol calls a result.
-                raise Failed(f"{name} answered what is no result: {told(error)}") from error
+                if (odd := odd_result(sending.result, error)) is not None:
+                    return odd
+                said = f"{name} answered what is no result: {told(error)}"
+                raise (Failed if repeatable else Interrupted)(said) from error
             finally:
                 if folder:
                     await connection.close()

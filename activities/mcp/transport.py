@@ -40,6 +40,8 @@ class Sending:
     """Whether the server may have received it."""
     status: int = 0
     """Of HTTP: what it was answered with."""
+    result: dict[str, Any] | None = None
+    """What came, whatever it is."""
 
     @property
     def answer(self) -> str:

@@ -153,7 +153,7 @@ class Asking:
             try:
                 streamed = await answer(self._connect, dialect.settings(model), body)
             except ApplicationError as error:
-                if tried := dialect.after(_refusal(error), model):
+                if tried := dialect.after(refusal(error), model):
                     continue
                 too_little = squeezed and is_fallback and error.type == "ContextTooLong"
                 if not too_little:
@@ -194,7 +194,7 @@ class Asking:
             return None
 
 
-def _refusal(error: ApplicationError) -> str:
+def refusal(error: ApplicationError) -> str:
     """What an endpoint said of a request that it takes not in this form; else empty."""
     cause = error.__cause__
     if error.type == "ModelRefused" and isinstance(cause, openai.APIStatusError):

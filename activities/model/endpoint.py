@@ -22,6 +22,7 @@ from temporalio.exceptions import ApplicationError
 from activities.failures import failure
 from activities.guards.credentials import key_in, without_credentials
 from activities.job.opening import job_id
+from activities.model.stream import CutShort
 from activities.rehearsal import RehearsalTransport, rehearse
 from config.sections import ModelConfig
 from protocol.text import one_line
@@ -159,6 +160,11 @@ def explain(error: Exception, model: ModelConfig) -> ApplicationError:
         # The client says no more than that there was an error; its cause says which.
         cause = error.__cause__
         told = _text(cause) if isinstance(cause, Exception) and str(cause) else _text(error)
+        if isinstance(error, CutShort):
+            return failure(
+                "Endpoint", f"The model endpoint's reply from {_asked(error)} broke off: {told}",
+                retry=True,
+            )  # fmt: skip
         return failure(
             "Endpoint", f"The model endpoint cannot be reached at {_asked(error)}: {told}",
             retry=True,

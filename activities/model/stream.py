@@ -14,7 +14,9 @@ import openai
 from anyio import EndOfStream
 from openai import AsyncOpenAI, AsyncStream
 from pydantic import Field
+from pydantic_core import from_json
 
+from activities.model.call_pieces import Piece, read_calls, separate_calls
 from activities.model.events import Events
 from activities.model.reasoning import Reasoning
 from activities.model.responses import ResponseEvents, failure_of
@@ -28,6 +30,12 @@ MAX_TEXT = 50_000
 MAX_ARGUMENTS = 2_000_000
 MAX_EXTRA = 100_000
 MAX_MODEL = 200
+UNENDED = (
+    "the stream ended with neither a finish_reason nor [DONE], as one that was cut. If it always "
+    "does, model.stream=false asks for replies in one piece"
+)
+ENDED_EARLY = "the stream ended before the reply was complete"
+EMPTY_STREAM = "the stream ended without a word of a reply"
 BROKEN = (httpx2.RequestError, EndOfStream)
 """What comes of a connection that broke off. The second escapes from a TLS connection."""
 ODD = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
@@ -42,12 +50,8 @@ CHARACTERS_A_TOKEN = 4
 """About, where the endpoint counts nothing."""
 
 
-@dataclass
-class StreamedCall:
-    id: str = ""
-    name: str = ""
-    arguments: list[str] = field(default_factory=list)
-    extra: dict[str, Any] | None = None
+class CutShort(openai.APIConnectionError):
+    """A reply that had begun and did not come to its end."""
 
 
 class Streamed(Data):
@@ -74,6 +78,8 @@ class Streamed(Data):
     is_fallback: bool = False
     dropped: int = 0
     """Calls beyond those that are kept."""
+    lacks: list[str] = Field(default_factory=list)
+    """What the endpoint left out: finish_reason, usage."""
 
 
 async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> Streamed:
@@ -110,21 +116,19 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
                 data = await response.aread()
                 with _quoting(data):
                     answer = _chunk(data, response.request)
-                    return (_whole_response if is_responses else _whole)(answer, len(body))
+                    return (_whole_response if is_responses else _whole)(answer, body)
             gathered = await _gather(
                 response, model.stall_seconds, _GatheredResponse() if is_responses else _Gathered()
             )
     except httpx2.TimeoutException as error:
         raise openai.APITimeoutError(request=response.request) from error
     except BROKEN as error:
-        raise openai.APIConnectionError(request=response.request) from error
-    if not gathered.finish and kind.startswith("text/html"):
+        raise CutShort(request=response.request) from error
+    if not gathered.is_complete and kind.startswith("text/html"):
         raise ValueError("it is a web page. Is the address complete, such as with /v1?")
-    if not gathered.finish:
-        raise openai.APIConnectionError(
-            message="the stream ended before the reply was complete", request=response.request
-        )
-    return gathered.reply(len(body))
+    if not gathered.is_complete:
+        raise CutShort(message=gathered.lacking, request=response.request)
+    return gathered.reply(body)
 
 
 async def _gather(
@@ -142,10 +146,12 @@ async def _gather(
                     silence.reschedule(
                         None if gathered.is_thinking else loop.time() + stall_seconds
                     )
+                if events.over:
+                    gathered.end_stream()
                 if events.over or gathered.is_over:
                     break
     except TimeoutError:
-        raise openai.APIConnectionError(
+        raise CutShort(
             message=f"the stream said nothing for {stall_seconds} s", request=response.request
         ) from None
     # The connection serves the next call as well if it was read to its end.
@@ -182,12 +188,18 @@ class _Gathered:
 
     text: list[str] = field(default_factory=list)
     reasoning: Reasoning = field(default_factory=Reasoning)
-    calls: dict[tuple[int, int], StreamedCall] = field(default_factory=dict)
-    """By the index that pieces name, and a number for those of the same index."""
+    pieces: list[Piece] = field(default_factory=list)
+    """Of tool calls."""
     finish: str = ""
+    is_over: bool = False
+    """Whether the event came that ends a stream."""
     usage: object = None
     model: object = ""
-    is_thinking = is_over = False
+    is_thinking = False
+
+    def end_stream(self) -> None:
+        """Take the event that ends a stream."""
+        self.is_over = True
 
     def add(self, chunk: dict[str, Any]) -> None:
         self.usage = chunk.get("usage") or self.usage
@@ -200,46 +212,45 @@ class _Gathered:
         if content := delta.get("content") or delta.get("refusal"):
             self.text.append(content if isinstance(content, str) else _parts(content))
         self.reasoning.add(delta)
-        for piece in delta.get("tool_calls") or []:
-            function = piece.get("function") or {}
-            call = self._call(piece, bool(function.get("name")))
-            name = function.get("name") or ""
-            # Some endpoints say it again with each piece.
-            call.name += name if name != call.name else ""
-            arguments = function.get("arguments") or ""
-            call.arguments.append(
-                arguments
-                if isinstance(arguments, str)
-                else json.dumps(arguments, ensure_ascii=False)
-            )
-            if isinstance(extra := piece.get("extra_content"), dict):
-                told = plain(json.dumps(extra, ensure_ascii=False))
-                call.extra = json.loads(told) if len(told) <= MAX_EXTRA else None
+        self.pieces += map(Piece.parse, delta.get("tool_calls") or [])
 
-    def _call(self, piece: dict[str, Any], named: bool) -> StreamedCall:
-        """The call that a piece belongs to. Some endpoints give all calls of a reply the index 0:
-        there, a piece with a name and an id of its own begins the next."""
-        index, said = _index(piece, len(self.calls)), piece.get("id") or ""
-        number = sum(held == index for held, _ in self.calls)
-        last = self.calls.get((index, number - 1))
-        if last and not (named and said and last.id and said != last.id):
-            return last
-        return self.calls.setdefault((index, number), StreamedCall(said))
+    @property
+    def is_complete(self) -> bool:
+        """Some endpoints say nowhere why a reply ended, but that the stream has."""
+        return bool(
+            self.finish or (self.is_over and (self.text or self.pieces or self.reasoning.text))
+        )
 
-    def reply(self, sent: int) -> Streamed:
-        """The whole of it, after a request of so many bytes."""
-        texts = [*self.text, *(part for call in self.calls.values() for part in call.arguments)]
-        calls = [held for _, held in sorted(self.calls.items())][:MAX_CALLS]
+    @property
+    def lacking(self) -> str:
+        """Why it is not complete."""
+        return EMPTY_STREAM if self.is_over else UNENDED
+
+    def reply(self, body: bytes, *, separate: bool = False) -> Streamed:
+        """The whole of it.
+
+        Args:
+            body: The request.
+            separate: Whether each piece is a call.
+        """
+        if separate:
+            calls = separate_calls(self.pieces)
+        else:
+            calls = read_calls(self.pieces, lambda: _tool_names(body))
+        received = sum(map(len, self.text)) + sum(len(piece.arguments) for piece in self.pieces)
+        dropped, calls = len(calls[MAX_CALLS:]), calls[:MAX_CALLS]
+        extras = [_extra(call.extra) for call in calls]
         return Streamed(
             text=plain("".join(self.text))[:MAX_TEXT],
-            calls=[
-                (_called(held.name), plain("".join(held.arguments))[:MAX_ARGUMENTS])
-                for held in calls
+            calls=[(_called(call.name), call.arguments[:MAX_ARGUMENTS]) for call in calls],
+            extras=extras if any(extras) else [],
+            dropped=dropped,
+            finish=plain(self.finish) or ("tool_calls" if calls else "stop"),
+            lacks=[
+                *([] if self.finish else ["finish_reason"]),
+                *([] if _tokens(self.usage, "prompt_tokens") else ["usage"]),
             ],
-            extras=[held.extra for held in calls] if any(held.extra for held in calls) else [],
-            dropped=max(0, len(self.calls) - MAX_CALLS),
-            finish=plain(self.finish),
-            usage=_usage(self.usage, sent, sum(map(len, texts))),
+            usage=_usage(self.usage, len(body), received),
             reasoning=plain(self.reasoning.text)[:MAX_TEXT],
             fields=self.reasoning.fields(),
             answered_by=plain(str(self.model))[:MAX_MODEL],
@@ -250,8 +261,19 @@ class _Gathered:
 class _GatheredResponse(ResponseEvents):
     """A reply of the Responses API as far as it has come."""
 
-    def reply(self, sent: int) -> Streamed:
-        """The whole of it, after a request of so many bytes."""
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.finish)
+
+    @property
+    def lacking(self) -> str:
+        return ENDED_EARLY
+
+    def end_stream(self) -> None:
+        """Here an event of its own says how the reply ended."""
+
+    def reply(self, body: bytes) -> Streamed:
+        """The whole of it, after this request."""
         calls = self.calls
         names = [_called(name) for name, _ in calls]
         # What was changed or left out here is sent back in our form only.
@@ -265,11 +287,26 @@ class _GatheredResponse(ResponseEvents):
             ],
             dropped=max(0, len(calls) - MAX_CALLS),
             finish=plain(self.finish),
-            usage=_usage(self.usage, sent, received),
+            lacks=[] if _tokens(self.usage, "input_tokens") else ["usage"],
+            usage=_usage(self.usage, len(body), received),
             reasoning=plain(self.reasoning)[:MAX_TEXT],
             items=self.returnable() if is_whole else [],
             answered_by=plain(str(self.model))[:MAX_MODEL],
         )
+
+
+def _extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What stood beside a call, if it is small enough to be sent back."""
+    if not extra or len(written := plain(json.dumps(extra, ensure_ascii=False))) > MAX_EXTRA:
+        return None
+    loaded: dict[str, Any] = json.loads(written)
+    return loaded
+
+
+def _tool_names(body: bytes) -> frozenset[str]:
+    """The names of the tools that a request offers."""
+    tools = from_json(body).get("tools") or []
+    return frozenset(tool["function"]["name"] for tool in tools)
 
 
 def _parts(content: list[dict[str, Any]]) -> str:
@@ -283,21 +320,20 @@ def _called(name: str) -> str:
     return tool_name(name)[:NAME_CHARACTERS] or "unnamed"
 
 
-def _whole(answer: dict[str, Any], sent: int) -> Streamed:
+def _whole(answer: dict[str, Any], body: bytes) -> Streamed:
     """A reply that came in one piece."""
     gathered = _Gathered()
     [choice, *_] = answer["choices"]
     gathered.add({**answer, "choices": [choice]})
     gathered.piece(choice["message"])
-    gathered.finish = gathered.finish or "stop"
-    return gathered.reply(sent)
+    return gathered.reply(body, separate=True)
 
 
-def _whole_response(answer: dict[str, Any], sent: int) -> Streamed:
+def _whole_response(answer: dict[str, Any], body: bytes) -> Streamed:
     """A reply of the Responses API that came in one piece."""
     gathered = _GatheredResponse()
     gathered.end(answer)
-    return gathered.reply(sent)
+    return gathered.reply(body)
 
 
 def _usage(told: object, sent: int, received: int) -> Usage:
@@ -326,13 +362,3 @@ def _tokens(told: object, *names: str) -> int:
         if isinstance(found, int) and 0 < found < MAX_TOKENS:
             return found
     return 0
-
-
-def _index(piece: dict[str, Any], held: int) -> int:
-    """The place of the call a piece belongs to. Some endpoints leave it out: there, a piece with
-    a name begins a call and one without goes on with the last."""
-    index: int | None = piece.get("index")
-    if index is not None:
-        return index
-    begins = (piece.get("function") or {}).get("name")
-    return held if begins else max(0, held - 1)

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, create_model
 
-from activities.job.conversation import CUT, MALFORMED
+from activities.job.conversation import CUT, MALFORMED, MIXED_UP
 from activities.plain import plain
 from activities.toolkit.arguments import Arguments, Misfit, ModelArguments
 from activities.toolkit.context import ToolContext
@@ -104,6 +104,11 @@ class Tool:
                 f"{self.name}: the reply reached the output limit before the arguments were "
                 "complete. Do it in smaller pieces, such as write_file for the first part and "
                 "append_file for each further one."
+            )
+        if isinstance(given, dict) and MIXED_UP in given:
+            raise ToolError(
+                f"{self.name}: the endpoint sent the calls of this reply in pieces that cannot be "
+                "told apart, so none of them was run. Make one call at a time."
             )
         if isinstance(given, dict) and MALFORMED in given:
             raise ToolError(

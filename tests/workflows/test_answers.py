@@ -89,7 +89,7 @@ async def test_a_job_meets_with_every_answer_and_completes(temporal: Client, roo
         "answered 429: Error code: 429 - slow down",
         "answered 500",
         "answered 503",
-        "cannot be reached",
+        "broke off",
         "said nothing for 1 s",
         "too long for",
         "refused the key in OPENAI_API_KEY (401",

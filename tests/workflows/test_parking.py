@@ -42,8 +42,7 @@ def wrapped(
     ("kind", "reason", "remedy"),
     [
         ("Credentials", "credentials", "key"),
-        # The model is pinned with the rest of the configuration.
-        ("Credentials", "credentials", "another one takes a fork"),
+        ("Credentials", "credentials", "--set model.name=…` gives it another model"),
         ("Endpoint", "endpoint", "endpoint"),
         ("ModelRefused", "endpoint", "request"),
         # Only of a paused job are edits taken in.

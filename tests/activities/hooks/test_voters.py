@@ -13,6 +13,7 @@ from activities.hooks.processes import run
 from tests.activities.hooks.scripts import begin, call, hook, say
 from tests.activities.standing import Standing
 
+DENIAL = {"permissionDecision": "deny", "permissionDecisionReason": "not on Sundays"}
 BLOCKING = {
     "exit 2": "print('not on Sundays', file=sys.stderr); sys.exit(2)",
     "deny": say({"permissionDecision": "deny", "permissionDecisionReason": "not on Sundays"}),
@@ -33,6 +34,12 @@ BLOCKING = {
         }
     ),
     "stop": say({"continue": False, "stopReason": "not on Sundays"}),
+    "behind a banner": f"print('Shell ready on host'); {say(DENIAL)}",
+    "in a log line": f"print('12:00 hook:', {json.dumps(DENIAL)!r})",
+    "after another": f"{say({'status': 'ready'})}; {say(DENIAL)}",
+    "before another": f"{say(DENIAL)}; {say({'permissionDecision': 'allow'})}",
+    "over several lines": f"print('Ready'); print({json.dumps(DENIAL, indent=2)!r})",
+    "in a list": f"print('[' + {json.dumps(DENIAL)!r} + ']')",
 }
 
 
@@ -52,6 +59,9 @@ ALLOWING = {
     "empty": say({}),
     "nulls": say({"decision": None, "updatedInput": None, "hookSpecificOutput": None}),
     "complaint": "print('hm', file=sys.stderr)",
+    "two harmless objects": f"{say({'continue': True, 'status': 'ready'})}; {say({})}",
+    "text with braces": "print('if (x) {'); print('for ${USER} }')",
+    "a banner before": f"print('Shell ready'); {say({'permissionDecision': 'allow'})}",
 }
 
 
@@ -69,7 +79,17 @@ FAILING = {
     "hang": ("time.sleep(60)", "did not end within 1 s"),
     "hang with children": ("subprocess.run(['sleep', '60'])", "did not end within 1 s"),
     "flood": ("[sys.stdout.write('x' * 1_000_000) for _ in range(100)]", "more than 1,000,000"),
-    "half an object": ("print('{\"decision\"')", "begins like JSON"),
+    "half an object": ("print('{\"decision\"')", "no answer can be read in what it printed: {"),
+    "half, behind a banner": (
+        "print('Shell ready'); print('{\"permissionDecision\": \"deny')",
+        "no answer can be read in what it printed: Shell ready / {",
+    ),
+    "two, one broken": (
+        "print('{}'); print('{\"decision\": \"block\",}')",
+        "no answer can be read in what it printed: {} / {",
+    ),
+    "single quotes": ("print('Ready'); print({'decision': 'block'})", "no answer can be read"),
+    "no JSON at all": ("print('permissionDecision: deny')", "no answer can be read"),
     "unknown word": (say({"permissionDecision": "perhaps"}), "permissionDecision is 'perhaps'"),
     "wrong input": (say({"updatedInput": "b.md"}), "updatedInput is 'b.md'"),
 }
@@ -230,6 +250,7 @@ def test_a_matcher_is_a_pattern_of_the_whole_name(
 
 
 NOTE = {"path": "a.md", "content": "x"}
+QUOTED = 'print(\'he says {"permissionDecision": "allow"}\')'
 ASKS = say({"permissionDecision": "ask", "permissionDecisionReason": "Really?"})
 
 
@@ -263,6 +284,16 @@ def test_a_hook_may_answer_in_a_persons_place(
     job.reply(("write_file", json.dumps({"path": "a.md", "content": "x"})))
     reply = job.run("write_file", job.request(), local=False)
     assert (reply.ok, reply.guard) == (ok, guard)
+
+
+def test_what_is_quoted_within_a_line_permits_nothing(tmp_path: Path) -> None:
+    hooks = {
+        "PreToolUse": [hook(tmp_path / "h0.py", ASKS)],
+        "PermissionRequest": [hook(tmp_path / "p.py", QUOTED)],
+    }
+    job = Standing.begin(tmp_path, set={"hooks": hooks})
+    reply, _ = call(job, "write_file", **NOTE)
+    assert (reply.ok, reply.asks) == (False, "Really?")
 
 
 def test_nobody_is_asked_about_what_is_refused_once_it_is_rewritten(tmp_path: Path) -> None:

@@ -25,6 +25,18 @@ TEXT = {
     "additionalProperties": False,
 }
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
+ROWS = {
+    "type": "object", "properties": {"rows": {"type": "integer"}}, "required": ["rows"]
+}  # fmt: skip
+TEXTS = [{"type": "text", "text": "3 rows were written"}]
+ODDLY: dict[str, dict[str, Any]] = {
+    "misfit": {"content": TEXTS, "structuredContent": {"rows": "three"}},
+    "unstructured": {"content": TEXTS},
+    "shapeless": {"rows": 3, "written": True},
+    "mistyped": {"content": "3 rows were written"},
+    "failed": {"content": "no rows", "isError": True},
+}
+"""Answers that are none by the protocol, or not those that were declared."""
 READS = {"readOnlyHint": True}
 AGAIN = {"readOnlyHint": False, "idempotentHint": True}
 
@@ -54,6 +66,7 @@ def tools() -> list[dict[str, Any]]:
         tool("wrong", "Wrong.", {
             "type": "object", "properties": {"a": {"type": "no such type"}}}),
         tool("with space/ü", "Named oddly.", NOTHING),
+        *({**tool(name, "Answer oddly.", NOTHING), "outputSchema": ROWS} for name in ODDLY),
     ]  # fmt: skip
     if first:
         enter("listed")
@@ -101,6 +114,9 @@ async def call(name: str, arguments: dict[str, Any]) -> str:
 async def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     # No protocol at all, as a library that greets its users would do.
     os.write(2, b"at work\n")
+    if name in ODDLY:
+        enter(name)
+        return ODDLY[name]
     text = "no tea today" if name == "refuse" else await call(name, arguments)
     return {"content": [{"type": "text", "text": text}], "isError": name == "refuse"}
 

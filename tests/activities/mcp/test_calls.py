@@ -60,6 +60,26 @@ def test_an_error_without_a_text_is_no_result(job: Standing) -> None:
     assert answer(job) == "Error: odd__fault failed and did not say why."
 
 
+@pytest.mark.parametrize(
+    ("name", "fine", "shown", "odd"),
+    [
+        ("misfit", True, "3 rows were written", "'three' is not of type 'integer'"),
+        ("unstructured", True, "3 rows were written", "did not return structured content"),
+        ("shapeless", True, '{"rows": 3, "written": true}', "content: field required"),
+        ("mistyped", True, '"3 rows were written"', "content: input should be a valid list"),
+        ("failed", False, '"no rows"', "content: input should be a valid list"),
+    ],
+)
+def test_an_odd_answer_is_an_answer(
+    job: Standing, ledger: Path, name: str, fine: bool, shown: str, odd: str
+) -> None:
+    assert call(job, f"odd__{name}").ok is fine
+    assert shown in answer(job)
+    assert "[The call was made, and this is what came." in answer(job)
+    assert odd in answer(job)
+    assert ledger.read_text().count(name) == 1
+
+
 def test_arguments_that_do_not_fit_name_the_field(job: Standing, ledger: Path) -> None:
     for raw, told in (
         ('{"times": 2}', "'text' is a required property. Expected odd__note(text, times?)"),

@@ -77,7 +77,7 @@ async def failed(scripted: Any, patience: float = 5) -> ApplicationError:
         (Failure(500), "Endpoint", True, "500"),
         (Failure(503), "Endpoint", True, "503"),
         (Failure(503, "half of a character: \ud83d"), "Endpoint", True, "character: ?"),
-        (Cut(MIXED), "Endpoint", True, "cannot be reached"),
+        (Cut(MIXED), "Endpoint", True, "broke off"),
         (Stall(MIXED), "Endpoint", True, "in time"),
     ],
 )
@@ -137,7 +137,7 @@ def delta(finish: str | None = None, **content: Any) -> dict[str, Any]:
     [
         streaming(),
         streaming({"choices": []}),
-        streaming(delta(content="half")),
+        streaming(raw=b'data: {"choices": [{"delta": {"content": "half"}}]}\n\n'),
         streaming({"choices": None}),
         streaming({"choices": "odd"}),
         streaming({"choices": [{"delta": {"tool_calls": [7]}}]}),

@@ -1,0 +1,121 @@
+"""Answers to calls as they came, before the client holds them against protocol and schema.
+
+What does not fit is no reason to lose it: the call was made, and what came tells of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from mcp.client._transport import ReadStream, TransportStreams, WriteStream
+from mcp.shared.message import SessionMessage
+from mcp.types import CallToolResult, JSONRPCRequest, JSONRPCResponse, TextContent
+from pydantic import ValidationError
+
+from activities.guards.secrets import redact
+from activities.mcp.transport import SENDING, Sending
+from protocol.telling import wrong
+from protocol.text import one_line
+
+CALL = "tools/call"
+COMPLETE = (None, "complete")
+"""Kinds of results that are not asked for anything more."""
+OURS = ("resultType", "_meta")
+"""Keys that say nothing to the model."""
+MAX_WAITING = 1000
+ODD = (
+    "[The call was made, and this is what came. It is not what the server declared: {why}. "
+    "Repeating the call does not mend that.]"
+)
+Inner = TypeVar("Inner", ReadStream[SessionMessage | Exception], WriteStream[SessionMessage])
+
+
+@asynccontextmanager
+async def noting(
+    transport: AbstractAsyncContextManager[TransportStreams],
+) -> AsyncIterator[TransportStreams]:
+    """The transport, with the answer to each call noted in its `Sending`."""
+    waiting: dict[str | int, Sending] = {}
+    async with transport as (read, write):
+        yield _Read(read, waiting), _Write(write, waiting)
+
+
+class _Stream(Generic[Inner]):
+    def __init__(self, inner: Inner, waiting: dict[str | int, Sending]) -> None:
+        self._inner: Inner = inner
+        self._waiting = waiting
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        suppressed: bool | None = await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+        return suppressed
+
+
+class _Write(_Stream[WriteStream[SessionMessage]]):
+    async def send(self, item: SessionMessage, /) -> None:
+        message, sending = item.message, SENDING.get()
+        if sending and isinstance(message, JSONRPCRequest) and message.method == CALL:
+            if len(self._waiting) > MAX_WAITING:
+                # Of calls that were never answered.
+                self._waiting.clear()
+            self._waiting[message.id] = sending
+        await self._inner.send(item)
+
+
+class _Read(_Stream[ReadStream[SessionMessage | Exception]]):
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        return self._noted(await self._inner.receive())
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return self._noted(await self._inner.__anext__())
+
+    def _noted(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
+            sending = self._waiting.pop(item.message.id, None)
+            if sending:
+                sending.result = item.message.result
+        return item
+
+
+def odd_result(result: dict[str, Any] | None, why: Exception) -> CallToolResult | None:
+    """What came, with what is odd about it; None where no answer to a call did.
+
+    Args:
+        result: As the server sent it.
+        why: What the client makes of it.
+    """
+    if result is None or result.get("resultType") not in COMPLETE:
+        return None
+    try:
+        held = CallToolResult.model_validate(result)
+    except ValidationError:
+        sent = {key: value for key, value in result.items() if key not in OURS}
+        text = json.dumps(sent, ensure_ascii=False)
+        is_error = result.get("isError") is True
+        held = CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
+    said = wrong(why) if isinstance(why, ValidationError) else str(why)
+    note = ODD.format(why=one_line(redact(said), 200).rstrip("."))
+    held.content = [*held.content, TextContent(type="text", text=note)]
+    return held

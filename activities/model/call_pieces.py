@@ -1,0 +1,444 @@
+"""Tool calls, put together from the pieces in which an endpoint streams them.
+
+The protocol labels each piece with the index of its call and the first one with id and name. Many
+endpoints label otherwise, so one stream is read in several ways, and the first reading counts in
+which every call has a name and whole arguments. Where none does, and it is not certain which piece
+belongs to which call, nothing of the reply is run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from activities.job.conversation import MIXED_UP
+from activities.model.json_text import (
+    EMPTY,
+    GrowingText,
+    arguments_object,
+    begins_value,
+    canonical,
+    is_object,
+)
+from activities.plain import plain
+
+MAX_COMPARED = 500
+"""Calls that are compared with each other."""
+MAX_SHOWN = 2_000
+"""Characters of mixed-up pieces that are sent back to the model."""
+
+ToolNames = Callable[[], frozenset[str]]
+"""The names of the tools that the request offers."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """What one event says of one call."""
+
+    index: int | None
+    id: str
+    name: str
+    arguments: str
+    extra: dict[str, Any] | None = None
+
+    @classmethod
+    def parse(cls, said: dict[str, Any]) -> Piece:
+        """One item of `tool_calls`. Raises one of `ODD` (stream.py) for what is none."""
+        function = said.get("function") or {}
+        index, identity = said.get("index"), said.get("id")
+        name, arguments = function.get("name") or "", function.get("arguments")
+        if not isinstance(name, str):
+            raise TypeError("the name of a call is no text")
+        if arguments is not None and not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        extra = said.get("extra_content")
+        return cls(
+            index if isinstance(index, int) else None,
+            str(identity) if isinstance(identity, (str, int)) else "",
+            plain(name) if name.strip() else "",
+            plain(arguments or ""),
+            extra if isinstance(extra, dict) else None,
+        )
+
+
+@dataclass
+class CallPieces:
+    """The pieces of one call."""
+
+    name: str = ""
+    text: GrowingText = field(default_factory=GrowingText)
+    ids: set[str] = field(default_factory=set)
+    indexes: set[int] = field(default_factory=set)
+    extra: dict[str, Any] | None = None
+    key: object = None
+    """What they have in common, where they were sorted by one label."""
+    named: int = 0
+    """Pieces that brought arguments and the name."""
+    nameless: int = 0
+    """Pieces that brought arguments alone."""
+    is_patched: bool = False
+    restarts: int = 0
+    """Pieces with a name that, in the middle of the arguments, look like their beginning."""
+
+    def add(self, piece: Piece) -> None:
+        if piece.arguments:
+            self.restarts += bool(
+                piece.name and not self.text.is_empty and begins_value(piece.arguments)
+            )
+            self.named += bool(piece.name)
+            self.nameless += not piece.name
+        # Some endpoints repeat the name with each piece, others send it in fragments.
+        self.name += piece.name if piece.name != self.name else ""
+        self.text.add(piece.arguments)
+        self.ids |= {piece.id} if piece.id else set()
+        self.indexes |= {piece.index} if piece.index is not None else set()
+        self.extra = piece.extra or self.extra
+
+    def absorb(self, rest: CallPieces) -> None:
+        """Go on with what was taken for a call."""
+        self.name = self.name or rest.name
+        self.ids |= rest.ids
+        self.indexes |= rest.indexes
+        self.text.add(str(rest.text))
+        self.nameless += 1
+        self.is_patched = True
+
+    def is_over_before(self, piece: Piece, tools: ToolNames) -> bool:
+        """Whether a piece with this call's label begins another call."""
+        if piece.name and self.name and piece.name != self.name:
+            if not self.text.is_empty or (piece.id and self.ids and piece.id not in self.ids):
+                return True
+            return {self.name, piece.name} <= tools()
+        if piece.arguments and begins_value(piece.arguments):
+            return self.text.is_whole
+        # A name that comes late belongs to the arguments before it.
+        return bool(piece.name and self.name) and self.text.is_whole
+
+    @property
+    def is_open(self) -> bool:
+        return not (self.name and self.text.is_whole)
+
+    @property
+    def arguments(self) -> str:
+        return arguments_object(str(self.text))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it has a name and one object, and no look of two calls in one."""
+        return bool(
+            self.name
+            and is_object(self.arguments)
+            and not (self.restarts and self.named > 1 and self.nameless)
+        )
+
+
+class ReadCall(NamedTuple):
+    """A call as it was read."""
+
+    name: str
+    arguments: str
+    extra: dict[str, Any] | None = None
+
+
+def read_calls(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
+    """The calls of a reply.
+
+    Args:
+        pieces: In the order in which they came.
+        tools: Asked only where a name may be a fragment of one.
+    """
+    if not pieces:
+        return []
+    by_label = _by_label(pieces, tools)
+    if by_label and _is_sound(by_label) and not _joins_repeated_ids(by_label, pieces):
+        if any(call.text.is_empty for call in by_label) and _is_each_label_single(pieces):
+            # An endpoint that labels every piece anew may have split calls from their names.
+            in_sequence = _in_sequence(pieces, tools)
+            if in_sequence and _is_filled(in_sequence):
+                return _read(in_sequence)
+        return _read(by_label)
+    in_sequence = _in_sequence(pieces, tools)
+    for reading in (_by_key(pieces, _ids(pieces), tools), _by_key(pieces, _indexes(pieces), tools),
+                    in_sequence):  # fmt: skip
+        if reading and _is_filled(reading):
+            return _read(reading)
+    if by_label and _is_clean(by_label, pieces):
+        return _read(by_label)
+    if in_sequence and _is_orderly(in_sequence):
+        return _read(in_sequence)
+    return [_mixed_up(pieces)]
+
+
+def separate_calls(pieces: Iterable[Piece]) -> list[ReadCall]:
+    """The calls of a reply that came whole: each piece is one."""
+    return [ReadCall(one.name, arguments_object(one.arguments), one.extra) for one in pieces]
+
+
+# Readings
+
+
+def _by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
+    """By the id where it was seen, else by the index, else to the call that is not yet whole.
+
+    None where a piece without a label may belong to several.
+    """
+    calls: list[CallPieces] = []
+    by_id: dict[str, CallPieces] = {}
+    by_index: dict[int, CallPieces] = {}
+    for piece in pieces:
+        call = by_id.get(piece.id)
+        if call is None and piece.index is not None:
+            call = by_index.get(piece.index)
+        elif call is None:
+            candidates = _open(calls)
+            if len(candidates) > 1:
+                return None
+            call = candidates[0] if candidates else None
+        if call is None or call.is_over_before(piece, tools):
+            call = CallPieces()
+            calls.append(call)
+        elif piece.name and _is_name_of_several(_labelled_alike(piece, calls, by_id)):
+            return None
+        call.add(piece)
+        if piece.id:
+            by_id[piece.id] = call
+        if piece.index is not None:
+            by_index[piece.index] = call
+    calls = _settled(calls, _sameness(calls))
+    # Once more, as to which labels say nothing is known better now.
+    calls = _settled(calls, _sameness(calls))
+    if all(call.indexes for call in calls):
+        calls.sort(key=lambda call: min(call.indexes))
+    return calls
+
+
+def _labelled_alike(
+    piece: Piece, calls: list[CallPieces], by_id: Mapping[str, CallPieces]
+) -> list[CallPieces]:
+    """The calls to which its label may point."""
+    if piece.id in by_id:
+        return [call for call in calls if piece.id in call.ids]
+    if piece.index is not None:
+        return [call for call in calls if piece.index in call.indexes]
+    return calls
+
+
+def _is_name_of_several(calls: list[CallPieces]) -> bool:
+    """Whether a name that comes now may be the name of more than one of these calls."""
+    nameless = [call for call in calls if not call.name]
+    if len(nameless) < 2:
+        return False
+    named = [call for call in calls if call.name]
+    return sum(not any(_repeats(call, one) for one in named) for call in nameless) > 1
+
+
+def _open(calls: list[CallPieces]) -> list[CallPieces]:
+    """The calls that a piece without a label may go on with."""
+    candidates = [call for call in calls if call.is_open]
+    return [call for call in candidates if not call.text.is_empty] or candidates
+
+
+def _by_key(
+    pieces: Sequence[Piece], keys: list[object], tools: ToolNames
+) -> list[CallPieces] | None:
+    """Strictly by one label; None where a piece has none."""
+    calls: list[CallPieces] = []
+    newest: dict[object, CallPieces] = {}
+    for piece, key in zip(pieces, keys, strict=True):
+        if key is None:
+            return None
+        call = newest.get(key)
+        if call is None or call.is_over_before(piece, tools):
+            call = newest[key] = CallPieces(key=key)
+            calls.append(call)
+        elif piece.name and _is_name_of_several([one for one in calls if one.key == key]):
+            return None
+        call.add(piece)
+    return _settled(calls, lambda one, other: int(one.key == other.key))
+
+
+def _ids(pieces: Sequence[Piece]) -> list[object]:
+    return [piece.id or None for piece in pieces]
+
+
+def _indexes(pieces: Sequence[Piece]) -> list[object]:
+    return [piece.index for piece in pieces]
+
+
+def _in_sequence(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
+    """One call after the other, whatever the labels say; None where a name has no place."""
+    calls: list[CallPieces] = []
+    for piece in pieces:
+        if not calls or calls[-1].is_over_before(piece, tools):
+            calls.append(CallPieces())
+        elif piece.name and _is_name_of_several(calls):
+            return None
+        calls[-1].add(piece)
+    return _settled(calls, lambda one, other: 1)
+
+
+Sameness = Callable[[CallPieces, CallPieces], int]
+"""Whether the labels of two calls say that they are one (2), leave it open (1) or deny it (0)."""
+
+
+def _settled(calls: list[CallPieces], is_same: Sameness) -> list[CallPieces]:
+    """The calls without those that only repeat, announce or go on with another."""
+    if len(calls) > MAX_COMPARED:
+        return calls
+    distinct: list[CallPieces] = []
+    for call in _without_placeholders(calls, is_same):
+        earlier = (one for one in distinct if is_same(one, call) and _repeats(call, one))
+        if repeated := next(earlier, None):
+            repeated.name = repeated.name or call.name
+        else:
+            distinct.append(call)
+    settled: list[CallPieces] = []
+    for place, call in enumerate(distinct):
+        candidates = _closest(call, settled, is_same)
+        if candidates and _goes_on(call, candidates[-1]):
+            candidates[-1].absorb(call)
+        elif not _is_announcement(call, distinct[place + 1 :], is_same):
+            settled.append(call)
+    return settled
+
+
+def _closest(call: CallPieces, earlier: list[CallPieces], is_same: Sameness) -> list[CallPieces]:
+    """Those that it is most likely to go on with."""
+    likely = [(one, is_same(one, call)) for one in earlier]
+    return [one for one, how in likely if how == 2] or [one for one, how in likely if how]
+
+
+def _without_placeholders(calls: list[CallPieces], is_same: Sameness) -> Iterator[CallPieces]:
+    """The calls, each with the empty object that some endpoints put directly before it."""
+    for before, call in pairwise([*calls, CallPieces()]):
+        is_named_alike = before.name == call.name or not (before.name and call.name)
+        if (
+            is_named_alike
+            and str(before.text) == EMPTY
+            and not call.text.is_empty
+            and is_same(before, call)
+        ):
+            call.name = call.name or before.name
+            call.ids |= before.ids
+            call.indexes |= before.indexes
+        else:
+            yield before
+
+
+def _repeats(call: CallPieces, earlier: CallPieces) -> bool:
+    if call.text.is_empty:
+        return call.name == earlier.name
+    return (call.name == earlier.name or not (call.name and earlier.name)) and canonical(
+        call.arguments
+    ) == canonical(earlier.arguments)
+
+
+def _goes_on(call: CallPieces, earlier: CallPieces) -> bool:
+    """Whether a call is what follows whole arguments: without a name it is a model's mistake, and
+    some endpoints put an empty object before the arguments."""
+    is_named_alike = not earlier.name or call.name == earlier.name
+    return not call.name or (is_named_alike and str(earlier.text) == EMPTY)
+
+
+def _is_announcement(call: CallPieces, later: list[CallPieces], is_same: Sameness) -> bool:
+    """Whether it is no more than the name of a later one."""
+    return call.text.is_empty and any(is_same(call, one) and one.name == call.name for one in later)
+
+
+def _sameness(calls: list[CallPieces]) -> Sameness:
+    """By labels. Those that change within a call, or are the same for all, say nothing; where
+    others have one, a call without goes on with another."""
+    indexes = {index for call in calls for index in call.indexes}
+    has_indexes = len(indexes) > 1 and all(len(call.indexes) < 2 for call in calls)
+    has_ids = any(call.ids for call in calls) and all(len(call.ids) < 2 for call in calls)
+
+    def is_same(one: CallPieces, other: CallPieces) -> int:
+        labels: list[tuple[set[Any], set[Any]]] = [(one.ids, other.ids)] if has_ids else []
+        labels += [(one.indexes, other.indexes)] if has_indexes else []
+        if any(mine & others for mine, others in labels):
+            return 2
+        return int(
+            all(not (mine and others) for mine, others in labels)
+            or any(bool(mine) != bool(others) for mine, others in labels)
+        )
+
+    return is_same
+
+
+# Verdicts on a reading
+
+
+def _is_sound(calls: list[CallPieces]) -> bool:
+    return all(call.is_sound for call in calls)
+
+
+def _is_filled(calls: list[CallPieces]) -> bool:
+    """Whether each is sound, and none is a name alone."""
+    return _is_sound(calls) and not any(call.text.is_empty for call in calls)
+
+
+def _joins_repeated_ids(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
+    """Whether a call has pieces of several ids of which one comes again: those are no ids that
+    change with every piece but two calls."""
+    joined = {identity for call in calls if len(call.ids) > 1 for identity in call.ids}
+    if not joined:
+        return False
+    seen = Counter(piece.id for piece in pieces)
+    return any(seen[identity] > 1 for identity in joined)
+
+
+def _is_each_label_single(pieces: Sequence[Piece]) -> bool:
+    """Whether no id comes twice, nor an index that is not the same for all."""
+    indexes = [piece.index for piece in pieces if piece.index is not None]
+    ids = [piece.id for piece in pieces if piece.id]
+    return len(set(ids)) == len(ids) and len(set(indexes)) in (len(indexes), 1)
+
+
+def _is_clean(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
+    """Whether it is certain which piece belongs to which call, as in the protocol: what is wrong
+    with one is the model's mistake then, and says nothing of the others."""
+    if len(calls) == 1:
+        return not calls[0].restarts
+    indexes = [index for call in calls for index in call.indexes]
+    ids = [identity for call in calls for identity in call.ids]
+    return (
+        all(call.name and len(call.ids) < 2 and len(call.indexes) == 1 for call in calls)
+        and len(set(indexes)) == len(indexes)
+        and len(set(ids)) == len(ids)
+        # Else each piece may have a label of its own.
+        and not _is_each_label_single(pieces)
+    )
+
+
+def _is_orderly(calls: list[CallPieces]) -> bool:
+    """Whether each call ended before the next began, but for the last, which may be cut."""
+    return (
+        all(call.name and not call.restarts for call in calls)
+        and all(call.text.is_whole for call in calls[:-1])
+        and not (len(calls) > 1 and any(call.is_patched for call in calls))
+    )
+
+
+# Results
+
+
+def _read(calls: list[CallPieces]) -> list[ReadCall]:
+    return [
+        ReadCall(call.name, EMPTY if call.text.is_empty else call.arguments, call.extra)
+        for call in calls
+    ]
+
+
+def _mixed_up(pieces: Sequence[Piece]) -> ReadCall:
+    """One call in place of all, which is refused when it is run."""
+    name = next((piece.name for piece in pieces if piece.name), "")
+    return ReadCall(name, json.dumps({MIXED_UP: "".join(_shown(pieces))[:MAX_SHOWN]}))
+
+
+def _shown(pieces: Sequence[Piece]) -> Iterator[str]:
+    for piece in pieces:
+        yield f"{piece.name} {piece.arguments}" if piece.name else piece.arguments

@@ -1,0 +1,145 @@
+"""Arguments of a tool call as JSON text: how far they have come, and the object that they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pydantic_core import from_json
+
+MARKS = re.compile(r'[\\"{}\[\]]')
+MAX_VALUES = 20
+"""JSON values that are read from one text."""
+MAX_STRINGS = 3
+"""Strings in strings that are opened."""
+EMPTY = "{}"
+
+
+class GrowingText:
+    """Text that comes in pieces. Each piece is scanned once, and only if somebody asks."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._scanned = 0
+        self._depth = 0
+        self._in_string = False
+        self._is_escaped = False
+        self._is_whole = False
+
+    def add(self, part: str) -> None:
+        """Append a piece. White space in front says nothing, nor does a null."""
+        if self._parts or (part.strip() and part.strip() != "null"):
+            self._parts.append(part)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._parts
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the first value, an object or a string, is complete: its brackets are balanced.
+
+        Whether it is valid JSON is another question: a model's mistake ends where it ends.
+        """
+        while self._scanned < len(self._parts) and not self._is_whole:
+            self._scan(self._parts[self._scanned])
+            self._scanned += 1
+        return self._is_whole
+
+    def _scan(self, part: str) -> None:
+        start = int(self._is_escaped)
+        self._is_escaped = self._is_escaped and not part
+        for match in MARKS.finditer(part, start):
+            if match.start() < start:
+                continue
+            mark = match[0]
+            if mark == "\\":
+                start = match.end() + 1
+                self._is_escaped = start > len(part)
+            elif mark == '"':
+                self._in_string = not self._in_string
+                self._is_whole |= not self._in_string and self._depth == 0
+            elif not self._in_string:
+                self._depth += 1 if mark in "{[" else -1
+                self._is_whole |= self._depth <= 0
+            if self._is_whole:
+                return
+
+    def __str__(self) -> str:
+        return "".join(self._parts)
+
+
+def begins_value(text: str) -> bool:
+    """Whether arguments may begin with this."""
+    return text.lstrip()[:1] in ("{", '"')
+
+
+def arguments_object(text: str) -> str:
+    """The arguments as the one object that they are; the text itself where they are none.
+
+    Some endpoints send the object as a string that holds it, twice, or behind an empty one.
+    """
+    if not text.strip() or text.strip() == "null":
+        return EMPTY
+    with_value = _value(text)
+    if isinstance(with_value, dict):
+        return text
+    if isinstance(with_value, str):
+        return _unwrapped(with_value) or text
+    distinct = {_canonical(value): raw for value, raw in _values(text)}
+    if len(distinct) > 1:
+        distinct.pop(EMPTY, None)
+    return distinct.popitem()[1] if len(distinct) == 1 else text
+
+
+def is_object(text: str) -> bool:
+    """Whether a strict parser reads one object."""
+    return isinstance(_value(text), dict)
+
+
+def canonical(text: str) -> str:
+    """The same for all ways to write one object; the text itself where it is none."""
+    value = _value(text)
+    return _canonical(value) if isinstance(value, dict) else text
+
+
+def _value(text: str) -> Any:
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return None
+
+
+def _unwrapped(text: str) -> str | None:
+    """The object in a string."""
+    for _ in range(MAX_STRINGS):
+        value = _value(text)
+        if isinstance(value, dict):
+            return text
+        if not isinstance(value, str):
+            break
+        text = value
+    return None
+
+
+def _values(text: str) -> list[tuple[dict[str, Any], str]]:
+    """The objects that stand one behind the other and are all of the text; else none."""
+    values: list[tuple[dict[str, Any], str]] = []
+    decoder, place = json.JSONDecoder(), 0
+    text = text.strip()
+    while place < len(text) and len(values) < MAX_VALUES:
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return []
+        raw = text[place:end] if isinstance(value, dict) else _unwrapped(text[place:end])
+        if raw is None or not is_object(raw):
+            return []
+        values.append((from_json(raw), raw))
+        place = len(text) - len(text[end:].lstrip())
+    return values if place >= len(text) else []
+
+
+def _canonical(value: dict[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,204 @@
+"""What the doctor asks a model: two turns with one tool, as jobs ask them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from temporalio.exceptions import ApplicationError
+
+from activities.checkpoints import Checkpoints, Files, Root
+from activities.job.conversation import Conversation, tool_result
+from activities.model.asking import answer, refusal
+from activities.model.call import assistant_message, provider_data
+from activities.model.dialect import REASONING, Dialect
+from activities.model.endpoint import REHEARSAL, chosen_name, connect
+from activities.model.json_text import is_object
+from activities.model.prompt import conversation_body
+from activities.model.providers import maker_of
+from activities.toolkit.registry import REGISTRY
+from cli.check import Check
+from config.schema import AgentConfig
+from protocol.text import one_line
+
+if TYPE_CHECKING:
+    from activities.model.stream import Streamed
+    from config.sections import ModelConfig
+
+TOOL = "read_file"
+PATHS = ("maple.md", "birch.md")
+SYSTEM = "\n".join(
+    [
+        "You are checked for whether you can call tools. Do exactly what you are asked.",
+        # Providers cache nothing below some thousand tokens.
+        *(f"Rule {n}: a rule with this number says nothing but its number." for n in range(1, 151)),
+    ]
+)
+ASKED = f"Call {TOOL} twice in one reply: once for {PATHS[0]} and once for {PATHS[1]}."
+THEN = "Say in one line which words the files hold. Call no tool."
+PARSER = (
+    "start the server with its tool-call parser: docs/operations.md, Model endpoints, has the "
+    "flags; or set model.name to a model that calls tools"
+)
+SHOWN = 120
+
+
+@dataclass
+class Exchange:
+    """A model, what was said to it, and the form in which it takes requests."""
+
+    model: ModelConfig
+    conversation: Conversation
+    dialect: Dialect = field(default_factory=Dialect)
+
+    @classmethod
+    def begin(cls, model: ModelConfig, folder: Path) -> Exchange:
+        """The first turn, with a store of its own in a folder."""
+        root = Root.open(folder / "root", create=True)
+        empty = Files.empty(Checkpoints.create(root, "doctor").store)
+        opening = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ASKED}]
+        return cls(model, Conversation(empty).append(*opening))
+
+    async def ask(self) -> Streamed:
+        """The next reply, after as many refusals as teach something. Raises ApplicationError."""
+        while True:
+            model = self.dialect.settings(self.model)
+            body = conversation_body(model, [REGISTRY[TOOL]], self.conversation)
+            try:
+                streamed = await answer(connect, model, self.dialect.worded(body))
+            except ApplicationError as error:
+                tried = self.dialect.after(refusal(error), self.model)
+                if tried is None:
+                    raise
+                self.dialect = tried
+            else:
+                streamed.maker = maker_of(self.model)
+                return streamed
+
+    def take(self, reply: Streamed) -> None:
+        """Go on after a reply, with results of its calls."""
+        message, own = assistant_message(1, reply), provider_data(1, reply)
+        self.conversation = self.conversation.append_reply(message, own)
+        for place, (name, _) in enumerate(reply.calls):
+            word = PATHS[place % len(PATHS)].removesuffix(".md")
+            text = f"The word is {word}." if name == TOOL else f"Error: there is no tool {name}."
+            self.conversation = self.conversation.append(tool_result(1, place, text))
+        self.conversation = self.conversation.append({"role": "user", "content": THEN})
+
+
+def models_of(config: AgentConfig) -> list[ModelConfig]:
+    """The models that jobs of this agent ask, each once, under the names that they go by."""
+    named = [
+        model.model_copy(update={"name": chosen_name(model)})
+        for model in (config.model, *config.phase_models.values(), *config.fallbacks)
+    ]
+    return list({model.model_dump_json(): model for model in named}.values())
+
+
+async def examine(model: ModelConfig) -> AsyncIterator[Check]:
+    """What works of what jobs need, one line each."""
+    if model.name == REHEARSAL:
+        yield Check(
+            "model", False, "no endpoint is configured, so jobs run on the rehearsal model",
+            "set OPENAI_BASE_URL or OPENAI_API_KEY",
+        )  # fmt: skip
+        return
+    with TemporaryDirectory() as folder:
+        exchange = Exchange.begin(model, Path(folder))
+        try:
+            first = await exchange.ask()
+        except ApplicationError as error:
+            yield Check(
+                "first turn", False, error.message, "see docs/operations.md, Model endpoints"
+            )
+            return
+        yield _request(exchange)
+        for check in _calls(first):
+            yield check
+        exchange.take(first)
+        try:
+            second = await exchange.ask()
+        except ApplicationError as error:
+            yield Check(
+                "second turn", False, f"results of tools are refused: {error.message}",
+                "see docs/operations.md, Model endpoints",
+            )  # fmt: skip
+            return
+    yield _reasoning(first, exchange)
+    yield _cache(second)
+    yield _usage(first, second)
+    yield _finish(first, second)
+
+
+def _request(exchange: Exchange) -> Check:
+    model, dialect = exchange.dialect.settings(exchange.model), exchange.dialect
+    effort = f", effort {model.reasoning_effort}" if model.reasoning_effort else ""
+    api = "Responses API" if model.api == "responses" else "Chat Completions"
+    asked = f"model {model.name}{effort}, {api}"
+    if dialect == Dialect():
+        return Check("request", True, f"{asked}: taken as it is")
+    without = sorted(dialect.without | dialect.keywords)
+    changes = [f"without, or otherwise: {', '.join(without)}"] if without else []
+    changes += [f"with at most {dialect.most} tokens a reply"] if dialect.most else []
+    return Check("request", True, f"{asked}: taken {'; '.join(changes)}")
+
+
+def _calls(reply: Streamed) -> Iterator[Check]:
+    good = [name for name, raw in reply.calls if name == TOOL and is_object(raw)]
+    if not reply.calls:
+        text = one_line(reply.text, SHOWN) or "nothing"
+        yield Check("tools", False, f"the reply called none; it said: {text}", PARSER)
+        return
+    if not good:
+        name, raw = reply.calls[0]
+        shown = one_line(f"{name} {raw}", SHOWN)
+        yield Check("tools", False, f"no call could be read; the first was: {shown}", PARSER)
+        return
+    yield Check("tools", True, f"{TOOL} was called with its arguments")
+    count = len(reply.calls)
+    several = f"{count} in one reply" if count > 1 else "one call a reply, which works as well"
+    yield Check("parallel calls", True, several)
+
+
+def _reasoning(reply: Streamed, exchange: Exchange) -> Check:
+    """What came of the model's reasoning in the second turn, as jobs would handle it as well."""
+    if not (reply.reasoning or reply.fields or reply.items):
+        return Check("reasoning", True, "none came, so there is none to hand back")
+    size = f"{len(reply.reasoning):,} characters came"
+    if exchange.dialect.needs_reasoning:
+        return Check("reasoning", True, f"{size}; the endpoint wants them back and gets them")
+    if REASONING in exchange.dialect.without:
+        return Check("reasoning", True, f"{size}; the endpoint takes none back and gets none")
+    if exchange.model.send_reasoning or reply.items:
+        return Check("reasoning", True, f"{size}, and were taken when they were handed back")
+    return Check("reasoning", True, f"{size}; the second turn was taken without them")
+
+
+def _cache(second: Streamed) -> Check:
+    cached, prompt = second.usage.cached_tokens, second.usage.prompt_tokens
+    if cached:
+        return Check("cache", True, f"{cached:,} of {prompt:,} tokens read at the second turn")
+    return Check("cache", True, f"nothing of {prompt:,} tokens was read at the second turn")
+
+
+def _usage(*replies: Streamed) -> Check:
+    if any("usage" in reply.lacks for reply in replies):
+        return Check("usage", True, "not counted by the endpoint; jobs estimate it from sizes")
+    counts = [
+        f"{reply.usage.prompt_tokens:,} + {reply.usage.completion_tokens:,}" for reply in replies
+    ]
+    return Check("usage", True, f"counted: {', '.join(counts)} tokens")
+
+
+def _finish(*replies: Streamed) -> Check:
+    if any("finish_reason" in reply.lacks for reply in replies):
+        return Check("finish reasons", True, "none; [DONE] ends the replies")
+    if cut := [reply for reply in replies if reply.finish == "length"]:
+        return Check(
+            "finish reasons", False, f"length: {len(cut)} of 2 replies were cut at the limit",
+            "raise model.max_output_tokens",
+        )  # fmt: skip
+    return Check("finish reasons", True, ", ".join(reply.finish for reply in replies))

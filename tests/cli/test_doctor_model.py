@@ -1,0 +1,182 @@
+"""`doctor --model`: what works of what jobs need, asked of endpoints that misbehave in each way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+import pytest
+
+from activities.rehearsal import Reply, wire
+from cli.check import Check
+from cli.model_checks import examine
+from config.sections import ModelConfig
+from tests.http_server import Handler, served
+
+TWO: list[tuple[str, wire.Arguments]] = [
+    ("read_file", {"path": "maple.md"}),
+    ("read_file", {"path": "birch.md"}),
+]
+THOUGHT = {"choices": [{"index": 0, "delta": {"reasoning_content": "Two files, two calls."}}]}
+
+
+class Endpoint(Handler):
+    """Answers as it should; the subclasses do not."""
+
+    first: ClassVar[Reply] = Reply(calls=TWO)
+    second: ClassVar[Reply] = Reply("maple, birch")
+
+    def do_POST(self) -> None:
+        incoming = wire.parse(self.body())
+        assert isinstance(incoming, wire.Incoming)
+        request = incoming.request
+        if why := self.refusal(request):
+            self.give_json({"error": {"message": why}}, 400)
+            return
+        answer = self.first if len(request["messages"]) == 2 else self.second
+        self.give(b"".join(self.events(incoming, answer)), "text/event-stream")
+
+    def refusal(self, request: dict[str, Any]) -> str:
+        return ""
+
+    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+        return wire.as_events(incoming, answer)
+
+    @staticmethod
+    def without(events: list[bytes], *words: bytes) -> list[bytes]:
+        return [event for event in events if not any(word in event for word in words)]
+
+
+class OnlyText(Endpoint):
+    first = Reply('<tool_call>{"name": "read_file"}</tool_call>')
+
+
+class OneCall(Endpoint):
+    first = Reply(calls=TWO[:1])
+
+
+class Broken(Endpoint):
+    first = Reply(calls=[("read_file", '{"path": maple.md}')])
+
+
+class Thinking(Endpoint):
+    """Its model thinks, and what it thought is all the same to it."""
+
+    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+        return [b"data: %b\n\n" % json.dumps(THOUGHT).encode(), *wire.as_events(incoming, answer)]
+
+    def has_reasoning(self, request: dict[str, Any]) -> bool:
+        return any("reasoning_content" in message for message in request["messages"])
+
+
+class WantsReasoning(Thinking):
+    def refusal(self, request: dict[str, Any]) -> str:
+        lacking = len(request["messages"]) > 2 and not self.has_reasoning(request)
+        return "reasoning_content must be passed back" if lacking else ""
+
+
+class WantsNoReasoning(Thinking):
+    def refusal(self, request: dict[str, Any]) -> str:
+        return "reasoning_content: unknown field" if self.has_reasoning(request) else ""
+
+
+class NoResults(Thinking):
+    def refusal(self, request: dict[str, Any]) -> str:
+        return "role tool is unknown" if len(request["messages"]) > 2 else ""
+
+
+class NoEffort(Endpoint):
+    def refusal(self, request: dict[str, Any]) -> str:
+        unknown = "Unrecognized request argument supplied: reasoning_effort"
+        return unknown if "reasoning_effort" in request else ""
+
+
+class NoCounts(Endpoint):
+    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+        return self.without(wire.as_events(incoming, answer), b'"usage"')
+
+
+class NoReason(Endpoint):
+    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+        return self.without(wire.as_events(incoming, answer), b'"finish_reason":"')
+
+
+class NoEnd(NoReason):
+    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+        return self.without(super().events(incoming, answer), b"[DONE]")
+
+
+class NoCache(Endpoint):
+    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+        events = wire.as_events(incoming, answer)
+        return [event.replace(b'"cached_tokens"', b'"other"') for event in events]
+
+
+class Short(Endpoint):
+    second = Reply("maple, bir", finish="length")
+
+
+async def checks(endpoint: type[Endpoint], **settings: Any) -> dict[str, Check]:
+    with served(endpoint) as address:
+        model = ModelConfig(name="m", base_url=f"{address}/v1", **settings)
+        return {check.name: check async for check in examine(model)}
+
+
+async def test_all_that_works_is_said_in_a_line_each() -> None:
+    found = await checks(Endpoint, reasoning_effort="high")
+    assert all(check.ok for check in found.values())
+    assert [check.line().partition(":")[0] for check in found.values()] == [
+        f"✓ {name}"
+        for name in ("request", "tools", "parallel calls", "reasoning", "cache", "usage",
+                     "finish reasons")
+    ]  # fmt: skip
+    assert found["request"].found == "model m, effort high, Chat Completions: taken as it is"
+    assert found["parallel calls"].found == "2 in one reply"
+    assert "tokens read at the second turn" in found["cache"].found
+    assert found["finish reasons"].found == "tool_calls, stop"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "settings", "name", "fine", "told"),
+    [
+        (OnlyText, {}, "tools", False, "called none; it said: <tool_call>"),
+        (Broken, {}, "tools", False, "no call could be read; the first was: read_file"),
+        (OneCall, {}, "parallel calls", True, "one call a reply"),
+        (Thinking, {}, "reasoning", True, "21 characters came; the second turn was taken without"),
+        (Thinking, {"send_reasoning": True}, "reasoning", True, "were taken when they were handed"),
+        (WantsReasoning, {}, "reasoning", True, "the endpoint wants them back and gets them"),
+        (WantsReasoning, {"send_reasoning": True}, "reasoning", True, "were taken"),
+        (WantsNoReasoning, {"send_reasoning": True}, "reasoning", True, "takes none back and gets"),
+        (NoResults, {}, "second turn", False, "results of tools are refused"),
+        (NoEffort, {"reasoning_effort": "low"}, "request", True, "otherwise: reasoning_effort"),
+        (NoCounts, {}, "usage", True, "not counted by the endpoint"),
+        (NoReason, {}, "finish reasons", True, "none; [DONE] ends the replies"),
+        (NoEnd, {}, "first turn", False, "neither a finish_reason nor [DONE]"),
+        (NoCache, {}, "cache", True, "was read at the second turn"),
+        (Short, {}, "finish reasons", False, "1 of 2 replies were cut"),
+    ],
+)
+async def test_what_does_not_work_is_told_with_what_helps(
+    endpoint: type[Endpoint], settings: dict[str, Any], name: str, fine: bool, told: str
+) -> None:
+    check = (await checks(endpoint, **settings))[name]
+    assert check.ok is fine
+    assert told in check.found
+    assert fine or check.remedy
+
+
+async def test_what_helps_is_named() -> None:
+    assert "tool-call parser" in (await checks(OnlyText))["tools"].remedy
+
+
+def test_the_command_asks_the_model_that_the_environment_names(offline, monkeypatch):
+    assert "no endpoint is configured" in offline("doctor", "--model").out
+    with served(OnlyText) as address:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
+        monkeypatch.setenv("LONGHAUL_MODEL", "some")
+        ran = offline("doctor", "--model")
+        assert ran.code == 1
+        assert "✓ request: model some" in ran.out
+        assert "✗ tools: the reply called none" in ran.out
+        found = json.loads(offline("doctor", "--model", "--json").out)
+    assert [check["name"] for check in found][:2] == ["request", "tools"]

@@ -1,0 +1,204 @@
+"""A job that its model keeps waiting is given what it needs with `resume`, and goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+
+from activities.catalogue import all_activities
+from activities.checkpoints import Root
+from activities.model.endpoint import connect
+from activities.rehearsal import Failure, Reply, wire
+from activities.rehearsal.wire import Answer, Request
+from activities.starting.model_settings import with_model_settings
+from activities.traces.storing import traces_of
+from benchmarks.zero_cost import ZeroCost
+from config.loader import load_agent
+from engine.service import build_worker
+from protocol.record import Waiting
+from protocol.starting import JobLimits
+from tests.brief import BRIEFEST
+from tests.http_server import Handler, served
+from tests.workflows.records import record
+from tests.workflows.serving import Jobs, serving
+from workflows import budget, remedies
+
+FEW = ZeroCost(steps=2, todos=1)
+START: dict[str, Any] = {"agent": "generalist", "instructions": "Keep a log."}
+
+
+def named(**settings: Any) -> dict[str, Any]:
+    model = {"model.name": "first", "model.base_url": "http://model/v1"}
+    return {**START, "set": {**BRIEFEST, **model, **settings}}
+
+
+async def test_a_job_takes_another_model_and_keeps_it(temporal: Client, root: Root) -> None:
+    asked: list[str] = []
+
+    def model(request: Request) -> Answer:
+        asked.append(request["model"])
+        if request["model"] == "first" and len(asked) > 2:
+            return Failure(400, "first does not support tools")
+        return FEW(request)
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(named())
+        status = await jobs.until(handle, waiting_for="endpoint")
+        before = status["checkpoint"]
+        assert (
+            "`--set model.name=…` takes another model, one that calls tools"
+            in (status["waiting"]["remedy"])
+        )
+        for wrong, why in [
+            ({"limits.rewinds": 9}, "'limits.rewinds' cannot be set of a job under way"),
+            ({"model.nmae": "second"}, "model.nmae"),
+            ({"model.window": 9}, "model.window"),
+        ]:
+            refused = status["refusals"]
+            await handle.signal("resume", {"set": wrong})
+            status = await jobs.until(handle, refusals=lambda n, was=refused: n > was)
+            assert status["waiting_for"] == "endpoint"
+            assert status["notices"][-1].startswith("refused: signal resume: set")
+            assert why in status["notices"][-1]
+        assert status["checkpoint"] == before
+        await handle.signal("resume", {"set": {"model.name": "second", "model.temperature": None}})
+        result = await jobs.result(handle)
+        status = await handle.query("status")
+        pinned = jobs.snapshot(handle, status["checkpoint"]).config.model
+    assert result["status"] == "completed"
+    assert (pinned.name, pinned.temperature, status["model"]) == ("second", None, "second")
+    assert asked[-1] == "second"
+    told = "model.name: first -> second; model.temperature: 0 -> null"
+    assert f"the model is set: {told}" in " ".join(status["notices"])
+    traces = [one for one in traces_of(root, handle.id) if one.guard == "resume"]
+    assert [(one.type, one.source) for one in traces] == [("correction", "person")]
+    assert told in traces[0].what_happened
+
+
+async def test_a_job_that_does_not_wait_is_not_given_another_model(
+    temporal: Client, root: Root
+) -> None:
+    def model(request: Request) -> Answer:
+        return Reply("Hm.") if not request.get("tools") else Reply(calls=[("wait", {"seconds": 5})])
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(named())
+        await handle.signal("resume", {"set": {"model.name": "second"}})
+        status = await jobs.until(handle, refusals=1)
+        assert status["notices"] == ["refused: signal resume: the job is not waiting"]
+        assert status["model"] == "first"
+        await handle.signal("cancel", {})
+
+
+async def test_a_model_that_never_calls_a_tool_is_a_matter_of_its_server(
+    temporal: Client, root: Root
+) -> None:
+    """Going back would change nothing, and pay for as many replies five times more."""
+    asked: list[str] = []
+
+    def model(request: Request) -> Answer:
+        asked.append(request["model"])
+        if request["model"] == "first":
+            return Reply('<tool_call>{"name": "list_files", "arguments": {}}</tool_call>')
+        return FEW(request)
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(named())
+        status = await jobs.until(handle, waiting_for="endpoint")
+        assert "None has since the start" in status["waiting"]["message"]
+        assert "tool-call parser: docs/operations.md" in status["waiting"]["remedy"]
+        assert (status["rewinds"], len(asked)) == (0, 6)
+        await handle.signal("resume", {})
+        await jobs.until(handle, waiting_for="endpoint", step=12)
+        await handle.signal("resume", {"set": {"model.name": "second"}})
+        assert (await jobs.result(handle))["status"] == "completed"
+
+
+class NeverDone(Handler):
+    """Its streams just end."""
+
+    def do_POST(self) -> None:
+        incoming = wire.parse(self.body())
+        assert isinstance(incoming, wire.Incoming)
+        answer = FEW(incoming.request)
+        assert isinstance(answer, Reply)
+        if not incoming.streams:
+            self.give(wire.as_json(incoming, answer), "application/json")
+            return
+        ends = (b'"finish_reason":"', b"[DONE]", b'"usage"')
+        events = wire.as_events(incoming, answer)
+        kept = [event for event in events if not any(end in event for end in ends)]
+        self.give(b"".join(kept), "text/event-stream")
+
+
+async def test_streams_that_never_say_that_they_are_over_can_be_done_without(
+    temporal: Client, root: Root
+) -> None:
+    with served(NeverDone) as address:
+        base = {"model.base_url": f"{address}/v1", "model.patience_seconds": 2}
+        activities = all_activities(root, connect=connect)
+        async with build_worker(temporal, root=root, task_queue="ends", activities=activities):
+            jobs = Jobs(temporal, root, "ends")
+            handle = await jobs.start(named(**base))
+            status = await jobs.until(handle, waiting_for="endpoint")
+            assert "neither a finish_reason nor [DONE]" in status["waiting"]["message"]
+            assert "cannot be reached" not in status["waiting"]["message"]
+            assert "resume JOB --set model.stream=false" in status["waiting"]["remedy"]
+            await handle.signal("resume", {"set": {"model.stream": False}})
+            assert (await jobs.result(handle))["status"] == "completed"
+
+
+def test_settings_hold_where_the_same_was_in_force() -> None:
+    config = load_agent(
+        "generalist",
+        {
+            "model.name": "thinker",
+            "phase_models": {"tactical": {"name": "doer", "reasoning_effort": "low"}},
+            "fallbacks": [{"name": "other"}],
+            "judge.prompt": "judge.md",
+        },
+    )
+    changed = with_model_settings(config, {"model.send_reasoning": True}, "strategic")
+    assert changed.model.send_reasoning
+    assert changed.phase_models["tactical"].send_reasoning
+    assert not changed.fallbacks[0].send_reasoning
+    changed = with_model_settings(config, {"model.name": "another"}, "strategic")
+    assert (changed.model.name, changed.phase_models["tactical"].name) == ("another", "doer")
+    changed = with_model_settings(config, {"model.name": "another"}, "tactical")
+    assert changed.phase_models["tactical"].name == "another"
+    assert changed.phase_models["tactical"].reasoning_effort == "low"
+    assert (config.model.name, config.phase_models["tactical"].name) == ("thinker", "doer")
+
+
+def test_a_limit_on_cost_needs_the_price_of_the_new_model() -> None:
+    limits = JobLimits.model_validate({"job": {"cost": 5}})
+    refused = budget.with_model(limits, "second", JobLimits())
+    assert isinstance(refused, str)
+    assert "the price of the model second is not known" in refused
+    assert budget.with_model(JobLimits(), "second", JobLimits(model_seconds=7)) == JobLimits(
+        model_seconds=7
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "helps"),
+    [
+        ("Missing reasoning_content in the assistant message", "model.send_reasoning=true"),
+        ("messages.2.reasoning_content: Extra inputs are not permitted", "send_reasoning=false"),
+        ("Unsupported value: 'reasoning_effort' xhigh", "model.reasoning_effort=null"),
+        ("temperature must be 1", "model.temperature=null"),
+        ('"auto" tool choice requires --enable-auto-tool-choice', "tool-call parser"),
+        ("registry.ollama.ai/library/x does not support tools", "model.name="),
+        ("the stream said nothing for 120 s", "model.stall_seconds="),
+        ("The model endpoint did not answer in time.", "model.timeout_seconds="),
+        ("The model endpoint cannot be reached at http://x: refused", "model.base_url="),
+        ("I will not", "model.name="),
+    ],
+)
+def test_the_remedy_names_the_setting_that_helps(said: str, helps: str) -> None:
+    waiting = remedies.with_settings(
+        Waiting(reason="endpoint", message=said, remedy="Check the endpoint."), record()
+    )
+    assert helps in waiting.remedy

@@ -1,0 +1,84 @@
+"""What helps a job that waits for its model endpoint: a pure reading of what the endpoint said."""
+
+from __future__ import annotations
+
+from protocol.record import JobRecord, Waiting
+
+COMMAND = "`starter.py resume JOB --set {setting}`"
+UNKNOWN = ("not supported", "unknown", "unrecognized", "extra", "not permitted")
+SETTINGS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (("reasoning_content",), "model.send_reasoning=true", "hands back what the model thought"),
+    (("reasoning", "thinking"), "model.reasoning_effort=null", "sends no effort"),
+    (("temperature",), "model.temperature=null", "sends no temperature"),
+    (
+        ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens"),
+        "model.max_output_tokens=4000",
+        "asks for shorter replies",
+    ),
+    (("said nothing for",), "model.stall_seconds=600", "waits longer within a reply"),
+    (("did not answer in time",), "model.timeout_seconds=3600", "waits longer for a reply"),
+    (
+        ("[done]", "broke off", "stream"),
+        "model.stream=false",
+        "asks for replies in one piece",
+    ),
+    (
+        ("cannot be reached", "web page", "no reply"),
+        "model.base_url=http://HOST/v1",
+        "takes another address",
+    ),
+)
+"""What an endpoint's words call for, the more telling ones first: words, setting, effect."""
+SERVER = ("tool-call-parser", "tool call parser", "enable-auto-tool-choice", "--jinja")
+"""How servers word it that were started without reading tool calls."""
+PARSER = (
+    "Start the server with its tool-call parser: docs/operations.md, Model endpoints, has the flags"
+)
+ANOTHER = "`--set model.name=…` takes another model"
+NO_CALL = (
+    "No reply since the start has called a tool: the server may not turn what the model writes "
+    f"into calls. {PARSER}; {ANOTHER}; then resume the job."
+)
+MOST_REPLIES = 3
+"""Replies after which it is no chance that none called a tool."""
+
+
+def setting_for(message: str) -> str:
+    """What helps after what the endpoint said, as the end of a sentence; empty if unknown."""
+    said = message.lower()
+    if _has(said, SERVER):
+        return f"{PARSER}; or {ANOTHER}"
+    if "tool" in said and "support" in said:
+        return f"{ANOTHER}, one that calls tools"
+    if "reasoning_content" in said and _has(said, UNKNOWN):
+        setting = "model.send_reasoning=false"
+        return f"{COMMAND.format(setting=setting)} leaves out what the model thought"
+    for words, setting, effect in SETTINGS:
+        if _has(said, words):
+            return f"{COMMAND.format(setting=setting)} {effect}"
+    return ""
+
+
+def _has(text: str, words: tuple[str, ...]) -> bool:
+    return any(word in text for word in words)
+
+
+def has_never_called(job: JobRecord) -> bool:
+    """Whether every reply since the start was text."""
+    return not job.usage.tool_calls and not job.calls and job.usage.model_calls >= MOST_REPLIES
+
+
+def with_settings(waiting: Waiting, job: JobRecord) -> Waiting:
+    """How a job waits for its endpoint, with what helps."""
+    if waiting.reason != "endpoint":
+        return waiting
+    helps = setting_for(waiting.message) or f"{ANOTHER}, model.base_url another address"
+    remedy = f"{waiting.remedy} What may help: {helps}."
+    if has_never_called(job):
+        remedy = f"{remedy} {NO_CALL}"
+    return waiting.model_copy(update={"remedy": remedy})
+
+
+def without_calls(issue: str) -> Waiting:
+    """How a job waits whose model calls no tool at all: going back changes nothing."""
+    return Waiting(reason="endpoint", message=f"{issue} None has since the start.", remedy=NO_CALL)
