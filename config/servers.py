@@ -26,8 +26,8 @@ class Server(Data):
     )
     env: dict[str, Variable] = Field(
         default_factory=dict,
-        description="Variables of its process, each with the name of the worker's variable that "
-        "holds the value.",
+        description="Variables of its process, or of headers_command, each with the name of the "
+        "worker's variable that holds the value.",
     )
     cwd: Literal["workspace"] | None = Field(
         None,
@@ -41,6 +41,12 @@ class Server(Data):
         default_factory=dict,
         description="HTTP headers, each with the name of the worker's variable that holds the "
         "whole value.",
+    )
+    headers_command: str | None = Field(
+        None,
+        description="Command for a shell that prints HTTP headers as a JSON object: run when the "
+        "worker connects, and again when the server refuses access (401, 403). `env` names its "
+        "variables.",
     )
     tools: list[str] | None = Field(
         None, description="The only tools of it that are taken, by its own names; null: all."
@@ -66,10 +72,12 @@ class Server(Data):
             raise ValueError("expected either command or url")
         if self.url is not None and not re.match(r"https?://[^/]", self.url):
             raise ValueError(f"url: expected http:// or https://, found {self.url!r}")
-        if self.url is not None and (self.env or self.cwd):
+        if self.url is not None and (self.cwd or (self.env and not self.headers_command)):
             raise ValueError("env and cwd are of a server with a command, not of one with a url")
-        if self.command and self.headers:
+        if self.command and (self.headers or self.headers_command is not None):
             raise ValueError("headers are of a server with a url, not of one with a command")
+        if self.headers_command is not None and not self.headers_command.strip():
+            raise ValueError("headers_command: expected a command")
         if self.command and not self.command[0].strip():
             raise ValueError("command: expected a program first")
         if self.cwd is None and any(WORKSPACE in part for part in self.command):

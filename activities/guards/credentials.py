@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import deque
 from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
@@ -27,6 +28,8 @@ _HEADERS = re.compile(r"OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS")
 _GIT_HEADER = re.compile(r"http\.(?:.+\.)?extraheader", re.IGNORECASE)
 _IN_ADDRESS = re.compile(r"://[^\s/@]*:([^\s/@]+)@")
 _named: set[str] = set()
+_given: deque[str] = deque(maxlen=200)
+"""Values that no variable holds, the newest last."""
 
 
 def credential(variable: str) -> str | None:
@@ -52,6 +55,13 @@ def look_out_for(variables: Iterable[str]) -> None:
     _named.update(variables)
 
 
+def hide_value(value: str) -> None:
+    """A credential that a command gave is hidden from here on."""
+    if value not in _given:
+        _given.append(value)
+        look_again()
+
+
 def hide(text: str) -> str:
     """The text without the values of this worker's credentials."""
     for value in _values(len(_named)):
@@ -68,7 +78,7 @@ def hide_in_json(written: bytes) -> bytes:
 
 
 def look_again() -> None:
-    """The environment is another; for tests."""
+    """The values are others: a command gave one, or the environment of a test is another."""
     _values.cache_clear()
     _written.cache_clear()
 
@@ -87,7 +97,7 @@ def _values(named: int) -> list[str]:
     A worker's environment stays as it was when the worker began, and reading it costs too much to
     be done at every step; once more names are known, `named` in all, it is read again.
     """
-    found: set[str] = set()
+    found: set[str] = set(_given)
     for name, value in os.environ.items():
         if name in _named or _NAME.search(name):
             # Keys of the codec stand there with their ids, several in a row.

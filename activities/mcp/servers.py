@@ -206,7 +206,7 @@ def _refusal(name: str, sending: Sending) -> Exception:
     if sending.status in (401, 403):
         return Away(
             f"The MCP server {name} refuses access ({sending.answer}). Check the variables that "
-            "mcp names for its headers."
+            "mcp names for its headers, or its headers_command."
         )
     said = f"{name} answered {sending.answer}"
     # What stands before the server may say so while the server is still at it.

@@ -22,6 +22,7 @@ from mcp.shared.message import SessionMessage
 
 from activities.guards.credentials import credential
 from activities.mcp.errors import Away
+from activities.mcp.headers import CommandHeaders
 from config.servers import WORKSPACE, Server
 
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -172,13 +173,19 @@ async def http(server: Server) -> AsyncIterator[TransportStreams]:
     """Streamable HTTP.
 
     Raises:
-        Away: a variable of the worker is not set.
+        Away: a variable of the worker is not set, or the command gives no headers.
     """
     assert server.url
     headers: dict[str, Any] = variables(server.headers.items())
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=server.call_seconds + 5)
+    auth = None
+    if server.headers_command:
+        auth = CommandHeaders(server, variables(server.env.items()))
+        await auth.refresh()
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=timeout, transport=_Watching()) as client,
+        httpx2.AsyncClient(
+            headers=headers, timeout=timeout, transport=_Watching(), auth=auth
+        ) as client,
         streamable_http_client(server.url, http_client=client) as streams,
     ):
         yield streams

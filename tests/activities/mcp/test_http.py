@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from activities.guards.secrets import redact
 from activities.mcp.errors import Away
 from engine.development import free_port
 from tests.activities.mcp.serving import ODD, agent, answer, call, names, standing, until
@@ -166,3 +167,70 @@ def test_a_start_that_is_refused_says_how() -> None:
     told = r"/mcp\) cannot be reached: it answered 401 Unauthorized\. "
     with serving(Refusing) as url, pytest.raises(Away, match=told):
         agent(gateway={"url": f"{url}?key=tea"})
+
+
+class Guarded(Gateway):
+    """Takes the newest token alone."""
+
+    token: ClassVar[Path]
+    refused: ClassVar[list[str]] = []
+    calls: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        if self.headers.get("Authorization") != f"Bearer {self.token.read_text()}":
+            self.refused.append(self.path)
+            self.body()
+            self.give(b"", "", 401)
+            return
+        super().do_POST()
+
+    def tell(self, status: int, body: dict[str, Any], result: dict[str, Any] | None = None) -> None:
+        if body.get("method") == "tools/call":
+            self.calls.append("note")
+        super().tell(status, body, result)
+
+
+def test_a_token_that_is_over_is_had_anew_while_the_worker_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Gateway.said.clear()
+    Guarded.token = tmp_path / "token"
+    Guarded.token.write_text("tok-first-4711")
+    script = tmp_path / "headers.sh"
+    script.write_text(
+        f'printf \'{{"Authorization": "Bearer %s"}}\' "$(cat {Guarded.token})"; echo "$WHO" >&2'
+    )
+    monkeypatch.setenv("GATEWAY_USER", "tea")
+    settings = {"headers_command": f"sh {script}", "env": {"WHO": "GATEWAY_USER"}}
+    with serving(Guarded) as url:
+        config = agent(gateway={"url": url, **settings})
+        job = standing(tmp_path / "job", config)
+        assert call(job, "gateway__note").ok
+        assert not Guarded.refused
+        Guarded.token.write_text("tok-second-4712")
+        assert call(job, "gateway__note").ok, answer(job)
+        assert (len(Guarded.refused), Guarded.calls) == (1, ["note", "note"])
+        # What a command gave is a credential like any other.
+        assert redact("tok-first-4711 tok-second-4712") == "[redacted] [redacted]"
+        Guarded.token.write_text("tok-third-4713")
+        script.write_text("echo broken >&2; exit 7")
+        with pytest.raises(ApplicationError, match=r"refuses access \(401 Unauthorized\)"):
+            call(job, "gateway__note")
+    assert Guarded.calls == ["note", "note"]
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("echo no token >&2; exit 3", "headers_command ended with exit code 3: no token"),
+        ("echo s3cret-token", "headers_command gave no headers; expected a JSON object"),
+        ("echo '{\"A\": 7}'", "A is no text that a header can hold"),
+        # Whichever limit is noticed first.
+        ("sleep 60", "within 1 s"),
+    ],
+)
+def test_a_command_that_gives_no_headers_is_told(command: str, why: str) -> None:
+    with serving(Gateway) as url, pytest.raises(Away) as away:
+        agent(gateway={"url": url, "headers_command": command, "start_seconds": 1})
+    assert why in str(away.value)
+    assert "s3cret" not in str(away.value)

@@ -1,0 +1,96 @@
+"""Headers that a command gives: of servers whose tokens last shorter than a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+import httpx2
+
+from activities.guards.credentials import hide_value
+from activities.guards.secrets import redact
+from activities.hooks.processes import environment
+from activities.mcp.errors import Away
+from config.servers import Server
+from protocol.text import one_line
+
+REFUSED = (401, 403)
+MOST_OUTPUT = 100_000
+EXPECTED = 'expected a JSON object of names and values, such as {"Authorization": "Bearer …"}'
+
+log = logging.getLogger("longhaul.mcp")
+
+
+class CommandHeaders(httpx2.Auth):
+    """The command's headers on each request; asked for anew where the server refuses access.
+
+    A request that is refused so has done nothing, and is sent once more.
+    """
+
+    def __init__(self, server: Server, variables: dict[str, str]) -> None:
+        self._server = server
+        self._variables = variables
+        self._headers: dict[str, str] = {}
+
+    async def refresh(self) -> None:
+        """Run the command. Raises Away: it gives none."""
+        self._headers = await _headers(self._server, self._variables)
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        request.headers.update(self._headers)
+        response = yield request
+        if response.status_code not in REFUSED:
+            return
+        try:
+            await self.refresh()
+        except Away as away:
+            # What the server answered stands.
+            log.warning("no new headers for an MCP server: %s", away)
+            return
+        request.headers.update(self._headers)
+        yield request
+
+
+async def _headers(server: Server, variables: dict[str, str]) -> dict[str, str]:
+    command = server.headers_command or ""
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh", "-c", command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE,
+        env={**environment((), "/"), **variables}, cwd="/", start_new_session=True,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(server.start_seconds):
+            out, err = await process.communicate()
+    except TimeoutError:
+        raise Away(f"headers_command did not end within {server.start_seconds} s") from None
+    finally:
+        # Also what it left running.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        said = one_line(redact(err.decode(errors="replace")), 300)
+        raise Away(f"headers_command ended with exit code {process.returncode}: {said}")
+    return _read(out)
+
+
+def _read(out: bytes) -> dict[str, str]:
+    """Never quotes what was printed: it may be a token."""
+    try:
+        found = json.loads(out) if len(out) <= MOST_OUTPUT else None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found:
+        raise Away(f"headers_command gave no headers; {EXPECTED}")
+    for name, value in found.items():
+        if not isinstance(value, str) or not value.isascii() or not value.isprintable():
+            raise Away(f"headers_command: {name[:100]} is no text that a header can hold")
+        for word in value.split():
+            hide_value(word)
+    return found
