@@ -38,7 +38,9 @@ def priced(reply: Streamed, config: AgentConfig, estimate: int = 0) -> Usage:
     """
     usage, price = reply.usage, price_of(config, reply.model)
     # What is zero stays unset, so that it is not written into the history at each step.
-    update: dict[str, float] = {"estimated_tokens": estimate} if estimate else {}
+    figures = usage.model_dump(exclude_defaults=True)
+    if estimate:
+        figures["estimated_tokens"] = estimate
     if price and (
         cost := price.cost(
             usage.prompt_tokens,
@@ -47,8 +49,8 @@ def priced(reply: Streamed, config: AgentConfig, estimate: int = 0) -> Usage:
             usage.written_tokens,
         )
     ):
-        update["cost"] = cost
-    return usage.model_copy(update=update)
+        figures["cost"] = cost
+    return Usage.model_validate(figures)
 
 
 def check_prices(config: AgentConfig) -> None:

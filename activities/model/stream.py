@@ -341,18 +341,15 @@ def _usage(told: object, sent: int, received: int) -> Usage:
     details = None
     if isinstance(told, dict):
         details = told.get("prompt_tokens_details") or told.get("input_tokens_details")
-    usage = Usage(
+    return Usage(
         model_calls=1,
         prompt_tokens=_tokens(told, "prompt_tokens", "input_tokens") or sent // CHARACTERS_A_TOKEN,
         completion_tokens=_tokens(told, "completion_tokens", "output_tokens")
         or received // CHARACTERS_A_TOKEN,
         cached_tokens=_tokens(details, "cached_tokens") or _tokens(told, "cache_read_input_tokens"),
+        written_tokens=_tokens(details, "cache_write_tokens", "cache_creation_tokens")
+        or _tokens(told, "cache_creation_input_tokens"),
     )
-    # Set only where there are some: what is unset is not written into the history at each step.
-    written = _tokens(details, "cache_write_tokens", "cache_creation_tokens") or _tokens(
-        told, "cache_creation_input_tokens"
-    )
-    return usage.model_copy(update={"written_tokens": written}) if written else usage
 
 
 def _tokens(told: object, *names: str) -> int:
