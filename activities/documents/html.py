@@ -71,6 +71,7 @@ class _Walk:
         self._parts: list[tuple[list[str], list[str]]] = [([], [])]
         self._heading_start: int | None = None
         self._is_headings_only = True
+        self._next_numbers: dict[html.HtmlElement, int] = {}
 
     def parts(self) -> list[tuple[str, list[str]]]:
         """The text of each part, and the headings in it."""
@@ -99,7 +100,7 @@ class _Walk:
         struck = tag in _VOID or bool(style and _STRUCK.search(style))
         if not struck and self._struck_classes:
             struck = not self._struck_classes.isdisjoint(node.get("class", "").split())
-        if struck:
+        if struck and node.text_content().strip():
             self.struck += 1
         hidden = node.get("hidden") is not None or bool(style and _HIDDEN.search(style))
         return struck or hidden or tag in _DROPPED
@@ -111,9 +112,9 @@ class _Walk:
                 self._is_headings_only = True
             self._heading_start = len(self._texts)
         # A note's number behind a number would pass for its last digit.
-        self._texts.append("^" if _is_raised_number(node, self._texts) else _before(tag))
+        self._put("^" if self._is_raised_number(node) else _before(tag))
         if tag == "li":
-            self._texts.append(_item_number(node))
+            self._put(self._item_number(node))
         elif tag == "math":
             self._add(linear_mathml(node))
         elif tag == "select":
@@ -130,7 +131,7 @@ class _Walk:
             if title := in_mark(words):
                 self._parts[-1][1].append(title)
             self._heading_start = None
-        self._texts.append("\n\n" if tag in _BLOCKS else "")
+        self._put("\n\n" if tag in _BLOCKS else "")
         self._flow(node.tail, node.getparent())
 
     def _flow(self, text: str | None, holder: html.HtmlElement | None) -> None:
@@ -139,14 +140,37 @@ class _Walk:
         if not _is_preformatted(holder):
             text = re.sub(r"\s+", " ", text)
             # Where something is left out, the spaces on both its sides meet.
-            if text[0] == " " and next(filter(None, reversed(self._texts)), "")[-1:] == " ":
+            if text[0] == " " and self._texts and self._texts[-1][-1] == " ":
                 text = text[1:]
         self._add(text)
 
+    def _put(self, text: str) -> None:
+        # Empty ones would have to be gone over to find what stands before.
+        if text:
+            self._texts.append(text)
+
     def _add(self, text: str) -> None:
-        self._texts.append(text)
+        self._put(text)
         if self._heading_start is None and text.strip():
             self._is_headings_only = False
+
+    def _is_raised_number(self, node: html.HtmlElement) -> bool:
+        if node.tag != "sup" or not "".join(node.itertext()).strip().isdigit():
+            return False
+        return bool(self._texts) and self._texts[-1][-1].isdigit()
+
+    def _item_number(self, item: html.HtmlElement) -> str:
+        """What a browser puts before an item of a numbered list."""
+        parent = item.getparent()
+        if parent is None or parent.tag != "ol":
+            return ""
+        is_reversed = parent.get("reversed") is not None
+        if parent not in self._next_numbers:
+            first = len(parent.findall("li")) if is_reversed else 1
+            self._next_numbers[parent] = _whole(parent.get("start"), first)
+        number = _whole(item.get("value"), self._next_numbers[parent])
+        self._next_numbers[parent] = number + (-1 if is_reversed else 1)
+        return f"{in_format(number, _LIST_FORMATS.get(parent.get('type', ''), 'decimal'))}. "
 
 
 def _struck_classes(root: html.HtmlElement) -> set[str]:
@@ -185,21 +209,6 @@ def _before(tag: str) -> str:
     return "\n" if tag == "br" else ""
 
 
-def _item_number(item: html.HtmlElement) -> str:
-    """What a browser puts before an item of a numbered list."""
-    parent = item.getparent()
-    if parent is None or parent.tag != "ol":
-        return ""
-    number = _whole(parent.get("start"), 1)
-    step = -1 if parent.get("reversed") is not None else 1
-    for sibling in parent.iterchildren("li"):
-        number = _whole(sibling.get("value"), number)
-        if sibling is item:
-            break
-        number += step
-    return f"{in_format(number, _LIST_FORMATS.get(parent.get('type', ''), 'decimal'))}. "
-
-
 def _whole(text: str | None, otherwise: int) -> int:
     return int(text) if text and re.fullmatch(r"-?\d{1,9}", text.strip()) else otherwise
 
@@ -217,12 +226,6 @@ def _value(field: html.HtmlElement) -> str:
     if kind in ("checkbox", "radio"):
         return "[x] " if field.get("checked") is not None else "[ ] "
     return "" if kind in _NO_VALUE else field.get("value", "")
-
-
-def _is_raised_number(node: html.HtmlElement, parts: list[str]) -> bool:
-    if node.tag != "sup" or not "".join(node.itertext()).strip().isdigit():
-        return False
-    return next((part for part in reversed(parts) if part), "")[-1:].isdigit()
 
 
 def _is_preformatted(holder: html.HtmlElement | None) -> bool:

@@ -36,16 +36,14 @@ PICTURE_SHARE = 0.4
 MOST_DOUBTED = 100
 """Pages without anything on them that are looked at again."""
 
-_WIDGET, _FREE_TEXT, _STAMP, _STRIKE_OUT = 20, 3, 13, 12
-_POPUP = 16
-_HIDDEN = 0x02 | 0x20
-_PICTURE = 3
-_DRAWN = {_WIDGET, _FREE_TEXT, _STAMP}
+_WIDGET, _STRIKE_OUT = pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_STRIKEOUT
+_DRAWN = {_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP}
 """Annotations that are themselves text on the page."""
+_WITHOUT_NOTE = {*_DRAWN, pdfium.FPDF_ANNOT_POPUP, pdfium.FPDF_ANNOT_LINK}
+_HIDDEN = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _LAST_WORD = re.compile(r"([^\W\d_]+)[-\u2010\u00ad\ufffe\x02]$")
 _FIRST_WORD = re.compile(r"([^\W\d_]+)(\S*)\s*")
-_LINE_END_HYPHENS = "-\u2010\u00ad\ufffe\x02"
 # Before these a hyphen stands for what a later word has: "Ein-\nund Ausgang".
 _HANGING = {"und", "oder", "bzw", "sowie", "bis", "and", "or"}
 _NUMBER = (
@@ -143,14 +141,14 @@ def _page(document: Any, number: int) -> _Page:
     except pypdfium2.PdfiumError:
         return _Page(unread=not_read("the file is broken here"))
     try:
-        found = _Page()
-        marks = _annotations(page, found)
-        if any(kind in _DRAWN for kind in marks):
+        marks = _annotations(page)
+        found = _Page(notes=marks.notes)
+        if marks.is_drawn:
             pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
             page.close()
             page = document[number]
-        found.lines = list(_lines(page, found, marks.get(_STRIKE_OUT, [])))
-        _add_values(marks.get(_WIDGET, []), found)
+        found.lines = list(_lines(page, found, marks.struck))
+        _add_values(marks.values, found)
         if not found.lines and not found.notes:
             _look_at_pictures(page, found)
         return found
@@ -158,23 +156,35 @@ def _page(document: Any, number: int) -> _Page:
         page.close()
 
 
-def _annotations(page: Any, found: _Page) -> dict[int, list[Any]]:
-    """What lies on the page, by kind: fields with name and value, struck places, the rest."""
-    marks: dict[int, list[Any]] = {}
+@dataclass(slots=True)
+class _Marks:
+    """What lies on a page."""
+
+    notes: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
+    """Of fields that are filled in with text."""
+    struck: list[_Box] = field(default_factory=list)
+    is_drawn: bool = False
+    """Whether a part of it is itself text on the page."""
+
+
+def _annotations(page: Any) -> _Marks:
+    marks = _Marks()
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MOST_ANNOTATIONS)):
         mark = pdfium.FPDFPage_GetAnnot(page, number)
         if not mark:
             continue
         try:
             kind = pdfium.FPDFAnnot_GetSubtype(mark)
-            if pdfium.FPDFAnnot_GetFlags(mark) & _HIDDEN or kind == _POPUP:
+            if pdfium.FPDFAnnot_GetFlags(mark) & _HIDDEN:
                 continue
-            if kind == _WIDGET:
-                marks.setdefault(kind, []).append((_entry(mark, "FT"), _entry(mark, "V")))
-                continue
-            marks.setdefault(kind, []).extend(_quads(mark) if kind == _STRIKE_OUT else [kind])
-            if kind not in (_FREE_TEXT, _STAMP) and (note := _entry(mark, "Contents").strip()):
-                found.notes.append(note)
+            marks.is_drawn = marks.is_drawn or kind in _DRAWN
+            if kind == _WIDGET and _entry(mark, "FT") != "Btn":
+                marks.values.append(_entry(mark, "V"))
+            if kind == _STRIKE_OUT:
+                marks.struck += _quads(mark)
+            if kind not in _WITHOUT_NOTE and (note := _entry(mark, "Contents").strip()):
+                marks.notes.append(note)
         finally:
             pdfium.FPDFPage_CloseAnnot(mark)
     return marks
@@ -202,11 +212,12 @@ def _quads(mark: Any) -> list[_Box]:
     return boxes
 
 
-def _add_values(fields: list[tuple[str, str]], found: _Page) -> None:
+def _add_values(values: list[str], found: _Page) -> None:
     """Values that no appearance shows, as files have them that a program filled in."""
     there = " ".join(" ".join(line.text for line in found.lines).split())
-    for _, value in fields:
+    for value in values:
         words = " ".join(value.split())
+        # The fields of a form that has no kind of its own say that they are off, too.
         if words and words != "Off" and words not in there:
             found.lines += [_Line(""), *(_Line(line) for line in value.split("\n"))]
 
@@ -330,7 +341,7 @@ def _look_at_pictures(page: Any, found: _Page) -> None:
     found.blank = True
     for thing in page.get_objects(max_depth=3):
         found.blank = False
-        if thing.type == _PICTURE:
+        if thing.type == pdfium.FPDF_PAGEOBJ_IMAGE:
             left, bottom, right, top = thing.get_bounds()
             covered += max(0.0, right - left) * max(0.0, top - bottom)
     if covered > PICTURE_SHARE * width * height:
@@ -366,7 +377,8 @@ def _doubt(data: bytes, found: list[_Page]) -> None:
     except MemoryError:
         raise
     except Exception:
-        pass
+        # There is no second look at a file that only PDFium can open.
+        return
     finally:
         log.removeHandler(told)
 
@@ -393,12 +405,14 @@ def _one_line(error: object) -> str:
 
 
 def _vocabulary(found: list[_Page]) -> Counter[str]:
+    """How often each word is in the document; halves of divided words are none."""
     words: Counter[str] = Counter()
     for page in found:
+        is_divided = False
         for line in page.lines:
-            words.update(
-                word.lower() for word in _WORD.findall(line.text.rstrip(_LINE_END_HYPHENS))
-            )
+            there = _WORD.findall(line.text.lower())
+            after, is_divided = is_divided, bool(_LAST_WORD.search(line.text))
+            words.update(there[after : len(there) - is_divided])
     return words
 
 

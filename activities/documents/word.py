@@ -14,6 +14,7 @@ headers and footers are left out.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -145,9 +146,12 @@ class _Walk:
         self._void = ""
         begun = len(self._line)
         self._inline(paragraph)
-        if number := self.context.lists.number(properties):
-            # A page break may have put the beginning on the page before.
-            self._line.insert(min(begun, len(self._line)), number)
+        is_shown = bool("".join(self._line).strip())
+        if is_shown or not _is_deleted(properties):
+            number = self.context.lists.number(properties)
+            if number and is_shown:
+                # A page break may have put the beginning on the page before.
+                self._line.insert(min(begun, len(self._line)), number)
         title = in_mark("".join(self._line)) if is_heading else ""
         self._end_block()
         if title:
@@ -172,8 +176,7 @@ class _Walk:
             elif tag == qn("w:t"):
                 self._text(as_unicode(child.text or "", _font(child)))
             elif tag == qn("w:sym"):
-                code = int(child.get(qn("w:char"), "0"), 16)
-                self._text(as_unicode(chr(code), child.get(qn("w:font"), "")))
+                self._text(_symbol(child))
             elif tag in _NOTES:
                 self._note(_NOTES[tag], child)
             elif tag == qn("w:fldChar"):
@@ -289,6 +292,19 @@ class _Walk:
 def _font(text: _Element) -> str:
     fonts = text.getparent().find(f"{qn('w:rPr')}/{qn('w:rFonts')}")
     return "" if fonts is None else fonts.get(qn("w:ascii"), "")
+
+
+def _symbol(symbol: _Element) -> str:
+    code = symbol.get(qn("w:char"), "")
+    if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
+        return ""
+    return as_unicode(chr(int(code, 16)), symbol.get(qn("w:font"), ""))
+
+
+def _is_deleted(properties: _Element | None) -> bool:
+    """Whether the end of the paragraph is deleted, so that it is a part of the next."""
+    mark = f"{qn('w:rPr')}/{qn('w:del')}"
+    return properties is not None and properties.find(mark) is not None
 
 
 def _form_value(field: _Element) -> str:
