@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from textwrap import shorten
 
 from activities.documents import Page
 from activities.documents.quality import examine
@@ -30,6 +31,8 @@ REFERENCE = "pdftotext"
 SECONDS = 300
 """That an engine has for one PDF."""
 OWN = "longhaul"
+MOST_SAID = 150
+"""Characters in the table of what is said of a PDF."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +126,10 @@ def _each(rows: list[Sample], found: list[tuple[Likeness | None, Result]]) -> st
             lines.append(f"| {sample.name} | {sample.kind} | | | | | {result.why} |")
             continue
         pages = [Page(number, text) for number, text in enumerate(result.pages, 1)]
-        said = str(examine(Reading(pages)))
+        said = shorten(str(examine(Reading(pages))), MOST_SAID, placeholder=" …")
         lines.append(
             f"| {sample.name} | {sample.kind} | {same.words:,} | {100 * same.share:.1f} % "
-            f"| {100 * same.order:.1f} % | {result.seconds:.1f} | {said[:150]} |"
+            f"| {100 * same.order:.1f} % | {result.seconds:.1f} | {said} |"
         )
     return "\n".join(lines)
 
