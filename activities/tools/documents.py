@@ -14,13 +14,15 @@ from activities.checkpoints import parse as parts_of
 from activities.documents import (
     DocumentError,
     Page,
-    extract_bounded,
+    Quality,
+    Reading,
     parse,
+    read_bounded,
     render,
     unread_told,
 )
 from activities.plain import as_json
-from activities.starting.inputs import text_beside
+from activities.starting.inputs import quality_beside, text_beside
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.ownership import DATA, refusal
@@ -38,15 +40,20 @@ def extract_document_text(
     path: DocumentPath,
     pages: Annotated[str | None, Field(description='A page or a range: "3" or "2-5".')] = None,
 ) -> str:
-    """Show the text of a PDF, DOCX, HTML, Markdown or text document, page by page."""
-    found = document_pages(context, path)
+    """Show the text of a PDF, DOCX, HTML, Markdown or text document, page by page.
+
+    The mark of a page names the number printed on it and the sections on it, where the document
+    has them; HTML has a page for each heading. What looks broken or was guessed is said first.
+    """
+    reading = document_reading(context, path)
+    found = reading.pages
     first, last = _range(pages, found)
     shown = [page for page in found if first <= page.number <= last]
     if not shown:
         raise ToolError(f"{path} has the pages {_span(found)}; there is none in {pages}.")
     what = "page" if len(shown) == 1 else "pages"
-    whole = f"{path}, {what} {_span(shown)} of {found[-1].number}.{unread_told(shown)}"
-    return f"{whole} {DATA}\n{render(shown)}"
+    doubts = f" {reading.quality}" if reading.quality else unread_told(shown)
+    return f"{path}, {what} {_span(shown)} of {found[-1].number}.{doubts} {DATA}\n{render(shown)}"
 
 
 @tool("documents", effect="writes", local=False, seconds=180)
@@ -94,16 +101,41 @@ def document_pages(context: ToolContext, path: str) -> list[Page]:
     Raises:
         ToolError: no such document, or one whose text cannot be had.
     """
+    return document_reading(context, path).pages
+
+
+def document_quality(context: ToolContext, path: str) -> Quality:
+    """How well a document was read; raises ToolError as `document_pages` does.
+
+    Of a document that was read `badly` nobody may say that it is complete.
+    """
+    return document_reading(context, path).quality
+
+
+def document_reading(context: ToolContext, path: str) -> Reading:
+    """The pages of a document of the workspace, and how well they were read.
+
+    Raises:
+        ToolError: no such document, or one whose text cannot be had.
+    """
     name = document_of(context, path)
     data = context.files.read(name)
     beside = text_beside(name)
     try:
         # Only inputs have their text beside them; elsewhere the agent could write what it cites.
         if _covers_input(name) and context.files.entry(beside):
-            return parse(context.files.read(beside).decode())
-        return extract_bounded(PurePosixPath(path).name, data, heartbeat=context.heartbeat)
+            pages = parse(context.files.read(beside).decode())
+            return Reading(pages, quality=_kept_quality(context, name))
+        return read_bounded(PurePosixPath(path).name, data, heartbeat=context.heartbeat)
     except DocumentError as error:
         raise ToolError(f"{path}: {error}") from None
+
+
+def _kept_quality(context: ToolContext, name: str) -> Quality:
+    path = quality_beside(name)
+    if context.files.entry(path) is None:
+        return Quality()
+    return Quality.from_json(context.files.read(path).decode())
 
 
 def document_of(context: ToolContext, path: str) -> str:
