@@ -3,21 +3,31 @@
 from activities.documents.bounded import extract_bounded
 from activities.documents.candidates import Candidate, identify
 from activities.documents.pages import DocumentError, Page, page_of, parse, render, unread_told
-from activities.documents.quotes import contains_quote, is_short, pages_with_quote
+from activities.documents.quotes import (
+    FoldedPage,
+    contains_quote,
+    is_short,
+    nearest_passage,
+    pages_with_quote,
+    passage_of,
+)
 from activities.documents.text import extract
 
 __all__ = [
     "Candidate",
     "DocumentError",
+    "FoldedPage",
     "Page",
     "contains_quote",
     "extract",
     "extract_bounded",
     "identify",
     "is_short",
+    "nearest_passage",
     "page_of",
     "pages_with_quote",
     "parse",
+    "passage_of",
     "render",
     "unread_told",
 ]

@@ -32,6 +32,9 @@ class Candidate(BaseModel):
 
     id: str = Field(description="C-001 and so on, in document order.")
     page: int = Field(description="The page its text stands on.")
+    section: str = Field(
+        "", description="Number, else title, of the section it is in, where there is one."
+    )
     text: str = Field(description="Its exact words, at most 600 characters; can be cited.")
     language: LanguageCode = Field(description="The language it is in.")
     modality: Modality = Field(description="What kind of demand it makes.")
@@ -108,6 +111,7 @@ def _candidate(
     return Candidate(
         id=f"C-{number:03d}",
         page=sentence.page,
+        section=sentence.section,
         text=text,
         language=demand.language,
         modality=demand.modality,

@@ -72,6 +72,9 @@ def test_modality(text, language, modality):
         "Die Sitzungen sind zu allen Themen offen.",
         "Der Ordner muss damals schon leer gewesen sein.",
         "# What every employee must know",
+        "Readers are not required to sign, and the desk doesn't need to ask.",
+        "A cover sheet is no longer required.",
+        "Die Leser sind nicht verpflichtet, den Bogen zu unterschreiben.",
         "Example:\n\n```\nthe value must be set here\n```\n\nEnd of example.",
     ],
 )
@@ -123,6 +126,61 @@ def test_list_items_take_the_demand_of_the_sentence_before():
     assert [item.text for item in items] == ["the time of the entry;", "the user who made it."]
     assert {item.modality for item in items} == {"obligation"}
     assert all(item.confidence < lead.confidence for item in items)
+
+
+def test_headings_and_footnotes_are_no_part_of_a_sentence():
+    pages = [
+        Page(
+            1,
+            "2.1 Keeping\n2.1.1 The archive\nThe archive is the place of all records of the house "
+            "and\nof its branches. Every record must be kept.1 It must be legible2 and\n"
+            "must be found by\n1 As the board said.\n2 A copy must be legible as well, whoever "
+            "makes it\nand for whatever reason.",
+        ),
+        Page(2, "everybody.\nAccess Control\nThe door must be locked at night by the porter."),
+    ]
+    assert [(c.page, c.section, c.text) for c in identify(pages)] == [
+        (1, "2.1.1", "Every record must be kept."),
+        (1, "2.1.1", "It must be legible2 and must be found by"),
+        (1, "2.1.1", "A copy must be legible as well, whoever makes it and for whatever reason."),
+        (2, "2.1.1", "The door must be locked at night by the porter."),
+    ]
+
+
+def test_a_number_that_begins_a_line_is_no_footnote_without_its_mark():
+    text = (
+        "The room has many doors, and each of them must be\n4 metres high. The walls must be at "
+        "least\n5 metres high."
+    )
+    assert [c.text for c in identify([Page(1, text)])] == [
+        "The room has many doors, and each of them must be 4 metres high.",
+        "The walls must be at least 5 metres high.",
+    ]
+
+
+def test_sections_come_from_the_headings():
+    text = (
+        "# Rules\n\nA log must be kept.\n\n## 2. Access\n\nDoors must be locked.\n\n"
+        "\u00a7 147 Aufbewahrung\n\nBelege m\u00fcssen lesbar sein.\n\n"
+        "3.2 The supplier must answer within\n2.5 days."
+    )
+    assert [(c.section, c.text) for c in identify([Page(1, text)])] == [
+        ("Rules", "A log must be kept."),
+        ("2", "Doors must be locked."),
+        ("\u00a7 147", "Belege m\u00fcssen lesbar sein."),
+        ("3.2", "The supplier must answer within 2.5 days."),
+    ]
+
+
+def test_a_line_at_the_foot_of_a_few_pages_in_a_row_runs_along():
+    words = ["porter", "clerk", "cook", "guard", "nurse", "judge", "pilot", "baker"]
+    bodies = [f"The log must be kept by the {word} of the house, who" for word in words]
+    pages = [
+        Page(n, f"{body}\n\n{n}\n\n{'Chapter 2. What must be done' if n > 5 else ''}")
+        for n, body in enumerate(bodies, 1)
+    ]
+    pages.append(Page(9, "The end of the book.\n\n4. What must be known\n\n9"))
+    assert [c.text for c in identify(pages)] == bodies
 
 
 def test_sentence_over_a_page_end_belongs_to_its_first_page():
