@@ -1,7 +1,7 @@
 """Documents: their text by page, quotes found in it, and sentences that may be requirements."""
 
 from activities.documents.bounded import extract_bounded
-from activities.documents.candidates import Candidate, identify
+from activities.documents.candidates import Candidate, Force, force_of, identify
 from activities.documents.pages import DocumentError, Page, page_of, parse, render, unread_told
 from activities.documents.quotes import (
     FoldedPage,
@@ -17,10 +17,12 @@ __all__ = [
     "Candidate",
     "DocumentError",
     "FoldedPage",
+    "Force",
     "Page",
     "contains_quote",
     "extract",
     "extract_bounded",
+    "force_of",
     "identify",
     "is_short",
     "nearest_passage",

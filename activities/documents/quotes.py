@@ -231,7 +231,7 @@ class _Folded:
             return True
         first, last = self._places[at - 1], self._places[at]
         if first == last:
-            return True
+            return self.letters[at - 1] != " "
         between = self._text[first + 1 : last]
         if self.hyphens.get(at) is False or (at not in self.hyphens and _SPACE.search(between)):
             return False

@@ -116,8 +116,8 @@ def sentences(
         ]
         result += found
         last = len(result) - 1
-        for note in notes:
-            result += _split(page.number, _Block(note), abbreviations, section)
+        for block in (block for note in notes for block in _blocks(note)):
+            result += _split(page.number, block, abbreviations, section)
     return result
 
 
@@ -180,17 +180,13 @@ def _without_notes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
         if not found or start == 0 or not _has_mark("\n".join(lines[:start]), found[1]):
             continue
         notes: list[list[str]] = []
-        number = int(found[1])
         for line in lines[start:]:
             begins = _NOTE.match(line)
-            if begins and int(begins[1]) == number + len(notes):
+            if begins and int(begins[1]) == int(found[1]) + len(notes):
                 notes.append([line[begins.end() :]])
-            elif not line.strip():
-                break
             else:
                 notes[-1].append(line)
-        if start + sum(map(len, notes)) == len(lines):
-            return lines[:start], notes
+        return lines[:start], notes
     return lines, []
 
 

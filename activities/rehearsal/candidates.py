@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_LINE = re.compile(r"^- (C-\d+) · p\.(\d+) · ([^·]+?) · ([\d.]+) · (.*\S)\s*$")
+_LINE = re.compile(
+    r"^- (?:(\S.*?): )?(C-\d+) · p\.(\d+)(?:, [^·]*)? · ([^·]+?) · ([\d.]+) · (.*\S)\s*$"
+)
 _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("legal", ("gdpr", "gobd", "dsgvo", "statut", "law", "gesetz", "regulation")),
     ("data", ("data", "record", "daten", "field", "document", "aufzeichnung")),
@@ -20,18 +22,20 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
 class Candidate:
     id: str
     page: int
-    kind: str
+    force: str
     confidence: float
     text: str
+    document: str = ""
+    """Where the list names it with each."""
 
     @property
     def type(self) -> str:
         """The type of requirement it would be."""
-        words = f"{self.kind} {self.text}".lower()
+        words = f"{self.force} {self.text}".lower()
         for name, signs in _RULES:
             if any(sign in words for sign in signs):
                 return name
-        return "constraint" if self.kind == "prohibition" else "functional"
+        return "constraint" if self.force == "must not" else "functional"
 
     @property
     def quotes(self) -> list[str]:
@@ -45,11 +49,7 @@ def parse_lines(lines: Iterable[str]) -> list[Candidate]:
     """The candidates among lines of the list."""
     return [
         Candidate(
-            found.group(1),
-            int(found.group(2)),
-            found.group(3).strip(),
-            float(found.group(4)),
-            found.group(5),
+            found[2], int(found[3]), found[4].strip(), float(found[5]), found[6], found[1] or ""
         )
         for line in lines
         if (found := _LINE.match(line))

@@ -14,6 +14,9 @@ from activities.rehearsal.replay import Call, Steps, closing, insist, together
 LIST = "candidates/candidates.md"
 LEFT = "notes/left_out.md"
 """A line for each candidate that became no requirement: id, document, why."""
+UNCOVERED = "candidates/uncovered.md"
+WEAK = "### Below confidence "
+"""Heading of those that the list names last, of a document."""
 RESULT = "output/requirements.json"
 COLLECT = "collect_requirements"
 """The tool that writes it."""
@@ -25,12 +28,13 @@ AGAIN = " (again: what was decided stays)"
 """Ends the todos of a phase that is done again."""
 NOT_RELEVANT = "not relevant"
 LATER = "The batches of candidates follow when they have been counted"
-BATCH = 4
+BATCH = 24
+"""Candidates of one todo: each is a call of one reply, and their lines fit into one result."""
 _TYPE = re.compile(r"([a-z]+) (\d[\d,]*\b)")
-_CANDIDATES = re.compile(r"\bof (\d[\d,]*) candidate")
+_COVERED = re.compile(r"(?:Not c|C)overed: ")
 Listed = tuple[int, str, Candidate]
 """A line of the list: its number, the document, the candidate."""
-BATCHES_PER_PHASE = 8
+BATCHES_PER_PHASE = 16
 DOCUMENTS_PER_PHASE = 8
 
 
@@ -128,15 +132,17 @@ def report() -> Steps:
     documents = list(documents_of(paths))
     types = _TYPE.findall(told.partition("\nBy type: ")[2].partition("\n")[0])
     total = sum(_number(count) for _, count in types)
-    candidates = _number(found[1]) if (found := _CANDIDATES.search(told)) else 0
     sources = counted(len(documents), "document")
     decided = [line for line in left if line.endswith(NOT_RELEVANT)]
     open_ = [line for line in left if line not in decided]
+    decided += [f"- {line}" for line in told.splitlines() if line.startswith("Set aside ")]
+    open_ += [f"- {line}" for line in told.splitlines() if line.startswith("Not read as it is")]
+    covered = next((line for line in told.splitlines() if _COVERED.match(line)), "")
     done = (
-        f"Of {counted(candidates, 'candidate')} found in {sources}, {total} became "
-        f"{'a requirement' if total == 1 else 'requirements'} with a citation."
-        if candidates
-        else f"No requirement candidates were found in {sources}, so there are no requirements."
+        f"{total} {'requirement was' if total == 1 else 'requirements were'} found in {sources}, "
+        f"each with a citation. {covered}"
+        if total
+        else f"No requirements were found in {sources}. {covered}"
     )
     counts = [f"- {name}: {count}" for name, count in types]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Sources", ""]
@@ -153,15 +159,19 @@ def _number(text: str) -> int:
 
 
 def read_list() -> Generator[list[Call], list[str], list[Listed]]:
-    """The candidates of the list, which has a section for each document."""
+    """The candidates of the list, which has a section for each document, but for the weak ones."""
     listed: list[Listed] = []
     document = ""
+    weak = False
     offset = 1
     for _ in range(MAX_PAGES):
         page = yield from read_page(LIST, offset, 60)
         for number, line in page.lines:
             if line.startswith("## "):
-                document = line[3:].strip()
+                document, weak = line[3:].strip(), False
+            weak = weak or line.startswith(WEAK)
+            if weak:
+                continue
             listed += [(number, document, item) for item in parse_lines([line])]
         if not page.more:
             break

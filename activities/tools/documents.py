@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Annotated
 
 from pydantic import Field
 
 from activities import tokens
+from activities.checkpoints import Files
 from activities.checkpoints import parse as parts_of
 from activities.documents import (
     DocumentError,
@@ -25,6 +27,7 @@ from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.ownership import DATA, refusal
 from activities.toolkit.registry import tool
+from activities.web import FOLDER as FETCHED
 
 DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]
 NEAR = 16
@@ -94,16 +97,33 @@ def document_pages(context: ToolContext, path: str) -> list[Page]:
     Raises:
         ToolError: no such document, or one whose text cannot be had.
     """
-    name = document_of(context, path)
-    data = context.files.read(name)
+    return pages_in(context.files, path, context.heartbeat)
+
+
+def pages_in(files: Files, path: str, heartbeat: Callable[[], None]) -> list[Page]:
+    """The same, of any tree of files."""
+    name = document_in(files, path)
+    data = files.read(name)
     beside = text_beside(name)
     try:
         # Only inputs have their text beside them; elsewhere the agent could write what it cites.
-        if _covers_input(name) and context.files.entry(beside):
-            return parse(context.files.read(beside).decode())
-        return extract_bounded(PurePosixPath(path).name, data, heartbeat=context.heartbeat)
+        if _covers_input(name) and files.entry(beside):
+            return parse(files.read(beside).decode())
+        return extract_bounded(PurePosixPath(path).name, data, heartbeat=heartbeat)
     except DocumentError as error:
         raise ToolError(f"{path}: {error}") from None
+
+
+def inputs_in(files: Files) -> list[str]:
+    """The documents that the job was given, by path; not what it fetched itself."""
+    if files.entry("documents") is None:
+        return []
+    given = [
+        entry.path
+        for entry in files.walk("documents")
+        if entry.kind == "file" and not entry.path.startswith(f"{FETCHED}/")
+    ]
+    return [path for path in given if document_in(files, path) == path]
 
 
 def document_of(context: ToolContext, path: str) -> str:
@@ -111,11 +131,16 @@ def document_of(context: ToolContext, path: str) -> str:
 
     That text has all pages in one file, so as a document of its own it would have one page.
     """
+    return document_in(context.files, path)
+
+
+def document_in(files: Files, path: str) -> str:
+    """The same, of any tree of files."""
     name = "/".join(parts_of(path))
     whole = name.removesuffix(text_beside(""))
-    if whole == name or not _covers_input(whole) or context.files.entry(name) is None:
+    if whole == name or not _covers_input(whole) or files.entry(name) is None:
         return name
-    meant = context.files.entry(whole)
+    meant = files.entry(whole)
     return whole if meant and meant.kind == "file" else name
 
 

@@ -44,6 +44,7 @@ from activities.documents import (
         ("die Ein- und Ausgangsrechnungen", "die Ein-und Ausgangsrechnungen"),
         ("Everypackagemusthaveaname.", "Every package must have a name."),
         ("Every package must have a n a m e.", "Every package must have a name."),
+        ("as the script.4\n2 There are some reasons", "2 There are some reasons"),
         ("a rule \u2013 not a wish - holds", "a rule\u2014not a wish \u2014 holds"),
         ("the caf\u00e9 is to be closed", "the cafe\u0301 is to be closed"),
         ("the cafe\u0301 is to be closed", "the caf\u00e9 is to be closed"),

@@ -19,9 +19,9 @@ LISTED = """\
 # Candidates
 
 ## documents/tea.md
-- C-001 · p.1 · obligation · 0.9 · Tea must be hot.
-- C-002 · p.1 · obligation · 0.9 · Cups must be clean.
-- C-003 · p.2 · obligation · 0.9 · Milk must be fresh.
+- C-001 · p.1 · must · 0.9 · Tea must be hot.
+- C-002 · p.1, 2.1 · must · 0.9 · Cups must be clean.
+- C-003 · p.2, 2.1 · must · 0.9 · Milk must be fresh.
 """
 DECIDED = {
     extraction.LEFT: "C-001 · documents/tea.md · not relevant\n",
@@ -52,7 +52,8 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     [(_, handed)] = until(job, strategic.hand_over(view), "todo_write")
     steps = procedure(handed["todos"][0]["content"])
     assert steps is not None
-    until(job, steps, "extract_document_text")
-    batch = steps.send(["Text."])
-    assert [name for name, _ in batch] == ["cite_document"] * cited
-    assert batch[-1][1]["quote"] == "Milk must be fresh."
+    batch = until(job, steps, "add_requirement")
+    assert [name for name, _ in batch] == ["add_requirement"] * cited
+    assert batch[-1][1]["quotes"] == [
+        {"path": "documents/tea.md", "page": 2, "quote": "Milk must be fresh."}
+    ]
