@@ -22,7 +22,7 @@ from activities.rehearsal.reading import read_all, read_page
 from activities.rehearsal.replay import Call, Steps, closing, insist
 from activities.rehearsal.seen import failed
 
-_BATCH = re.compile(r"^Formulate \S+ to \S+ of `([^`]+)` \(lines (\d+)-(\d+) of")
+_BATCH = re.compile(r"^Formulate the candidates in lines (\d+)-(\d+) of `[^`]+` from `([^`]+)`")
 _NAMED = re.compile(r"`([^`]+)`")
 DOUBTFUL = 0.6
 WEAK = "weak wording, which mostly asks for nothing"
@@ -34,8 +34,7 @@ def procedure(text: str) -> Steps | None:
     """The procedure for a tactical todo, or None when it is not about requirements."""
     named = _NAMED.findall(text)
     if found := _BATCH.match(text):
-        lines = (int(found.group(2)), int(found.group(3)))
-        return formulate(found.group(1), *lines, again=text.endswith(AGAIN))
+        return formulate(found[3], int(found[1]), int(found[2]), again=text.endswith(AGAIN))
     if text.startswith("Extract the text of") and named:
         return extract(named[0])
     if text.startswith("Identify candidates in") and named:
