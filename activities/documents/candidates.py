@@ -44,6 +44,7 @@ class Candidate(BaseModel):
         "", description="Number, else title, of the section it is in, where there is one."
     )
     text: str = Field(description="Its exact words, at most 600 characters; can be cited.")
+    rest: str = Field("", description="What of it stands on the next page; can be cited there.")
     language: LanguageCode = Field(description="The language it is in.")
     modality: Modality = Field(description="What kind of demand it makes.")
     indicators: list[str] = Field(description="The words it was recognised by.")
@@ -148,6 +149,7 @@ def _candidate(
         page=sentence.page,
         section=sentence.section,
         text=text,
+        rest=citable(sentence.rest, MAX_TEXT),
         language=demand.language,
         modality=demand.modality,
         indicators=list(dict.fromkeys([*demand.words, *terms])),

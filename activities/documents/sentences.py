@@ -14,6 +14,7 @@ from activities.documents.pages import Page
 _ITEM = re.compile(
     r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
 )
+_BULLET = re.compile(r"\s*[*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb]\s")
 _CLAUSE = re.compile(r"\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?\s+")
 _QUOTE_MARK = re.compile(r"\s*(?:>\s?)+")
 _HEADING = re.compile(r"\s*#{1,6}\s+")
@@ -70,6 +71,8 @@ class Sentence:
     heading: bool = False
     section: str = ""
     """Number, else title, of the section it stands in, as the document gives it."""
+    rest: str = ""
+    """What of it stands on the next page."""
 
 
 @dataclass(slots=True)
@@ -106,7 +109,8 @@ def sentences(
             found += _split(page.number, block, abbreviations, section)
         if last >= 0 and found and _goes_on(result[last], found[0], words):
             whole = fold(f"{result[last].whole}\n{found[0].text}")
-            result[last] = replace(result[last], whole=whole)
+            rest = result[last].rest or found[0].text
+            result[last] = replace(result[last], whole=whole, rest=rest)
             del found[0]
         # Not after the body, where it would part a list from the sentence before it.
         position = max(last, 0)
@@ -267,6 +271,8 @@ def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
         return False
     words = text.split()
     numbered = bool(_CLAUSE.match(line) or re.match(r"\d{1,2}\.?\s", text))
+    if _BULLET.match(after) and not numbered:
+        return False  # what leads over to a list
     first = words[1] if numbered and len(words) > 1 else words[0]
     follows = _STARTER.match(after)
     return (

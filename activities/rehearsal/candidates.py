@@ -9,6 +9,8 @@ from dataclasses import dataclass
 _LINE = re.compile(
     r"^- (?:(\S.*?): )?(C-\d+) · p\.(\d+)(?:, [^·]*)? · ([^·]+?) · ([\d.]+) · (.*\S)\s*$"
 )
+_REST = re.compile(r" \[goes on on p\.\d+: (.*)\]$")
+_REST = re.compile(r" \[goes on on p\.\d+: (.*)\]$")
 _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("legal", ("gdpr", "gobd", "dsgvo", "statut", "law", "gesetz", "regulation")),
     ("data", ("data", "record", "daten", "field", "document", "aufzeichnung")),
@@ -16,6 +18,9 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("constraint", ("must not", "shall not", "may not", "at most", "no more than", "darf nicht")),
     ("process", ("approve", "notify", "report", "within", "review", "days", "freigabe")),
 )
+
+
+SHORT = 12
 
 
 @dataclass(frozen=True)
@@ -38,11 +43,22 @@ class Candidate:
         return "constraint" if self.force == "must not" else "functional"
 
     @property
-    def quotes(self) -> list[str]:
-        """What to cite, the whole first and then a part that is more likely to be found."""
-        whole = self.text.rstrip("…").strip()
-        part = " ".join(whole.split()[:8])
-        return list(dict.fromkeys([whole, part]))
+    def quotes(self) -> list[tuple[int, str]]:
+        """Page and words of what to cite: of a sentence that goes on both parts."""
+        rest = _REST.search(self.text)
+        parts = [(self.page, _REST.sub("", self.text).strip())]
+        # A word or two on the next page prove nothing.
+        return [*parts, (self.page + 1, rest[1])] if rest and len(rest[1]) >= SHORT else parts
+
+    @property
+    def statement(self) -> str:
+        """The whole sentence."""
+        return _REST.sub(r" \1", self.text)
+
+    @property
+    def part(self) -> str:
+        """A part of it that is more likely to be found."""
+        return " ".join(self.text.split()[:8])
 
 
 def parse_lines(lines: Iterable[str]) -> list[Candidate]:

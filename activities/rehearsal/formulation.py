@@ -131,29 +131,27 @@ def _add(document: str, candidates: list[Candidate]) -> Generator[list[Call], li
 
     Returns a line on each that is left out.
     """
-    refusals: dict[str, str] = {}
-    for attempt in (0, -1):
-        tried = [item for item in candidates if not attempt or item.id in refusals]
-        if not tried:
-            break
-        results = yield [_addition(document, item, item.quotes[attempt]) for item in tried]
-        refusals = {
-            item.id: result[:200].splitlines()[0]
-            for item, result in zip(tried, results, strict=True)
-            if failed(result)
-        }
-    return [f"{name} · {document} · {why}" for name, why in refusals.items()]
+    results = yield [_addition(document, item, item.quotes) for item in candidates]
+    again = [item for item, said in zip(candidates, results, strict=True) if failed(said)]
+    if not again:
+        return []
+    results = yield [_addition(document, item, [(item.page, item.part)]) for item in again]
+    return [
+        f"{item.id} · {document} · {said[:200].splitlines()[0]}"
+        for item, said in zip(again, results, strict=True)
+        if failed(said)
+    ]
 
 
-def _addition(document: str, item: Candidate, quote: str) -> Call:
+def _addition(document: str, item: Candidate, quotes: list[tuple[int, str]]) -> Call:
     reasoning = f"The passage on page {item.page} of {document} says {item.force}."
     return (
         "add_requirement",
         {
-            "text": item.text,
+            "text": item.statement,
             "type": item.type,
             "force": item.force,
-            "quotes": [{"path": document, "page": item.page, "quote": quote}],
+            "quotes": [{"path": document, "page": page, "quote": quote} for page, quote in quotes],
             "reasoning": reasoning,
             "confidence": item.confidence,
             "candidate": item.id,
@@ -169,7 +167,9 @@ def _undecided(
     rest = [item for item in candidates if not any(
         line.startswith(f"{item.id} · {document} · ") for line in left
     )]  # fmt: skip
-    found = yield [("search_files", {"query": item.text, "path": "requirements"}) for item in rest]
+    found = yield [
+        ("search_files", {"query": item.statement, "path": "requirements"}) for item in rest
+    ]
     return [item for item, hits in zip(rest, found, strict=True) if "requirements/req_" not in hits]
 
 

@@ -67,10 +67,12 @@ def put(files: Files, document: str, found: list[Candidate], threshold: float) -
 def told(candidate: Candidate, most: int | None = None) -> str:
     """A line on the candidate, with its text or the first characters of it."""
     section = f", {one_line(candidate.section, 60)}" if candidate.section else ""
+    rest = f" [goes on on p.{candidate.page + 1}: {candidate.rest}]" if candidate.rest else ""
+    text = " ".join(f"{candidate.text}{rest}".split())
     return (
         f"{candidate.id} · p.{candidate.page}{section} · {candidate.force} · "
         f"{candidate.confidence:.2f} · "
-        f"{one_line(candidate.text, most) if most else ' '.join(candidate.text.split())}"
+        f"{one_line(text, most) if most else text}"
     )
 
 

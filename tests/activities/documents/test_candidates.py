@@ -158,6 +158,15 @@ def test_a_number_that_begins_a_line_is_no_footnote_without_its_mark():
     ]
 
 
+def test_what_leads_over_to_a_list_is_no_heading():
+    text = (
+        "There are two fields of this kind, and each of them has its own rules for it.\n"
+        "Breaks should be used\n\u2022 when a file is moved from one package to another,\n"
+        "\u2022 as a workaround."
+    )
+    assert [c.text for c in identify([Page(1, text)])] == ["Breaks should be used"]
+
+
 def test_sections_come_from_the_headings():
     text = (
         "# Rules\n\nA log must be kept.\n\n## 2. Access\n\nDoors must be locked.\n\n"
@@ -191,6 +200,7 @@ def test_sentence_over_a_page_end_belongs_to_its_first_page():
     ]
     first, second = identify(pages)
     assert (first.page, first.text) == (1, "Every record of the company that is older than ten")
+    assert first.rest == "years must be reviewed."
     assert first.modality == "obligation"
     assert (second.page, second.text) == (2, "It may be destroyed.")
 
