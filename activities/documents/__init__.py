@@ -1,8 +1,16 @@
 """Documents: their text by page, quotes found in it, and sentences that may be requirements."""
 
-from activities.documents.bounded import extract_bounded
+from activities.documents.bounded import extract_bounded, read_bounded
 from activities.documents.candidates import Candidate, Force, force_of, identify
-from activities.documents.pages import DocumentError, Page, page_of, parse, render, unread_told
+from activities.documents.pages import (
+    DocumentError,
+    Page,
+    page_of,
+    parse,
+    render,
+    section_at,
+    unread_told,
+)
 from activities.documents.quotes import (
     FoldedPage,
     contains_quote,
@@ -11,6 +19,7 @@ from activities.documents.quotes import (
     pages_with_quote,
     passage_of,
 )
+from activities.documents.reading import Quality, Reading
 from activities.documents.text import extract
 
 __all__ = [
@@ -19,6 +28,8 @@ __all__ = [
     "FoldedPage",
     "Force",
     "Page",
+    "Quality",
+    "Reading",
     "contains_quote",
     "extract",
     "extract_bounded",
@@ -30,6 +41,8 @@ __all__ = [
     "pages_with_quote",
     "parse",
     "passage_of",
+    "read_bounded",
     "render",
+    "section_at",
     "unread_told",
 ]

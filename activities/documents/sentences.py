@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from activities.documents.pages import Page
+from activities.documents.pages import Page, section_at
 
 _ITEM = re.compile(
     r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
@@ -30,7 +30,7 @@ _CLOSERS = "\"'\u201d\u2019\u00bb)]*_"
 _END = re.compile(
     r"[.!?\u2026][\"'\u201d\u2019\u00bb)\]*_]*"
     # The mark of a footnote is no part of the sentence. After a digit it may be a decimal.
-    r"(?P<mark>(?<=[^\d\s][.!?\u2026\"'\u201d\u2019\u00bb)\]])\d{1,3}|[\u00b9\u00b2\u00b3\u2070-\u2079]+)?"
+    r"(?P<mark>(?<=[^\d\s][.!?\u2026\"'\u201d\u2019\u00bb)\]])\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}|[\u00b9\u00b2\u00b3\u2070-\u2079]+)?"
     r"(?=\s|$)"
 )
 _NOTE = re.compile(r"\s*(\d{1,3})\s+(?=\S)")
@@ -98,14 +98,21 @@ def sentences(
     result: list[Sentence] = []
     last = -1
     section = ""
+    # What the file itself says of its sections is better than what looks like a heading.
+    named = any(page.sections for page in there)
     for page in there:
         running, lines = _without_furniture(page.text, furniture)
         body, notes = _without_notes(lines)
         new = [line for line in running if _shape(line) not in shown]
         shown.update(map(_shape, new))
         found: list[Sentence] = []
+        place = 0
         for block in _blocks(body):
-            section = block.section or section
+            if block.lines and page.sections:
+                place = max(place, page.text.find(block.lines[0], place))
+                section = section_at(page, place) or section
+            elif not named:
+                section = block.section or section
             found += _split(page.number, block, abbreviations, section)
         if last >= 0 and found and _goes_on(result[last], found[0], words):
             whole = fold(f"{result[last].whole}\n{found[0].text}")

@@ -17,6 +17,7 @@ from activities.job.opening import attempt_key, job_id, open_snapshot, scheduled
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.summary import with_summary
+from activities.starting.inputs import doubts
 from activities.stores.turning import at_end
 from activities.toolkit.registry import REGISTRY
 from protocol.endings import Closed, CloseRequest, JobResult
@@ -54,6 +55,7 @@ class Closing:
             for todo in phase.todos:
                 todo.done = True
         result.unresolved += at_end(self._root, snapshot, request.status)
+        result.notes = "\n".join(filter(None, [result.notes, *doubts(snapshot.files)]))
         page = archive_page(snapshot, "closed", request.reason, result.summary)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_summary(snapshot)

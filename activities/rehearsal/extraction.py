@@ -163,7 +163,7 @@ def read_sections() -> Generator[list[Call], list[str], list[Section]]:
     sections = []
     for (number, line), end in zip(headings, ends, strict=True):
         # A blank line follows the heading, and one stands before the next.
-        if line.startswith("## ") and end > number + 2:
-            last = end if end == page.total else end - 1
-            sections.append((line.removeprefix("## ").strip(), number + 2, last))
+        first, last = number + 2, end if end == page.total else end - 1
+        if line.startswith("## ") and last >= first:
+            sections.append((line.removeprefix("## ").strip(), first, last))
     return sections

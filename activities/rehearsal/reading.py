@@ -15,6 +15,8 @@ _TOTAL = re.compile(r"lines \d+-\d+ of (\d+)")
 PAGE = 200
 MAX_PAGES = 30
 _ORIGINAL = (".pdf", ".docx", ".html", ".htm")
+READING = ".reading.json"
+"""Ending of what is said of how a document was read."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,9 @@ def documents_of(paths: list[str]) -> dict[str, str]:
     inputs = [
         path
         for path in paths
-        if path.startswith("documents/") and not path.startswith("documents/sources/")
+        if path.startswith("documents/")
+        and not path.startswith("documents/sources/")
+        and not path.endswith(READING)
     ]
     texts = {path: text for path in inputs if (text := _companion(path, inputs))}
     beside = set(texts.values())

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from activities.documents import Candidate, FoldedPage, Page
-from activities.requirements.reading import read_for_requirements
 from activities.requirements.requirement import Requirement
 from activities.requirements.set_aside import Rule
+from activities.requirements.statements import statements_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def measure_coverage(
     left: list[tuple[str, Candidate]] = []
     for document, pages in documents.items():
         heartbeat()
-        candidates = read_for_requirements(pages).candidates
+        candidates = statements_of(pages).candidates
         touched = _touched(document, pages, candidates, quotes)
         leads = {each.lead for each in candidates if each.id in touched}
         for each in candidates:

@@ -15,6 +15,7 @@ Status = Literal["draft", "accepted", "rejected", "duplicate"]
 Verdict = Literal["accepted", "rejected", "duplicate"]
 
 MAX_TEXT = 4000
+MAX_SECTION = 200
 MAX_CITATIONS = 20
 
 
@@ -26,7 +27,7 @@ class Citation(Data):
     page: int = Field(ge=1, le=10_000_000)
     label: str | None = Field(None, max_length=100)
     """What is printed on the page as its number, where that differs."""
-    section: str | None = Field(None, max_length=200)
+    section: str | None = Field(None, max_length=MAX_SECTION)
     """Number, else title, of the section that the passage stands in."""
     quote: str = Field(min_length=1, max_length=MAX_TEXT)
     """The page's own words, on one line."""

@@ -18,8 +18,8 @@ from activities.documents import (
     passage_of,
 )
 from activities.plain import as_json
-from activities.requirements.reading import read_for_requirements
-from activities.requirements.requirement import MAX_TEXT, Citation
+from activities.requirements.requirement import MAX_SECTION, MAX_TEXT, Citation
+from activities.requirements.statements import statements_of
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
@@ -145,10 +145,12 @@ def told(made: Citation) -> str:
 def _passage(document: str, pages: list[Page], page: Page, passage: str) -> dict[str, str | int]:
     if len(passage) > MAX_TEXT:
         raise ToolError(f"The passage has {len(passage):,} characters; quote less of it.")
-    found: dict[str, str | int] = {"document": document, "page": page.number, "quote": passage}
-    if section := read_for_requirements(pages).section(page, passage):
-        found["section"] = section
-    return found
+    found: dict[str, str | int] = {"document": document, "page": page.number}
+    if page.label:
+        found["label"] = page.label
+    if section := statements_of(pages).section(page, passage):
+        found["section"] = section[:MAX_SECTION]
+    return found | {"quote": passage}
 
 
 def _elsewhere(pages: list[Page], quoted: Quoted) -> str:

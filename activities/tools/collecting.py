@@ -27,7 +27,7 @@ from activities.stores.deferring import Writer, flush
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError, Unreached
 from activities.toolkit.registry import tool
-from activities.tools.documents import inputs_in, pages_in
+from activities.tools.documents import inputs_in, reading_in
 from activities.tools.validating import integrates
 
 REQUIREMENTS = "output/requirements.json"
@@ -71,12 +71,14 @@ def survey(files: Files, job: str, heartbeat: Callable[[], None]) -> Survey:
     badly_read: dict[str, str] = {}
     for path in inputs_in(files):
         try:
-            documents[path] = pages_in(files, path, heartbeat)
+            reading = reading_in(files, path, heartbeat)
         except ToolError as error:
             badly_read[path] = str(error)
-        else:
-            if why := unread_told(documents[path]).strip():
-                badly_read[path] = why
+            continue
+        documents[path] = reading.pages
+        why = " ".join(reading.quality.warnings) if reading.quality.badly else ""
+        if why := why or unread_told(reading.pages).strip():
+            badly_read[path] = why
     rules = read_rules(files)
     out_of_scope = {rule.document for rule in rules if rule.is_whole}
     return Survey(

@@ -16,13 +16,15 @@ from activities.checkpoints import parse as parts_of
 from activities.documents import (
     DocumentError,
     Page,
-    extract_bounded,
+    Quality,
+    Reading,
     parse,
+    read_bounded,
     render,
     unread_told,
 )
 from activities.plain import as_json
-from activities.starting.inputs import text_beside
+from activities.starting.inputs import quality_beside, text_beside
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.ownership import DATA, refusal
@@ -41,15 +43,20 @@ def extract_document_text(
     path: DocumentPath,
     pages: Annotated[str | None, Field(description='A page or a range: "3" or "2-5".')] = None,
 ) -> str:
-    """Show the text of a PDF, DOCX, HTML, Markdown or text document, page by page."""
-    found = document_pages(context, path)
+    """Show the text of a PDF, DOCX, HTML, Markdown or text document, page by page.
+
+    The mark of a page names the number printed on it and the sections on it, where the document
+    has them; HTML has a page for each heading. What looks broken or was guessed is said first.
+    """
+    reading = document_reading(context, path)
+    found = reading.pages
     first, last = _range(pages, found)
     shown = [page for page in found if first <= page.number <= last]
     if not shown:
         raise ToolError(f"{path} has the pages {_span(found)}; there is none in {pages}.")
     what = "page" if len(shown) == 1 else "pages"
-    whole = f"{path}, {what} {_span(shown)} of {found[-1].number}.{unread_told(shown)}"
-    return f"{whole} {DATA}\n{render(shown)}"
+    doubts = f" {reading.quality}" if reading.quality else unread_told(shown)
+    return f"{path}, {what} {_span(shown)} of {found[-1].number}.{doubts} {DATA}\n{render(shown)}"
 
 
 @tool("documents", effect="writes", local=False, seconds=180)
@@ -97,10 +104,19 @@ def document_pages(context: ToolContext, path: str) -> list[Page]:
     Raises:
         ToolError: no such document, or one whose text cannot be had.
     """
-    return pages_in(context.files, path, context.heartbeat)
+    return document_reading(context, path).pages
 
 
-def pages_in(files: Files, path: str, heartbeat: Callable[[], None]) -> list[Page]:
+def document_reading(context: ToolContext, path: str) -> Reading:
+    """The pages of a document of the workspace, and how well they were read.
+
+    Raises:
+        ToolError: no such document, or one whose text cannot be had.
+    """
+    return reading_in(context.files, path, context.heartbeat)
+
+
+def reading_in(files: Files, path: str, heartbeat: Callable[[], None]) -> Reading:
     """The same, of any tree of files."""
     name = document_in(files, path)
     data = files.read(name)
@@ -108,8 +124,8 @@ def pages_in(files: Files, path: str, heartbeat: Callable[[], None]) -> list[Pag
     try:
         # Only inputs have their text beside them; elsewhere the agent could write what it cites.
         if _covers_input(name) and files.entry(beside):
-            return parse(files.read(beside).decode())
-        return extract_bounded(PurePosixPath(path).name, data, heartbeat=heartbeat)
+            return Reading(parse(files.read(beside).decode()), quality=_kept_quality(files, name))
+        return read_bounded(PurePosixPath(path).name, data, heartbeat=heartbeat)
     except DocumentError as error:
         raise ToolError(f"{path}: {error}") from None
 
@@ -123,7 +139,13 @@ def inputs_in(files: Files) -> list[str]:
         for entry in files.walk("documents")
         if entry.kind == "file" and not entry.path.startswith(f"{FETCHED}/")
     ]
-    return [path for path in given if document_in(files, path) == path]
+    beside = {quality_beside(path) for path in given}
+    return [path for path in given if path not in beside and document_in(files, path) == path]
+
+
+def _kept_quality(files: Files, name: str) -> Quality:
+    path = quality_beside(name)
+    return Quality() if files.entry(path) is None else Quality.from_json(files.read(path).decode())
 
 
 def document_of(context: ToolContext, path: str) -> str:

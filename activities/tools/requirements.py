@@ -8,7 +8,6 @@ from pydantic import Field
 
 from activities.documents import Force, force_of, unread_told
 from activities.requirements import folder, listing
-from activities.requirements.reading import read_for_requirements
 from activities.requirements.requirement import (
     MAX_CITATIONS,
     Citation,
@@ -16,6 +15,7 @@ from activities.requirements.requirement import (
     Requirement,
 )
 from activities.requirements.set_aside import PATH, Rule, page_range, put_rules, read_rules
+from activities.requirements.statements import statements_of
 from activities.stores.deferring import Writer
 from activities.stores.workspace import bring_up
 from activities.toolkit.context import ToolContext
@@ -54,7 +54,7 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     path = document_of(context, path)
     threshold = context.config.settings.confidence_threshold
     pages = document_pages(context, path)
-    every = list(read_for_requirements(pages).candidates)
+    every = list(statements_of(pages).candidates)
     found = [c for c in every if c.confidence >= threshold]
     try:
         context.files = listing.put(context.files, path, every, threshold)
@@ -211,7 +211,7 @@ def set_sentences_aside(
         rules = read_rules(context.files)
     except ValueError as problem:
         raise ToolError(str(problem)) from None
-    every = read_for_requirements(document_pages(context, path)).candidates
+    every = statements_of(document_pages(context, path)).candidates
     if unknown := set(rule.ids) - {each.id for each in every}:
         raise ToolError(f"{path} has no candidate {', '.join(sorted(unknown)[:5])}.")
     taken = [each for each in every if each.binds and rule.takes(path, each)]

@@ -147,6 +147,15 @@ def test_headings_and_footnotes_are_no_part_of_a_sentence():
     ]
 
 
+def test_marks_of_several_notes_end_a_sentence():
+    text = "The log must be kept.12,15\u201317 It must be legible. Rule 3.1 must hold."
+    assert [c.text for c in identify([Page(1, text)])] == [
+        "The log must be kept.",
+        "It must be legible.",
+        "Rule 3.1 must hold.",
+    ]
+
+
 def test_a_number_that_begins_a_line_is_no_footnote_without_its_mark():
     text = (
         "The room has many doors, and each of them must be\n4 metres high. The walls must be at "

@@ -43,7 +43,7 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     job = Standing.begin(tmp_path, kind="strategic", agent="creator")
     for path, text in {extraction.LIST: LISTED, **DECIDED}.items():
         job.write(path, text)
-    batches = extraction.batches([("documents/tea.md", 5, 7)])
+    batches = extraction.batches([("documents/tea.md", 4, 6)])
     job.write("plan.md", Plan("# Plan", [PlanPhase("Formulate", "Each is cited.", batches)]).text)
     messages = first_messages(job.open(), issue, "")
     view = look({"messages": [*messages, {"role": "user", "content": "Go on."}], "tools": []})

@@ -18,7 +18,7 @@ from activities.web import Fetched, as_source
 from protocol.endings import CloseRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import AT, JOB, Standing, environment
-from tests.activities.stores.filling import decide, fill, requirement, statuses, take
+from tests.activities.stores.filling import call, decide, fill, requirement, statuses, take
 
 AWAY = "postgresql://127.0.0.1:1/db"
 QUOTE = "Every invoice must be kept for ten years."
@@ -560,3 +560,32 @@ def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place
     assert statuses(store, first) == {"REQ-001": "accepted"}
     # What was called a duplicate of one that is gone is looked at anew.
     assert take(store, "judge", at=1) == "zoo/REQ-001"
+
+
+def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.call("add_requirement", **given())
+    job.call("add_requirement", **given(OTHER))
+    [first, second] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    fill(Store(job.root), [first, second], at=-3, job="parent")
+    # The first was decided on; of the second the parent has the same content.
+    blobs = Store(job.root).read(lambda c: rows.held_blobs(c, JOB))
+    parents = [(first, blobs["REQ-001"]), (second, blobs["REQ-002"])]
+    Store(job.root).run(lambda c: rows.forget(c, "parent"))
+    Store(job.root).run(lambda c: rows.fill(c, call("parent", -2), blobs, parents))
+    Store(job.root).run(lambda c: rows.forget(c, JOB))
+    assert take(Store(job.root), "judge", at=-1) == "parent/REQ-001"
+    decide(Store(job.root), "judge", "parent/REQ-001")
+
+    def begin() -> list[str]:
+        told: list[str] = environment().run(turning.after_fork, job.root, job.open(), "parent")
+        return told
+
+    with monkeypatch.context() as away:
+        away.setenv("LONGHAUL_STORE_URL", AWAY)
+        [told] = begin()
+        assert told.startswith("Deferred, and made later by itself")
+    assert begin() == begin() == []
+    assert statuses(Store(job.root), "parent") == {"REQ-001": "accepted"}
+    assert statuses(Store(job.root), JOB) == {"REQ-001": "draft", "REQ-002": "draft"}

@@ -1,4 +1,4 @@
-"""A document read for requirements: its sentences and candidates, worked out once a process."""
+"""What a document says: its sentences and candidates, worked out once a process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_KEPT = 50_000
 
 
 @dataclass(frozen=True)
-class Reading:
+class Statements:
     """What the text of a document says, page by page."""
 
     candidates: tuple[Candidate, ...]
@@ -34,22 +34,22 @@ class Reading:
         return there[0].section if there else ""
 
 
-_readings: Cache[str, Reading] = Cache(
-    MOST_KEPT, lambda reading: sum(map(len, reading.sentences.values()))
+_kept: Cache[str, Statements] = Cache(
+    MOST_KEPT, lambda kept: sum(map(len, kept.sentences.values()))
 )
 
 
-def read_for_requirements(pages: Sequence[Page]) -> Reading:
-    """The reading of these pages. Pages that could not be read say nothing."""
+def statements_of(pages: Sequence[Page]) -> Statements:
+    """What these pages say. Those that could not be read say nothing."""
     there = [page for page in pages if not page.unread]
     digest = hashlib.sha1(usedforsecurity=False)
     for page in there:
-        digest.update(f"{page.number}\n{page.text}\0".encode(errors="replace"))
+        digest.update(f"{page.number}\n{page.sections}\n{page.text}\0".encode(errors="replace"))
     key = digest.hexdigest()
-    if (known := _readings.get(key)) is not None:
+    if (known := _kept.get(key)) is not None:
         return known
     phrases = shipped()
     by_page: dict[int, list[Sentence]] = {}
     for sentence in sentences(there, phrases.abbreviations, phrases.words):
         by_page.setdefault(sentence.page, []).append(sentence)
-    return _readings.keep(key, Reading(tuple(identify(there)), by_page))
+    return _kept.keep(key, Statements(tuple(identify(there)), by_page))
