@@ -43,7 +43,7 @@ _RUNNING_TITLE = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[^\s(\[\"'\u201e\u201c]+$")
-_STARTER = re.compile(r"\s*[\"'\u201e\u201c\u201a\u2018\u00bb(\[*_]*([^\W_])")
+_STARTER = re.compile(r"\s*[\"'\u201e\u201c\u201a\u2018\u00bb(\[{*_]*([^\W_])")
 _MONTH = re.compile(
     r"\s*(?:Jan|Feb|Mär|Mar|Apr|Mai|May|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|Tag|Kalendertag|"
     r"Werktag|Jahrhundert)"
@@ -52,6 +52,9 @@ _MONTH = re.compile(
 _HANGING = r"(?!\s*(?:und|oder|bzw|sowie|bis|and|or)\b)"
 _HYPHENATED = re.compile(rf"(\w)(?:\u00ad|[-\u2010]{_HANGING})[^\S\n]*\n\s*(?=[a-zäöüß])")
 _HYPHEN_KEPT = re.compile(rf"(\w[-\u2010\u2011]){_HANGING}[^\S\n]*\n\s*(?=\w)")
+MOST_LINES = 400
+"""Of a page that may have a foot; a text without pages has more."""
+_FIRST = ("1", "a", "A", "i")
 _STOPS = tuple(".!?:;")
 _OPEN_WORD = re.compile(r"\s*\S*[-\u2010\u00ad]$")
 
@@ -159,24 +162,30 @@ def _without_furniture(text: str, furniture: set[str]) -> tuple[list[str], list[
     lines = text.split("\n")
     running: list[str] = []
     for end in (0, -1):
+        numbered = False
         for _ in range(3):
             while lines and not lines[end].strip():
                 lines.pop(end)
             if not lines:
                 break
             if _PAGE_LINE.fullmatch(lines[end]):
+                numbered = True
                 lines.pop(end)
-            elif _shape(lines[end]) in furniture or (end and _is_running_title(lines)):
+            elif _shape(lines[end]) in furniture or (end and _is_foot(lines, numbered)):
                 running.append(lines.pop(end))
     return running, lines
 
 
-def _is_running_title(lines: list[str]) -> bool:
-    """Whether the last line names the section at the foot of a page, apart from the text."""
+def _is_foot(lines: list[str], numbered: bool) -> bool:
+    """Whether the last line names the section at the foot of a page, beside the page's number."""
     text = lines[-1].strip()
-    apart = len(lines) > 1 and not lines[-2].strip()
+    above = next((line for line in reversed(lines[:-1]) if line.strip()), "")
     return (
-        apart and text[-1] not in ".!?:;" and len(text) <= 70 and bool(_RUNNING_TITLE.match(text))
+        (numbered or bool(_PAGE_LINE.fullmatch(above)))
+        and lines[-2:-1] != [above]  # nothing but text would stand so close
+        and text[-1] not in ".!?:;"
+        and len(text) <= 70
+        and bool(_RUNNING_TITLE.match(text))
     )
 
 
@@ -186,6 +195,8 @@ def _without_notes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
     A line that begins with a number is a footnote's where the text above has that number as a
     mark, right behind a word or its full stop, and the notes go on with the next number.
     """
+    if len(lines) > MOST_LINES:
+        return lines, []
     for start in range(len(lines) // 3, len(lines)):
         found = _NOTE.match(lines[start])
         if not found or start == 0 or not _has_mark("\n".join(lines[:start]), found[1]):
@@ -231,7 +242,7 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
             yield block
             yield _Block([line], heading=True, section=_section(line))
             block = _Block()
-        elif _ITEM.match(line) or _begins_clause(line, block):
+        elif _begins_item(line, block) or _begins_clause(line, block):
             yield block
             clause = _CLAUSE.match(line) or line.lstrip().startswith("§")
             block = _Block([line], item=True, section=_section(line) if clause else "")
@@ -252,6 +263,15 @@ def _section(line: str) -> str:
     if found := _SECTION.match(line):
         return " ".join(found[1].split())
     return line.strip("# \t")[:200] if _HEADING.match(line) else ""
+
+
+def _begins_item(line: str, block: _Block) -> bool:
+    """Whether a mark or number in front is a list's, and not what a line was broken before."""
+    found = _ITEM.match(line)
+    if not found:
+        return False
+    mark = found[0].strip(" \t().")
+    return not mark.isalnum() or mark in _FIRST or block.item or _is_ended(block)
 
 
 def _begins_clause(line: str, block: _Block) -> bool:
@@ -284,7 +304,8 @@ def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
     follows = _STARTER.match(after)
     return (
         len(words) <= 9
-        and (first[0].isupper() or (len(words) <= 2 and block.lines != [] and follows is not None))
+        # Terms that are explained begin with a small letter as well.
+        and (first[0].isupper() or (len(words) <= 6 and follows is not None))
         and _is_ended(block)
         and (follows is None or not follows[1].islower())
     )
@@ -313,7 +334,7 @@ def _split(
 
 def _is_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bool:
     starter = _STARTER.match(text, stop.end())
-    if starter is None or starter[1].islower():
+    if starter is None or (starter[1].islower() and not stop["mark"]):
         return starter is None
     if not stop[0].startswith(".") or len(stop[0].removesuffix(stop["mark"] or "")) > 1:
         return True

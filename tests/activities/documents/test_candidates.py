@@ -156,6 +156,35 @@ def test_marks_of_several_notes_end_a_sentence():
     ]
 
 
+def test_the_last_item_of_a_list_is_no_foot_of_its_page():
+    text = "Of the archive\n\n1. Logs must be kept\n\n2. Doors must be locked"
+    assert [c.text for c in identify([Page(1, text)])] == [
+        "Logs must be kept",
+        "Doors must be locked",
+    ]
+
+
+def test_a_table_of_numbers_takes_time_by_its_length():
+    begun = time.process_time()
+    lines = "\n".join(f"{n} the value of cell{n} is so" for n in range(1, 30_000))
+    assert identify([Page(1, f"A log must be kept.\n{lines}")])
+    assert time.process_time() - begun < 3
+
+
+def test_terms_and_broken_lines_are_kept_apart():
+    text = (
+        "There are three kinds of fields, and each of them has its own rules for the lines:\n"
+        "simple\nThe field, including its value, must be a single line and no other one.\n\n"
+        "build-arch (required), build-indep (required)\nThe target must follow what is "
+        "said in annex\nb. It should be quiet.14 flags must be small."
+    )
+    assert [c.text for c in identify([Page(1, text)])] == [
+        "The field, including its value, must be a single line and no other one.",
+        "The target must follow what is said in annex b. It should be quiet.",
+        "flags must be small.",
+    ]
+
+
 def test_a_number_that_begins_a_line_is_no_footnote_without_its_mark():
     text = (
         "The room has many doors, and each of them must be\n4 metres high. The walls must be at "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -210,9 +211,10 @@ def test_what_a_person_withdraws_stays_withdrawn(store: Store) -> None:
     assert statuses(store) == {"REQ-002": "draft"}
     taken = [take(store, "other", at) for at in range(2)]
     assert "maker/REQ-001" not in taken
-    for name in ("maker/REQ-001", "maker/REQ-009"):
-        with pytest.raises(StoreRefuses):
-            store.run(lambda c, name=name: rows.withdraw(c, name, "a person", "Again."))
+    with pytest.raises(StoreRefuses, match="is withdrawn already"):
+        store.run(lambda c: rows.withdraw(c, "maker/REQ-001", "a person", "Again."))
+    with pytest.raises(StoreRefuses, match="there is no requirement"):
+        store.run(lambda c: rows.withdraw(c, "maker/REQ-009", "a person", "Again."))
     [found] = store.read(lambda c: rows.search(c, refs=["maker/REQ-001"], withdrawn=True))
     assert (found.withdrawn_by, found.withdrawn_why) == ("a person", "It is repealed.")
     assert store.read(lambda c: rows.search(c, refs=["maker/REQ-001"])) == []
@@ -226,8 +228,8 @@ def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: Store) -> 
     changed = requirement(3, "It is to be kept for ever.")
     forked = [made[0], made[1], changed]
     present, _ = contents(forked)
-    for at in (1, 2):
-        store.run(lambda c, at=at: rows.take_over(c, call("fork", at), "maker", present))
+    for first in (call("fork", 1), call("fork", 2)):
+        store.run(partial(rows.take_over, call=first, parent="maker", present=present))
     fill(store, [each.model_copy(update={"job": "fork"}) for each in forked], at=3, job="fork")
     # Those that go on in the fork alone; what was decided, and what differs, stays its parent's.
     assert statuses(store) == {"REQ-001": "accepted", "REQ-003": "draft"}
@@ -267,8 +269,8 @@ def test_forgetting_a_job_leaves_the_duplicates_of_those_with_names_like_its_own
 ) -> None:
     for job in ("Maker", "maker/two"):
         fill(store, [requirement(1, f"{job} keeps it for years.", job=job)], job=job)
-        like = requirement(1, f"In other words, {job} has it.", job=f"like {job}")
-        fill(store, [like], job=f"like {job}")
+        alike = requirement(1, f"In other words, {job} has it.", job=f"like {job}")
+        fill(store, [alike], job=f"like {job}")
     while ref := take(store, "judge"):
         like = ref.removeprefix("like ")
         if like == ref:
