@@ -33,44 +33,46 @@ def logical(
         gap: From which width on one between two letters is a space.
         spaces: Numbers of letters that have a space before them in the order that is given.
     """
-    bases = [n for n, letter in enumerate(letters) if not unicodedata.combining(letter)]
-    marks: dict[int, list[str]] = {}
-    for number, letter in enumerate(letters):
-        if unicodedata.combining(letter) and bases:
-            middle = (left(number) + right(number)) / 2
-            nearest = min(bases, key=lambda n: abs((left(n) + right(n)) / 2 - middle))
-            marks.setdefault(nearest, []).append(letter)
     classes = [unicodedata.bidirectional(letter) for letter in letters]
-    strong = [classes[n] for n in bases if classes[n] in ("L", "R", "AL")]
+    points, bases = _points(letters, left, right)
+    strong = [classes[n] for n in bases if classes[n] in ("L", *_RIGHT_TO_LEFT)]
     backwards = 2 * strong.count("L") < len(strong)
     # Letters of one ligature stand in one place, and come in the order of reading.
     ordered = sorted(bases, key=lambda n: (left(n), -n if classes[n] in _RIGHT_TO_LEFT else n))
-    words: list[list[int]] = []
-    for place, number in enumerate(ordered):
-        other = ordered[place - 1] if place else number
-        known = abs(number - other) == 1 and max(number, other) in spaces
-        if not place or known or left(number) - right(other) > gap:
-            words.append([])
-        words[-1].append(number)
     tokens: list[int | None] = []
-    for word in words:
-        tokens += [None, *word] if tokens else word
+    for before, number in zip([None, *ordered], ordered, strict=False):
+        if before is not None:
+            known = abs(number - before) == 1 and max(number, before) in spaces
+            tokens += [None] if known or left(number) - right(before) > gap else []
+        tokens.append(number)
     if backwards:
         tokens.reverse()
     kinds = _directions(tokens, classes, backwards)
     parts: list[str] = []
     for ahead, run in groupby(zip(tokens, kinds, strict=True), key=lambda pair: pair[1]):
-        numbers = [number for number, _ in run]
-        if ahead == backwards:
-            numbers.reverse()
-        for number in numbers:
-            if number is None:
+        places = [place for place, _ in run]
+        for place in reversed(places) if ahead == backwards else places:
+            if place is None:
                 parts.append(" ")
                 continue
-            letter = letters[number]
+            letter = letters[place]
             parts.append(letter if ahead else letter.translate(_MIRRORED))
-            parts += marks.get(number, [])
+            parts += points.get(place, [])
     return "".join(parts)
+
+
+def _points(
+    letters: Sequence[str], left: Callable[[int], float], right: Callable[[int], float]
+) -> tuple[dict[int, list[str]], list[int]]:
+    """The points of each letter, and the letters without them."""
+    bases = [n for n, letter in enumerate(letters) if not unicodedata.combining(letter)]
+    points: dict[int, list[str]] = {}
+    for number, letter in enumerate(letters):
+        if bases and unicodedata.combining(letter):
+            middle = (left(number) + right(number)) / 2
+            nearest = min(bases, key=lambda n: abs((left(n) + right(n)) / 2 - middle))
+            points.setdefault(nearest, []).append(letter)
+    return points, bases
 
 
 def _directions(tokens: list[int | None], classes: list[str], backwards: bool) -> list[bool]:

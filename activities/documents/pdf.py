@@ -33,6 +33,8 @@ MOST_ANNOTATIONS = 5_000
 """Of a page."""
 PICTURE_SHARE = 0.4
 """Of the page's area: what a picture covers on a page that is taken for a scan."""
+MOST_TURNED = 2_000
+"""Letters of a line that is put in the order of reading."""
 MOST_DOUBTED = 100
 """Pages without anything on them that are looked at again."""
 
@@ -291,7 +293,7 @@ def _spaced(text: str, boxes: list[_Box], places: list[int]) -> tuple[str, _Box 
         first = boxes[drawn[0]]
         tallest = max(drawn, key=lambda place: boxes[place].height)
         box = _Box(first.left, boxes[drawn[-1]].right, boxes[tallest].bottom, boxes[tallest].top)
-    if drawn and is_right_to_left(text[places[0] : places[-1] + 1]):
+    if 0 < len(drawn) <= MOST_TURNED and is_right_to_left(text[places[0] : places[-1] + 1]):
         return _right_to_left(text, boxes, drawn), box
     return "".join(parts), box
 

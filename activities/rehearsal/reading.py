@@ -97,7 +97,7 @@ def documents_of(paths: list[str]) -> dict[str, str]:
         for path in paths
         if path.startswith("documents/")
         and not path.startswith("documents/sources/")
-        and not path.endswith(READING)
+        and not (path.endswith(READING) and path.removesuffix(READING) in paths)
     ]
     texts = {path: text for path in inputs if (text := _companion(path, inputs))}
     beside = set(texts.values())

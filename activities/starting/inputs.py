@@ -197,7 +197,12 @@ def doubts(files: Files) -> list[str]:
     if files.entry("documents") is None:
         return []
     ending = quality_beside("")
-    records = [entry for entry in files.walk("documents") if entry.path.endswith(ending)]
+    records = [
+        entry
+        for entry in files.walk("documents")
+        # A document of its own may be named so.
+        if entry.path.endswith(ending) and files.entry(entry.path.removesuffix(ending))
+    ]
     lines = []
     for entry in records[:MOST_DOUBTS]:
         quality = Quality.from_json(files.content(entry).decode())

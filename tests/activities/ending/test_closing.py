@@ -67,6 +67,7 @@ async def test_the_result_says_which_documents_were_read_badly(job: Standing) ->
     job.write("documents/a.pdf", "%PDF-")
     job.write("documents/a.pdf.reading.json", doubts.as_json())
     job.write("documents/b.pdf", "%PDF-")
+    job.write("documents/named-so.reading.json", "[]")
     closed = await close(job, "completed", call=0)
     assert closed.result.notes == "It is green.\ndocuments/a.pdf: Words run together: page 2."
 
