@@ -14,8 +14,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def as_pages(requirements: Iterable[Requirement]) -> str:
-    """A page for people: each requirement with its passages, by document and in their order."""
+def as_pages(requirements: Iterable[Requirement], set_aside: Sequence[str]) -> str:
+    """A page for people: each requirement with its passages, by document and in their order, then
+    what was set aside."""
     lines = ["# Requirements"]
     source = ""
     for each in requirements:
@@ -26,6 +27,7 @@ def as_pages(requirements: Iterable[Requirement]) -> str:
         for citation in each.citations:
             lines += [f"> {citation.quote}", ">", f"> ({citation.document}, {citation.place})", ""]
         lines.append(f"Confidence {each.confidence:g}. {each.reasoning}")
+    lines += ["", "## Set aside", "", *([f"- {line}" for line in set_aside] or ["Nothing."])]
     return "\n".join(lines) + "\n"
 
 

@@ -106,7 +106,7 @@ def collect_requirements(context: ToolContext) -> str:
         raise ToolError(f"{problem}.") from None
     for path, text in {
         REQUIREMENTS: as_json([each.content for each in now.found]),
-        PAGES: as_pages(now.found),
+        PAGES: as_pages(now.found, _set_aside(now)),
         UNCOVERED: _uncovered(now.coverage),
     }.items():
         context.files = context.files.write(path, text.encode())
@@ -187,8 +187,7 @@ def _covered(now: Survey) -> list[str]:
         ]
     else:
         lines = [f"Covered: of {what} {coverage.cited:,} are cited and {aside:,} set aside."]
-    for place, count in sorted(coverage.aside.items()):
-        lines.append(f"Set aside {count:,}: {now.rules[place].told}")
+    lines += _set_aside(now)
     if coverage.weaker:
         lines.append(
             f"No citation touches {_counted(coverage.weaker, 'other candidate')}: permissions, and "
@@ -199,6 +198,14 @@ def _covered(now: Survey) -> list[str]:
         for path, why in now.badly_read.items()
     ]
     return lines
+
+
+def _set_aside(now: Survey) -> list[str]:
+    """A line for each rule that sets sentences aside."""
+    return [
+        f"Set aside {count:,}: {now.rules[place].told}"
+        for place, count in sorted(now.coverage.aside.items())
+    ]
 
 
 def _uncovered(coverage: Coverage) -> str:

@@ -211,6 +211,12 @@ def set_sentences_aside(
         rules = read_rules(context.files)
     except ValueError as problem:
         raise ToolError(str(problem)) from None
+    threshold = context.config.settings.confidence_threshold
+    if below is not None and below > threshold:
+        raise ToolError(
+            f"below: at most {threshold:g}, the agent's threshold. Name those above it by ids, "
+            "pages, section or words."
+        )
     every = statements_of(document_pages(context, path)).candidates
     if unknown := set(rule.ids) - {each.id for each in every}:
         raise ToolError(f"{path} has no candidate {', '.join(sorted(unknown)[:5])}.")
@@ -222,7 +228,8 @@ def set_sentences_aside(
     context.files = put_rules(context.files, [*rules, rule])
     lines = [listing.told(each, LISTED_TEXT) for each in taken[:10]]
     more = [f"and {len(taken) - 10:,} more"] if len(taken) > 10 else []
-    return "\n".join([f"Set aside {len(taken):,} sentences by the rule {rule.told}", *lines, *more])
+    count = f"{len(taken):,} sentence{'' if len(taken) == 1 else 's'}"
+    return "\n".join([f"Set aside {count} by the rule {rule.told}", *lines, *more])
 
 
 def _cite(

@@ -192,12 +192,13 @@ def test_a_job_is_not_complete_while_a_sentence_is_neither_cited_nor_set_aside(
         ({"ids": ["C-009"]}, "documents/a.md has no candidate C-009."),
         ({"containing": "nobody says this"}, "No sentence of documents/a.md"),
         ({"pages": "one"}, "pages must be like"),
+        ({"below": 0.9}, "below: at most 0.5, the agent's threshold"),
         ({"covered_by": "REQ-007"}, "there is no requirement REQ-007"),
     ):
         assert told in job.call("set_sentences_aside", **reason, **wrong)
     told = job.call("set_sentences_aside", **reason, containing="log in", covered_by="REQ-001")
     assert told.splitlines()[0] == (
-        "Set aside 1 sentences by the rule documents/a.md, containing 'log in': The board has said "
+        "Set aside 1 sentence by the rule documents/a.md, containing 'log in': The board has said "
         "that it is no matter. (covered by REQ-001)"
     )
     assert job.completion().uncovered == []
@@ -207,6 +208,7 @@ def test_a_job_is_not_complete_while_a_sentence_is_neither_cited_nor_set_aside(
         "Set aside 1: documents/a.md, containing 'log in': The board has said that it is no matter."
         " (covered by REQ-001)",
     ]
+    assert "## Set aside\n\n- Set aside 1: documents/a.md," in job.text("output/requirements.md")
     # Whoever edits the rules goes round the reasons.
     assert "kept by the system" in job.call(
         "write_file", path="requirements/set_aside.json", content="[]"
