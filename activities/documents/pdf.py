@@ -3,7 +3,7 @@
 PDFium gives the characters of a page in reading order, with spaces and line ends. What is added
 here: spaces that a gap shows and no character, paragraphs by the distance of their lines, words
 joined that are divided at line ends, values of form fields, notes, printed page labels, and the
-sections of the outline. What is struck out with a mark of its own is left out and counted.
+sections of the outline. What is struck out, by a line or a mark, is left out and counted.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ MOST_ANNOTATIONS = 5_000
 """Of a page."""
 PICTURE_SHARE = 0.4
 """Of the page's area: what a picture covers on a page that is taken for a scan."""
+THIN = 2.0
+"""Points: a line that may strike out is thinner."""
+MOST_OBJECTS, MOST_RULES = 20_000, 500
+"""Of a page on which lines are looked for that strike out."""
 MOST_TURNED = 2_000
 """Letters of a line that is put in the order of reading."""
 MOST_DOUBTED = 100
@@ -132,6 +136,8 @@ def _opened(name: str, data: bytes) -> Any:
                 f"{name}: the PDF is encrypted; get a copy without a password"
             ) from error
         raise
+    # It advises to build another PDFium where a form has scripts.
+    logging.getLogger("pypdfium2").setLevel(logging.ERROR)
     # Values that a file leaves to the viewer to draw are drawn then.
     document.init_forms()
     return document
@@ -233,6 +239,7 @@ def _lines(page: Any, found: _Page, struck: list[_Box]) -> Iterator[_Line]:
     if not text.strip():
         return
     gone = _struck(text, boxes, struck) if struck else set()
+    gone |= _ruled_out(text, boxes, _rules(page))
     found.struck = sum(place - 1 not in gone for place in gone)
     # PDFium puts a mark for a hyphen at a line end, and no line end behind it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
@@ -263,6 +270,43 @@ def _struck(text: str, boxes: list[_Box], struck: list[_Box]) -> set[int]:
             quad.left <= across <= quad.right and quad.bottom <= up <= quad.top for quad in struck
         ):
             gone.add(place)
+    return gone
+
+
+def _rules(page: Any) -> list[_Box]:
+    """Thin lines that lie on the page."""
+    if pdfium.FPDFPage_CountObjects(page) > MOST_OBJECTS:
+        return []
+    found = []
+    for thing in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_PATH], max_depth=2):
+        rule = _Box(*(thing.get_bounds()[side] for side in (0, 2, 1, 3)))
+        if rule.height < THIN and rule.right - rule.left > 2 * THIN:
+            found.append(rule)
+    return found if len(found) <= MOST_RULES else []
+
+
+def _ruled_out(text: str, boxes: list[_Box], rules: list[_Box]) -> set[int]:
+    """Letters that a line runs through, from the first to the last of them: other lines, such as
+    those of tables and fractions, run beside letters or go on beyond them."""
+    gone: set[int] = set()
+    for rule in rules:
+        height = (rule.bottom + rule.top) / 2
+        crossed = [
+            place
+            for place, box in enumerate(boxes)
+            if box.bottom + 0.33 * box.height < height < box.bottom + 0.6 * box.height
+            and rule.left < (box.left + box.right) / 2 < rule.right
+        ]
+        shown = [place for place in crossed if text[place].isalnum()]
+        if len(shown) < 2 or shown[-1] - shown[0] > 2 * len(crossed):
+            continue
+        margin = 0.35 * boxes[shown[0]].height
+        ends = (
+            min(boxes[place].left for place in crossed) - rule.left,
+            rule.right - max(boxes[place].right for place in crossed),
+        )
+        if all(abs(end) < margin for end in ends):
+            gone.update(crossed)
     return gone
 
 

@@ -47,14 +47,19 @@ _COMMON_IN = (
 _COMMON = frozenset(_COMMON_IN.split())
 
 
-def examine(reading: Reading) -> Quality:
-    """How well a document was read."""
+def examine(reading: Reading, *, by_language: bool = True) -> Quality:
+    """How well a document was read.
+
+    Args:
+        by_language: Whether a text in no language is doubted: lists and programs are in none, so
+            only where the reader may have taken one letter for another.
+    """
     suspects: dict[str, list[int]] = {}
     for page in reading.pages:
         for kind in _suspicions(page):
             suspects.setdefault(kind, []).append(page.number)
     warnings = [f"{_SAID[kind]}: {_listed(numbers)}." for kind, numbers in suspects.items()]
-    known = _speaks_a_language(reading.pages)
+    known = not by_language or _speaks_a_language(reading.pages)
     if not known:
         warnings.append("Hardly a common word of any known language is in the text.")
     if reading.guessed:

@@ -78,7 +78,8 @@ def read_document(name: str, data: bytes) -> Reading:
             "run text recognition (OCR) over it first"
         )
     found = replace(found, pages=pages)
-    return replace(found, quality=examine(found))
+    may_mistake_letters = kind == "pdf" or bool(found.guessed)
+    return replace(found, quality=examine(found, by_language=may_mistake_letters))
 
 
 def needs_text_beside(name: str, data: bytes) -> bool:

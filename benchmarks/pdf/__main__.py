@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import resource
 import subprocess
 import sys
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +84,7 @@ def _read(engine: str, path: Path, folder: Path) -> Result:
     kept = folder / "texts" / f"{engine}+{path.parent.name}+{path.name}.json"
     if kept.exists() and engine != OWN:
         return Result(**json.loads(kept.read_text()))
-    begun = time.monotonic()
+    begun = _processor_seconds()
     command = [sys.executable, "-m", "benchmarks.pdf.engines", engine, str(path)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
@@ -92,10 +92,16 @@ def _read(engine: str, path: Path, folder: Path) -> Result:
         pages = json.loads(done.stdout) if done.returncode == 0 else None
     except subprocess.TimeoutExpired:
         pages, failed = None, f"more than {SECONDS} s"
-    result = Result(pages, time.monotonic() - begun, "" if pages is not None else failed)
+    result = Result(pages, _processor_seconds() - begun, "" if pages is not None else failed)
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(json.dumps(result.__dict__))
     return result
+
+
+def _processor_seconds() -> float:
+    """That ended children have used so far: other work on the machine makes no difference."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _summary(figures: dict[str, list[tuple[Likeness | None, Result]]]) -> str:

@@ -4,7 +4,6 @@ import gzip
 import re
 import shutil
 import subprocess
-import time
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -141,6 +140,36 @@ def test_text_that_a_mark_strikes_out_is_left_out_and_counted():
     assert reading.quality.warnings == ["1 struck passage is left out of the text."]
 
 
+def test_text_that_lines_strike_out_in_a_guideline_is_left_out(real: Real):
+    reading = read_document("a.pdf", real(RESOURCES + "issue-604.pdf"))
+    text = " ".join(reading.pages[3].text.split())
+    assert "Nodule surveillance as recommended by the ATA or TI-RADS " in text
+    assert "If nodule growth" not in text
+    assert '"...BRAF, NTRK, ALK, RET, and tumor mutational burden."' in text
+    assert reading.left_out == {"struck": 30}
+    assert not reading.quality.badly
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        # Through the words, below them, on beyond them, beside them.
+        ("20 183 40 0.8 re f", "for ten years."),
+        ("20 177.5 40 0.8 re f", "Kept for ten years."),
+        ("20 183 250 0.8 re f", "Kept for ten years."),
+        ("20 191 40 0.8 re f", "Kept for ten years."),
+        ("20 170 0.8 40 re f", "Kept for ten years."),
+    ],
+)
+def test_only_a_line_through_words_strikes_them_out(line, text):
+    writer = made(["Kept for ten years."])
+    stream = writer.pages[0]["/Contents"].get_object()
+    width = 10 * (0.667 + 0.556 + 0.556 + 0.278)
+    drawn = line.replace(" 40 0.8", f" {width:.1f} 0.8")
+    stream.set_data(stream.get_data() + f"\n{drawn}".encode())
+    assert extract("a.pdf", saved(writer))[0].text == text
+
+
 def test_hidden_notes_stay_hidden():
     writer = made(["Tea."])
     shown, hidden = Text(text="Seen.", rect=(9, 9, 9, 9)), Text(text="Not.", rect=(9, 9, 9, 9))
@@ -169,10 +198,7 @@ def test_a_scanned_page_beside_others_is_named(real: Real):
 def test_two_thousand_pages_take_seconds_and_little_memory():
     page = ["Every record must be kept for ten years, and no other shall be."] * 12
     data = saved(made(*([page] * 2000)))
-    begun = time.monotonic()
-    pages = extract_bounded("a.pdf", data, memory_mb=600)
-    assert len(pages) == 2000
-    assert time.monotonic() - begun < 60
+    assert len(extract_bounded("a.pdf", data, seconds=100, memory_mb=600)) == 2000
 
 
 def test_a_page_tree_that_goes_in_circles_has_an_end():

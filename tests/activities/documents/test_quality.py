@@ -8,6 +8,7 @@ from activities.documents import Page, Quality, extract
 from activities.documents.pages import not_read
 from activities.documents.quality import examine
 from activities.documents.reading import Reading
+from activities.documents.text import read_document
 from tests.conftest import Real
 
 SENTENCE = (
@@ -54,6 +55,11 @@ def test_a_text_in_no_language_is_doubted():
     found = quality(words)
     assert found.warnings == ["Hardly a common word of any known language is in the text."]
     assert found.badly
+
+
+def test_a_list_in_a_text_file_is_not_doubted():
+    rows = "\n".join(f"kvqz{number};xkwy;zzvp" for number in range(400))
+    assert not read_document("ids.csv", rows.encode()).quality
 
 
 def test_a_cover_that_is_a_picture_spoils_no_book():
