@@ -67,6 +67,10 @@ class GateFacts(Data):
     """Deferred writes that their store refuses now that it answers, with why; the first few."""
     unexplained_writes: list[str] = Field(default_factory=list)
     """What those are about for which no entry of `unresolved` gives a reason; the first few."""
+    uncovered: list[str] = Field(default_factory=list)
+    """Sentences of the documents that no requirement covers, how many first; the first few."""
+    badly_read: list[str] = Field(default_factory=list)
+    """Documents read badly for which no entry of `unresolved` says so, each with why."""
 
 
 class FactsRequest(At):

@@ -169,6 +169,18 @@ def _not_as_expected(facts: GateFacts) -> list[str]:
             "mended; for what does not answer hand over a list with a todo to wait(seconds), which "
             "tactical phases have. Then call job_complete again."
         )
+    if facts.uncovered:
+        told.append(
+            f"The text is not covered: {' '.join(facts.uncovered)} Cite each with add_requirement "
+            "or add_citation, or set it aside with set_sentences_aside, in bulk where a rule fits; "
+            "collect_requirements lists them all. Then call job_complete again."
+        )
+    if facts.badly_read:
+        told.append(
+            f"Not all was read as it is: {'; '.join(facts.badly_read)}. Of such a document nothing "
+            "is complete: say in `unresolved`, by its path, what was not read, then call "
+            "job_complete again."
+        )
     if facts.handoff:
         told.append(
             f"The project cannot take your work over yet. {' '.join(facts.handoff)} Mend this, "

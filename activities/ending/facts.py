@@ -21,14 +21,20 @@ from activities.job.snapshot import Snapshot
 from activities.phases.predefined import updated_files
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos, unread_headings
 from activities.projects.handoff import refusals
+from activities.requirements.folder import Unusable
 from activities.stores.turning import before_completion
+from activities.toolkit.context import no_heartbeat
 from activities.toolkit.equipment import has_tool
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY
+from activities.tools.collecting import survey
 from protocol.endings import Facts, FactsRequest, GateFacts
 from protocol.scope import only_unticked
+from protocol.text import one_line
 
 MAX_NAMED = 30
+MOST_SENTENCES = 8
+"""Of those that nothing covers; `collect_requirements` lists all."""
 MOST_BOXES = 3
 MOST_WHY = 2000
 """Characters of one reason why a project cannot take a job's work over."""
@@ -49,6 +55,7 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
             if called["name"] == "job_complete":
                 entries = _arguments(called["name"], called["arguments"])[0].get("unresolved") or []
                 before_completion(root, snapshot, facts)
+                read_coverage(snapshot, entries, facts)
                 facts.unexplained_writes = [
                     name for name in facts.unexplained_writes if not explained(name, name, entries)
                 ][:MAX_NAMED]
@@ -129,6 +136,30 @@ def _mark(snapshot: Snapshot, paths: list[str]) -> str:
             raw = snapshot.files.raw(parts_of(path))
             contents.append(f"{path} {raw.id.hex()}" if raw else "")
     return fingerprints.of_result("\n".join(contents))
+
+
+def read_coverage(snapshot: Snapshot, entries: Sequence[str], facts: GateFacts) -> None:
+    """Enter what the requirements of the workspace leave out of its documents."""
+    if not has_tool(snapshot.config, "set_sentences_aside"):
+        return
+    try:
+        now = survey(snapshot.files, job_id(), no_heartbeat)
+    except Unusable as problem:
+        facts.uncovered = [f"{problem}."]
+        return
+    left = now.coverage.open
+    if left:
+        count = f"{len(left):,} of {now.coverage.total:,} sentences that say must or should are"
+        named = [
+            f"{document} {each.id} p.{each.page}: {one_line(each.text, 100)}"
+            for document, each in left[:MOST_SENTENCES]
+        ]
+        facts.uncovered = [f"{count} neither cited nor set aside.", f"{'; '.join(named)}."]
+    facts.badly_read = [
+        f"{path}: {one_line(why, 300).rstrip('.')}"
+        for path, why in now.badly_read.items()
+        if not explained(path, path, entries)
+    ][:MAX_NAMED]
 
 
 def _arguments(name: str, raw: str) -> tuple[dict[str, Any], str | None]:

@@ -25,6 +25,8 @@ class Page:
 
     lines: list[tuple[int, str]]
     more: bool
+    total: int = 0
+    """Lines of the whole file, where the answer says so."""
 
     @property
     def text(self) -> str:
@@ -47,7 +49,8 @@ def parse_page(result: str, limit: int) -> Page:
     total = _TOTAL.search(head.partition("\n")[0])
     # Without a total in the header a full page is taken to have another after it.
     rest = lines[-1][0] < int(total.group(1)) if lines and total else len(lines) >= limit
-    return Page(lines, more=bool(lines) and (bool(cut) or rest))
+    more = bool(lines) and (bool(cut) or rest)
+    return Page(lines, more, int(total[1]) if total else 0)
 
 
 def read_page(path: str, offset: int, limit: int) -> Generator[list[Call], list[str], Page]:

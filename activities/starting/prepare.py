@@ -52,7 +52,7 @@ from activities.starting.pinning import (
     routes_of,
     tools_for,
 )
-from activities.stores.turning import instead_of
+from activities.stores.turning import after_fork, instead_of
 from activities.toolkit.offering import unused_tools
 from activities.toolkit.registry import Tool
 from activities.traces.recalling import recalled
@@ -121,7 +121,10 @@ class Preparation:
             snapshot.files, has_traces=bool(traces), may_ask=config.limits.clarifications > 0
         )
         snapshot.begin_conversation(*first_messages(snapshot, begun.last_page, traces))
-        notices = [*begun.notices, *instead_of(self._root, snapshot, _not_taken_over(snapshot))]
+        notices = list(begun.notices)
+        if fork:
+            notices += after_fork(self._root, snapshot, fork.job)
+        notices += instead_of(self._root, snapshot, _not_taken_over(snapshot))
         at = scheduled_at()
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)

@@ -14,6 +14,7 @@ SYSTEM = (
     "tools/",
     "errors/",
     "citations/",
+    "requirements/set_aside.json",
     "commands/",
     "workspace_summary.md",
     "output/completion.json",

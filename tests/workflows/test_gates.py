@@ -269,6 +269,20 @@ def test_what_a_store_lacks_is_never_given_up() -> None:
     assert not lacks_only_a_store(covered("S2"), lacking, 0)
 
 
+def test_a_text_that_is_not_covered_is_never_given_up() -> None:
+    left = ["12 of 63 sentences that say must or should are neither cited nor set aside."]
+    for rewinds in (0, 1):
+        told = refused(covered(), GateFacts(plan_phases=2, uncovered=left), rewinds)
+        assert told.startswith(f"The text is not covered: {left[0]} Cite each with add_requirement")
+        assert told.endswith("Then call job_complete again.")
+
+
+def test_of_what_was_read_badly_somebody_has_to_say_so() -> None:
+    told = refused(covered(), GateFacts(plan_phases=2, badly_read=["documents/a.pdf: a scan"]))
+    assert told.startswith("Not all was read as it is: documents/a.pdf: a scan.")
+    assert "say in `unresolved`, by its path" in told
+
+
 def test_completion_passes() -> None:
     assert completion_gate(covered(), DONE, 0) is None
 
