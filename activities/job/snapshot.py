@@ -12,6 +12,7 @@ and, where there are any,
 
     context.json    what of the conversation is cleared and summarised (`activities.context.view`)
     reasoning/      what the model returned of its reasoning, by step
+    arguments/      those of calls that could not be read, as they came
     history/        the conversations of earlier phases, by number
     review/         the conversation of the last review of a completion
     judge/          what the judge said of phases, by step
@@ -35,7 +36,7 @@ from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
 from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.context.view import Compaction, View
 from activities.guards.credentials import look_out_for
-from activities.job.conversation import Conversation
+from activities.job.conversation import Conversation, call_id
 from activities.job.volatile import without_volatile
 from config.schema import AgentConfig
 from protocol.handoffs import ProjectLink
@@ -81,6 +82,7 @@ class Snapshot:
     history: Files
     review: Files
     judge: Files
+    arguments: Files
     link: ProjectLink | None = None
     saved: Callable[[str], None] | None = None
     """Told of each commit that is saved."""
@@ -104,6 +106,7 @@ class Snapshot:
             history=empty,
             review=empty,
             judge=empty,
+            arguments=empty,
         )
         snapshot.pin(config)
         return snapshot
@@ -139,6 +142,7 @@ class Snapshot:
             files(b"history"),
             files(b"review"),
             files(b"judge"),
+            files(b"arguments"),
             _link(store, parts.get(b"project.json")),
         )
 
@@ -186,6 +190,7 @@ class Snapshot:
             b"history": self.history,
             b"review": review,
             b"judge": self.judge,
+            b"arguments": self.arguments,
         }
         empty = EMPTY_TREE.hex()
         folders |= {name: part for name, part in extra.items() if part.id != empty}
@@ -216,7 +221,7 @@ class Snapshot:
         empty = Files.empty(self.checkpoints.store)
         self.conversation = Conversation(empty).append(*messages)
         self.compaction = Compaction()
-        self.reads = empty
+        self.reads = self.arguments = empty
 
     def shelve_conversation(self, number: int) -> None:
         """Keep the conversation of the phase of that number where `search_history` looks."""
@@ -227,6 +232,11 @@ class Snapshot:
         """Keep what the model returned of its reasoning at this step, for the record."""
         raw = Raw(FILE, self.checkpoints.store.write_blob(text.encode()))
         self.reasoning = self.reasoning.with_raw((f"{self.state.step:06d}.md",), raw)
+
+    def keep_arguments(self, index: int, arguments: str) -> None:
+        """Keep the arguments of a call that the conversation cannot hold."""
+        raw = Raw(FILE, self.checkpoints.store.write_blob(arguments.encode()))
+        self.arguments = self.arguments.with_raw((call_id(self.state.step, index),), raw)
 
     def keep_judgement(self, text: str) -> None:
         """Keep what the judge said at this step, for the record."""
@@ -278,7 +288,10 @@ class Snapshot:
 
     def call(self, index: int) -> dict[str, Any]:
         """The `index`-th tool call of the newest reply."""
-        return self.conversation.calls(self.state.step)[index]
+        call = self.conversation.calls(self.state.step)[index]
+        if raw := self.arguments.raw((call_id(self.state.step, index),)):
+            call["function"]["arguments"] = self.checkpoints.store.read(raw.id).decode()
+        return call
 
     def argument(self, index: int, name: str) -> str:
         """One text argument of a call of the newest reply; empty when it is not there."""

@@ -15,7 +15,7 @@ from activities.checkpoints import Root
 from activities.failures import typed
 from activities.guards.calls import Guards
 from activities.heartbeats import heartbeats
-from activities.job.conversation import CUT, MALFORMED, call_id
+from activities.job.conversation import CUT, MALFORMED, MIXED_UP, call_id
 from activities.job.folder import Follower
 from activities.job.opening import job_id, open_snapshot, scheduled_at
 from activities.job.pushing import PushedMeanwhile
@@ -85,6 +85,9 @@ class ModelCalls:
         snapshot.conversation = snapshot.conversation.append_reply(
             assistant_message(request.step, streamed), provider_data(request.step, streamed)
         )
+        for index, (_, raw) in enumerate(streamed.calls):
+            if arguments := unusable(raw, cut=streamed.finish == "length"):
+                snapshot.keep_arguments(index, arguments)
         if streamed.reasoning:
             snapshot.keep_reasoning(streamed.reasoning)
         at = scheduled_at()
@@ -130,7 +133,8 @@ def assistant_message(step: int, streamed: Streamed) -> dict[str, Any]:
                 "type": "function",
                 "function": {
                     "name": name,
-                    "arguments": _sendable(raw, cut),
+                    # A model would imitate what it finds as a call of its own.
+                    "arguments": "{}" if unusable(raw, cut=cut) else raw or "{}",
                 },
             }
             for index, (name, raw) in enumerate(streamed.calls)
@@ -155,10 +159,14 @@ def provider_data(step: int, streamed: Streamed) -> dict[str, Any] | None:
     return {"maker": streamed.maker, **own} if own else None
 
 
-def _sendable(raw: str, cut: bool) -> str:
-    """Arguments as they may be sent back: endpoints refuse a conversation in which they are no
-    object or broken JSON, which to a strict parser are NaN and half of a character as well."""
+def unusable(raw: str, *, cut: bool) -> str:
+    """Arguments that may not be sent back, as the tool is to find them; empty for all others.
+
+    Endpoints refuse a conversation in which they are no object or broken JSON, which to a strict
+    parser are NaN and half of a character as well.
+    """
     with suppress(ValueError):
-        if isinstance(from_json(raw or "{}", allow_inf_nan=False), dict):
-            return raw or "{}"
+        given = from_json(raw or "{}", allow_inf_nan=False)
+        if isinstance(given, dict):
+            return raw if MIXED_UP in given else ""
     return json.dumps({CUT if cut else MALFORMED: raw[:2000]}, ensure_ascii=False)
