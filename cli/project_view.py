@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from protocol.proof import Proof
 from protocol.text import one_line
 
 SAID = 200
@@ -23,6 +25,53 @@ def units(status: dict[str, Any]) -> list[tuple[str, str]]:
             text += f" ({settled}: {why[:MOST_REASONS]})"
         found.append((MARKS[unit["status"]], text))
     return found
+
+
+def sheet(status: dict[str, Any]) -> list[str]:
+    """Each unit with its jobs, what proved it and what it became, in lines."""
+    lines = []
+    for (box, text), unit in zip(units(status), status.get("units") or [], strict=True):
+        lines += [f"  {box} {text}", *(f"      {line}" for line in story(unit))]
+    return lines
+
+
+def story(unit: dict[str, Any]) -> list[str]:
+    """The jobs that worked on a unit and why each failed, its proof, its commit."""
+    lines = [_attempt(each) for each in unit.get("history") or []]
+    lines += [f"proof: {proof(run)}" for run in unit.get("evidence") or []]
+    if unit.get("commit"):
+        lines.append(f"commit {unit['commit'][:12]}")
+    if unit.get("unblock"):
+        lines.append(unit["unblock"])
+    return lines
+
+
+def _attempt(attempt: dict[str, Any]) -> str:
+    why = "; ".join(one_line(text, SAID) for text in attempt.get("why") or [])
+    spent = [
+        f"{attempt.get('model_calls') or 0} model calls",
+        f"{attempt.get('tokens') or 0:,} tokens",
+    ]
+    if cost := attempt.get("cost"):
+        spent.append(f"cost {cost:.4f}")
+    told = f"{attempt['job']}: {attempt['outcome']} · {' · '.join(spent)}"
+    return f"{told} · {why}" if why else told
+
+
+def proof(run: dict[str, Any]) -> str:
+    """`unit: pytest: exit code 0, 28 tests (brew-tester-1, phase 2, step 9, on 1a2b3c4d5e6f)`."""
+    held = Proof.model_validate(run)
+    asked = f"{held.asked_by}, phase {held.phase}, step {held.step}, on {held.commit[:12]}"
+    return f"{held.told} ({asked})"
+
+
+def waits(status: dict[str, Any]) -> list[str]:
+    """Which jobs waited for a person, and how long."""
+    return [
+        f"waited {timedelta(seconds=int(each['seconds']))} ({each['reason']}): {each['job']}"
+        + (f" · {one_line(each['message'], SAID)}" if each.get("message") else "")
+        for each in status.get("waits") or []
+    ]
 
 
 def jobs(status: dict[str, Any]) -> list[str]:

@@ -19,6 +19,8 @@ from protocol.payloads import Refused, read, read_input
 from protocol.project import (
     BRIEF,
     MOST_TOLD,
+    MOST_WAITS,
+    Asked,
     ChildReport,
     Ended,
     ProjectOutcome,
@@ -29,10 +31,22 @@ from protocol.project import (
 from protocol.project_requests import ProjectPrepareRequest, Work
 from protocol.project_start import ProjectStart
 from protocol.record import Waiting
+from protocol.text import one_line, start_of
 from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS, OF_FORM
 from workflows.lifecycle import to_its_end
-from workflows.moves import Assign, End, Park, Wait, begin, keep_open, problems, shortened
+from workflows.moves import (
+    Assign,
+    End,
+    Park,
+    Wait,
+    begin,
+    keep_open,
+    merge_message,
+    note_attempt,
+    problems,
+    shortened,
+)
 from workflows.parking import StepFailed
 from workflows.project_lifecycle import ProjectLifecycle
 from workflows.project_steps import Child, outcome
@@ -78,8 +92,25 @@ class Project(ProjectLifecycle):
             self._inbox.refuse(f"signal report: {told.job[:100]} is no job at work here")
             return
         self._count_time()
+        self._note_wait(run, told)
         run.seen = told
         self._news = True
+
+    def _note_wait(self, run: Running, told: ChildReport | None) -> None:
+        """Keep how long a job has waited, once it goes on or is over."""
+        if told is not None and told.waiting:
+            if run.waits_since is None:
+                run.waits_since = workflow.time()
+            return
+        if run.waits_since is not None:
+            waited = Asked(
+                job=run.job,
+                reason=run.seen.waiting or "",
+                message=one_line(run.seen.message, 300),
+                seconds=round(workflow.time() - run.waits_since),
+            )
+            self._project.waits = [*self._project.waits, waited][-MOST_WAITS:]
+            run.waits_since = None
 
     async def _begin(self, start: tuple[Any, ...]) -> ProjectRecord:
         if (taken_over := self._taken_over(ProjectRecord, start)) is not None:
@@ -104,6 +135,7 @@ class Project(ProjectLifecycle):
             root=made.root,
             repository=made.repository,
             head=made.commit,
+            state=made.state,
             stages=pipeline.stages(asked),
             scope=made.scope,
             limits=asked.limits,
@@ -222,18 +254,21 @@ class Project(ProjectLifecycle):
         before = {unit.id: unit.model_dump() for unit in project.units}
         why = problems(ended, work)
         if commit := self._form.settle(after, run, ended, work):
-            made = await self._steps.merge(after, run, commit)
+            assert work
+            message = merge_message(after, run, work)
+            made = await self._steps.merge(after, run, commit, message)
             if made.conflicts:
                 why = [f"it collides with accepted work in {', '.join(made.conflicts[:20])}"]
             else:
                 after.head = made.commit
             self._form.merged(after, run, made.conflicts, made.commit)
+        note_attempt(after, run, ended, work, why)
         shortened(after.units)
         changed = [unit.id for unit in after.units if unit.model_dump() != before.get(unit.id)]
         if changed:
             story = project_status.story(after, run, ended)
-            after.head = await self._steps.write_state(after, changed, story)
-        for name in (*OF_FORM, "head"):
+            after.state = await self._steps.write_state(after, changed, story)
+        for name in (*OF_FORM, "head", "state"):
             setattr(project, name, getattr(after, name))
         self._close_account(run, ended, work, why)
         await self._keep_traces()
@@ -242,6 +277,7 @@ class Project(ProjectLifecycle):
         """Settle what a job used, and tell people what came of it."""
         project = self._project
         project.usage.add(ended.usage)
+        self._note_wait(run, None)
         del project.running[run.job]
         project.ended = [other for other in project.ended if other.job != ended.job]
         self._children.pop(run.job, None)
@@ -263,7 +299,7 @@ class Project(ProjectLifecycle):
             agent=run.handoff.to_agent,
             unit=run.unit,
             status=status,
-            summary=summary[:300],
+            summary=start_of(summary, 300),
         )
         self._project.told = [*self._project.told, told][-MOST_TOLD:]
 
@@ -275,7 +311,7 @@ class Project(ProjectLifecycle):
         project = self._project
         result = project_status.result(project, status, reason)
         made = await to_its_end(self._steps.finish(project, result, cancel=cancel))
-        result.commit = project.head = made.commit
+        result.commit, project.state = project.head, made.commit
         project.result = result
 
     async def _end_children(self) -> None:
