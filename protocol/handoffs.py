@@ -41,6 +41,8 @@ class Inputs(Data):
 
     commit: str
     """Of the project's repository; its files are put into the receiver's workspace."""
+    base: str = ""
+    """The newest accepted work at that time: what is as it was there nobody has to answer for."""
     results: list[str] = Field(default_factory=list)
     """What the jobs before it said of their work, a text each."""
     findings: list[str] = Field(default_factory=list)

@@ -88,6 +88,7 @@ def assign(
         task=task[:MOST_TASK],
         inputs=Inputs(
             commit=commit or project.head,
+            base=project.head,
             results=list(results),
             findings=list(findings),
             state=project.state,

@@ -18,7 +18,7 @@ from activities.projects.evidence import evidence_of, unproved
 from activities.projects.proving import Proving, proved
 from activities.projects.repository import Repository, is_git, repository_path, takes
 from activities.projects.runners import fault, lacks_runner
-from activities.projects.stand_ins import is_test
+from activities.projects.stand_ins import is_test, stand_ins
 from config.schema import Problem
 from protocol.handoffs import REPORTS, FeatureReport, Handoff, ProjectLink, Report, Routing, Verdict
 from protocol.project import BRIEF, RESULT, STATE_FILES
@@ -233,26 +233,23 @@ def unproved_work(root: Root, job: str, snapshot: Snapshot) -> str:
     if link is None:
         return ""
     handoff, repository = link.handoff, Repository(repository_path(root, link.id))
-    base = handoff.inputs.commit
     if handoff.report == "features":
         return _not_startable(root, job, snapshot)
     if not handoff.tests:
         return ""
     if handoff.report != "verdict":
-        made = proved(
-            root, job, snapshot, product(repository, snapshot, link.folder, handoff), base
-        )
+        made = proved(root, job, snapshot, product(repository, snapshot, link.folder, handoff))
         return (
             f"{' '.join(made.problems)} {MEND.format(folder=link.folder)}" if made.problems else ""
         )
     verdict, _ = read_report(snapshot.files, "verdict")
     if not isinstance(verdict, Verdict) or not verdict.passed:
         return ""
-    made = proved(root, job, snapshot, repository.tree_id(base), base)
+    made = proved(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
     if made.problems:
         return f"`passed` cannot be true. {' '.join(made.problems)} {SAY_SO}"
     tree, paths = with_new_tests(repository, snapshot)
-    if paths and (made := proved(root, job, snapshot, tree, base)).problems:
+    if paths and (made := proved(root, job, snapshot, tree)).problems:
         return (
             f"With the tests that you wrote ({first_few(paths, 10)}) it does not pass. "
             f"{' '.join(made.problems)} {SAY_SO} If the tests are wrong, correct or delete them."
@@ -280,6 +277,9 @@ def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
     repository = Repository(repository_path(root, link.id))
     tree = product(repository, snapshot, link.folder, link.handoff)
     files = repository.files_of(snapshot.files.store, tree)
+    base = repository.tree_id(link.handoff.inputs.base or link.handoff.inputs.commit)
+    if found := stand_ins(files, repository.files_of(snapshot.files.store, base)):
+        return f"{' '.join(found)} The tests of the features could show nothing."
     proving = Proving(root, job, snapshot.config.shell, link.folder)
     proposed = {
         each.command: each

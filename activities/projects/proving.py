@@ -22,8 +22,10 @@ from activities.checkpoints import Files, Root
 from activities.checkpoints.folders import FOLDER, Raw
 from activities.commands import sandbox
 from activities.commands.private import private_folder
+from activities.guards.secrets import redact
 from activities.job.kept_results import KeptResults
 from activities.job.snapshot import Snapshot
+from activities.plain import plain
 from activities.projects import runners
 from activities.projects.repository import Repository, repository_path
 from activities.projects.runners import Counts
@@ -74,11 +76,11 @@ class Proving:
         """Run every check that has a command, and what was accepted before.
 
         Args:
-            before: The product as it was handed over.
+            before: The product as it was last accepted.
 
         Raises OSError: the machine failed, not a command.
         """
-        made = Proved(problems=stand_ins(product))
+        made = Proved(problems=stand_ins(product, before))
         if made.problems:
             return made
         held = {each.command: each for each in handoff.accepted}
@@ -112,8 +114,8 @@ class Proving:
             counted_by_python = runners.is_python(command.command)
             if not counted_by_python and not with_failing_tests(product, "t")[1]:
                 run.why = (
-                    f"{', '.join(changed)} decides what it runs, and is not as it was handed "
-                    "over: put it back"
+                    f"{', '.join(changed)} decides what it runs, and is not as it was accepted: "
+                    "put it back"
                 )
         if run.why:
             return run
@@ -225,7 +227,7 @@ def _fewer(run: Proof, accepted: Accepted) -> str:
 
 def _note(run: Proof, ended: sandbox.Ended, counts: Counts | None) -> None:
     """Take in how a command ended."""
-    text = ended.output.strip()
+    text = redact(plain(ended.output)).strip()
     run.end = end_of(text, END)
     run.cut = run.end != text
     run.exit_code = ended.code
@@ -275,14 +277,11 @@ def _file(path: Path, within: Path) -> bytes | None:
 # For jobs
 
 
-def proved(root: Root, job: str, snapshot: Snapshot, product: str, base: str = "") -> Proved:
+def proved(root: Root, job: str, snapshot: Snapshot, product: str) -> Proved:
     """What the checks of a job's handoff come to on a tree of the project's repository.
 
     One that passed is kept for this handoff and this tree, so that the project need not run it
     again; a run that was interrupted, or failed, is made anew.
-
-    Args:
-        base: The commit that was handed over.
     """
     link = snapshot.link
     if link is None or not link.handoff.tests:
@@ -294,7 +293,8 @@ def proved(root: Root, job: str, snapshot: Snapshot, product: str, base: str = "
         with suppress(ValueError):
             return Proved.model_validate_json(data)
     store = snapshot.files.store
-    before = repository.files_of(store, repository.tree_id(base)) if base else None
+    base = handoff.inputs.base or handoff.inputs.commit
+    before = repository.files_of(store, repository.tree_id(base))
     proving = Proving(root, job, snapshot.config.shell, link.folder)
     made = proving.prove(repository.files_of(store, product), handoff, before)
     for run in made.proofs:

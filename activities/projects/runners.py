@@ -206,7 +206,7 @@ def _runners_of(command: str) -> Collection[str]:
         program = words[0].rpartition("/")[2].rstrip("0123456789.")
         if program in LOOKING:
             continue
-        if program not in _STARTS or (program == "python" and "-m" not in words):
+        if program not in _STARTS:
             return CLOSING.keys()
         found |= _STARTS[program]
     return found or CLOSING.keys()

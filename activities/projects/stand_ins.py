@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from activities.checkpoints import Files
@@ -32,7 +32,7 @@ HOOKS = (
     *("pytest_exception_interact", "pytest_unconfigure", "pytest_report_to_serializable"),
 )
 """Hooks of pytest by which a product could change which tests are run, or what they come to."""
-WORDS = (*HOOKS, "_pytest", "TestReport", "os._exit", "PYTEST_ADDOPTS")
+WORDS = (*HOOKS, "_pytest", "os._exit", "PYTEST_ADDOPTS")
 _WORDS = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, WORDS))})\b")
 _OF_TESTS = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__|e2e|testing)/|(?:^|/)test_[^/]*$"
                        r"|[._]test\.\w+$|[._]spec\.\w+$|(?:^|/)conftest\.py$")  # fmt: skip
@@ -56,14 +56,21 @@ def is_test(path: str) -> bool:
     return _OF_TESTS.search(path) is not None
 
 
-def stand_ins(product: Files) -> list[str]:
-    """What stands in for a test runner, a sentence each; empty when nothing does."""
+def stand_ins(product: Files, before: Files | None = None) -> list[str]:
+    """What stands in for a test runner, a sentence each; empty when nothing does.
+
+    Args:
+        before: The product as it was last accepted: what is as it was there may stay.
+    """
     found: list[str] = []
+    accepted = {(each.path, each.id) for each in before.walk()} if before else set()
     entries = [entry for entry in product.walk() if entry.kind != "folder"]
     paths = [entry.path for entry in entries]
     packages = {path.rpartition("/")[0] for path in paths if path.endswith("/__init__.py")}
     for entry in entries:
         path = entry.path
+        if (path, entry.id) in accepted:
+            continue
         folder, _, name = path.rpartition("/")
         above, _, package = folder.rpartition("/")
         module, _, kind = name.partition(".")
@@ -72,15 +79,23 @@ def stand_ins(product: Files) -> list[str]:
             found.append(f"{path} would be run in place of the real {module}.")
         elif name == "__init__.py" and package in MODULES and above not in packages:
             found.append(f"{folder}/ would be run in place of the real {package}.")
-    for path, text in python_texts(product):
+    for path, text in python_texts(product, but=accepted):
         if (is_test(path) or "pytest" in text) and (word := _WORDS.search(text)):
             found.append(f"{path} has {word[1]}, by which a result can be changed: take it out.")
     return found
 
 
-def python_texts(product: Files) -> Iterable[tuple[str, str]]:
-    """The Python files of a product that can be read, each with its text."""
+def python_texts(
+    product: Files, *, but: Collection[tuple[str, str]] = ()
+) -> Iterable[tuple[str, str]]:
+    """The Python files of a product that can be read, each with its text.
+
+    Args:
+        but: Those that are left out, by path and id.
+    """
     for entry in product.walk():
+        if (entry.path, entry.id) in but:
+            continue
         if entry.kind == "file" and entry.path.endswith(".py") and entry.size <= MOST_BYTES:
             try:
                 yield entry.path, product.content(entry).decode()
@@ -137,18 +152,23 @@ def _after_head(text: str) -> int:
 
 
 def changed_definitions(command: str, before: Files | None, now: Files) -> list[str]:
-    """Files that say what the command runs and are not as they were handed over."""
+    """Files that say what the command runs and are not as they were accepted."""
     if before is None:
         return []
-    return [
-        path
-        for words in simple_commands(command)
-        for path in _definitions(words, now)
-        if _definition(before, path) not in (None, _definition(now, path))
-    ]
+    found, folder = list[str](), ""
+    for words in simple_commands(command):
+        if words[0] == "cd" and words[1:]:
+            folder = f"{folder}{words[1].removeprefix('./').strip('/')}/"
+            continue
+        found += [
+            path
+            for path in _definitions(words, folder, now)
+            if _definition(before, path) != _definition(now, path)
+        ]
+    return found
 
 
-def _definitions(words: list[str], product: Files) -> list[str]:
+def _definitions(words: list[str], folder: str, product: Files) -> list[str]:
     """Files of the product that a program is told what to run by."""
     program = words[0].rpartition("/")[2]
     named = [*BUILD_FILES.get(program, ())]
@@ -156,7 +176,8 @@ def _definitions(words: list[str], product: Files) -> list[str]:
         named.append("package.json")
     if "/" in words[0] or program in ("sh", "bash", "dash", "python", "python3"):
         named += [word.removeprefix("./") for word in words[:3]]
-    return [path for path in named if _is_file(product, path) and not is_test(path)]
+    paths = [f"{folder}{path}" for path in named if not path.startswith("/")]
+    return [path for path in paths if _is_file(product, path) and not is_test(path)]
 
 
 def _is_file(product: Files, path: str) -> bool:

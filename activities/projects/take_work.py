@@ -141,8 +141,8 @@ def take(root: Root, request: TakeRequest, repository: Repository) -> tuple[Work
     else:
         tree = product(repository, snapshot, request.folder, handoff)
         _commit(repository, snapshot, work, tree, told)
-        if not work.problems:
-            made = proved(root, job_id(), snapshot, tree, handoff.inputs.commit)
+        if not work.problems and not handoff.report:
+            made = proved(root, job_id(), snapshot, tree)
             work.proofs, work.problems = made.proofs, made.problems
     for run in work.proofs:
         run.commit = run.commit or work.commit
@@ -164,14 +164,14 @@ def _take_verdict(
         return
     tree, paths = with_new_tests(repository, snapshot)
     if verdict.passed:
-        made = proved(root, job_id(), snapshot, repository.tree_id(before), before)
+        made = proved(root, job_id(), snapshot, repository.tree_id(before))
         work.proofs, work.problems = made.proofs, made.problems
         for run in work.proofs:
             run.commit = before
         work.proofs += tool_proofs(snapshot, before)
     if not paths or work.problems:
         return
-    made = proved(root, job_id(), snapshot, tree, before)
+    made = proved(root, job_id(), snapshot, tree)
     _commit(repository, snapshot, work, tree, told)
     work.tests = paths[:MOST_CHANGED]
     if not verdict.passed:

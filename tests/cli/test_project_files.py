@@ -1,5 +1,6 @@
 """`files` and `log` of a project: its product, and its own files beside it."""
 
+import itertools
 import json
 
 import pytest
@@ -8,13 +9,14 @@ from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
 
 AT = 1_700_000_000
+numbers = itertools.count(1)
 
 
 @pytest.fixture
 def tearoom(engine, workspaces):
     """A project with two accepted pieces of work."""
-    root = Root.open(workspaces, create=True)
-    held = Repository.create(repository_path(root, "tearoom"))
+    root, name = Root.open(workspaces, create=True), f"tearoom-{next(numbers)}"
+    held = Repository.create(repository_path(root, name))
     nothing = str(held.git.TreeBuilder().write())
     first = held.commit(nothing, [], "Begin: Tea", AT)
     menu = held.with_files(nothing, {"menu.md": b"tea\n"})
@@ -22,7 +24,7 @@ def tearoom(engine, workspaces):
     held.point("main", second)
     state = held.with_files(nothing, {"feature-list.json": b"{}\n"})
     held.point("state", held.commit(state, [], "state", AT))
-    return engine.job("tearoom", project=True)
+    return engine.job(name, project=True)
 
 
 def test_the_product_and_the_projects_own_files_are_listed_and_printed(tearoom, starter):

@@ -64,6 +64,7 @@ class Bench:
         before: Mapping[str, str] | None = None,
         **details: Any,
     ) -> Proved:
+        given = {"command": command} if isinstance(command, str) else command
         handoff = Handoff.model_validate(
             {
                 "id": "tea-coder-1",
@@ -71,7 +72,7 @@ class Bench:
                 "to_agent": "coder",
                 "task": "Brew.",
                 "inputs": {"commit": "c"},
-                "tests": {"unit": command},
+                "tests": {"unit": {"seconds": 60, **given}},
                 **details,
             }
         )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from activities.projects.proving import NOT_SEEN
+from activities.projects.stand_ins import changed_definitions
 from protocol.proof import Accepted
 from tests.activities.projects.proving import GOOD, PYTEST, UNITTEST, WHY, Bench
 
@@ -187,6 +188,31 @@ def test_an_old_report_in_the_repository_is_none(bench: Bench) -> None:
     assert bench.why(writes, test, before=writes) == ""
     # Who writes it was another program when the work was handed over.
     assert "check.sh decides what it runs" in bench.why(writes, test, before=product)
+    assert "check.sh decides what it runs" in bench.why(writes, test, before={})
+
+
+def test_who_decides_what_is_run_is_looked_for_where_the_command_goes(bench: Bench) -> None:
+    package = '{"scripts": {"test": "%s"}, "version": "%s"}'
+    before = {"web/package.json": package % ("jest", 1)}
+    files = [{"web/package.json": package % kind} for kind in (("jest", 2), ("echo 5 passing", 1))]
+    other, lie = (
+        changed_definitions("cd ./web && npm test", bench.files(before), bench.files(each))
+        for each in files
+    )
+    assert other == []
+    assert lie == ["web/package.json"]
+
+
+def test_what_was_accepted_with_the_product_may_stay(bench: Bench) -> None:
+    """The hook of a repository that a person began from is not the coder's to answer for."""
+    hook = "def pytest_collection_modifyitems(items):\n    pass\n"
+    product = {**GOOD, "conftest.py": hook}
+    assert "conftest.py has pytest_collection_modifyitems" in bench.why(product, before=GOOD)
+    assert bench.why(product, before=product) == ""
+    # It shows even so whether it changes what the tests come to.
+    faked = {**BAD, "conftest.py": "import pytest\n\n\n@pytest.hookimpl(tryfirst=True)\n"
+             "def pytest_runtest_protocol(item, nextitem):\n    return True\n"}  # fmt: skip
+    assert bench.why(faked, before=faked) != ""
 
 
 @pytest.mark.parametrize("command", [PYTEST, UNITTEST])

@@ -90,7 +90,8 @@ class Desk:
         return (self.held.file(work.commit, path) or b"").decode()
 
 
-def tester(folder: Path, product: Mapping[str, str], **details: Any) -> Desk:
+def verdict_on(folder: Path, product: Mapping[str, str], **details: Any) -> Desk:
+    """Of a tester."""
     base = {"id": "brew-tester-1", "report": "verdict", "checks": ["unit"]}
     return Desk(folder, product, **{**base, **details})
 
@@ -136,7 +137,7 @@ def test_only_what_is_handed_over_is_run(tmp_path: Path) -> None:
 
 
 def test_a_tester_that_passes_what_fails_is_refused(tmp_path: Path) -> None:
-    desk = tester(tmp_path, {**GOOD, "tea.py": BUG})
+    desk = verdict_on(tmp_path, {**GOOD, "tea.py": BUG})
     desk.verdict()
     assert "`passed` cannot be true. The system ran" in desk.refusal
     assert "with this as a finding" in desk.refusal
@@ -152,7 +153,7 @@ def test_a_tester_that_passes_what_fails_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_honest_tester_needs_no_run_of_its_own(tmp_path: Path) -> None:
-    desk = tester(tmp_path, GOOD)
+    desk = verdict_on(tmp_path, GOOD)
     desk.standing.call("run_command", command=f"cd repo && {UNITTEST} 2>&1 | tail -15")
     desk.verdict()
     assert desk.refusal == ""
@@ -163,7 +164,7 @@ def test_an_honest_tester_needs_no_run_of_its_own(tmp_path: Path) -> None:
 
 
 def test_tests_of_a_tester_that_pass_are_merged(tmp_path: Path) -> None:
-    desk = tester(tmp_path, GOOD)
+    desk = verdict_on(tmp_path, GOOD)
     desk.write("repo/tests/test_cold.py", COLD)
     desk.write("repo/scratch.py", "x = 1\n")
     desk.verdict()
@@ -178,7 +179,7 @@ def test_tests_of_a_tester_that_pass_are_merged(tmp_path: Path) -> None:
 
 def test_tests_of_a_tester_that_fail_go_to_the_coder(tmp_path: Path) -> None:
     product = {**GOOD, "tea.py": "def brew(cups):\n    return cups * 2 or 1\n"}
-    desk = tester(tmp_path, product)
+    desk = verdict_on(tmp_path, product)
     desk.write("repo/tests/test_cold.py", COLD)
     desk.verdict()
     assert "With the tests that you wrote (tests/test_cold.py) it does not pass" in desk.refusal
@@ -193,7 +194,7 @@ def test_tests_of_a_tester_that_fail_go_to_the_coder(tmp_path: Path) -> None:
 
 
 def test_tests_that_no_command_runs_stay_on_the_testers_branch(tmp_path: Path) -> None:
-    desk = tester(tmp_path, GOOD, tests={"unit": "python3 -m unittest tests.test_tea"})
+    desk = verdict_on(tmp_path, GOOD, tests={"unit": "python3 -m unittest tests.test_tea"})
     desk.write("repo/tests/test_cold.py", COLD)
     desk.verdict()
     assert desk.refusal == ""
