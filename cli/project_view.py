@@ -6,11 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 from protocol.proof import Proof
-from protocol.text import one_line
+from protocol.text import both_ends, one_line
 
 SAID = 200
 """Characters of what a job said at its end."""
-MOST_REASONS = 1000
+MOST_LINES = 5
+"""Of the output of a run, its end."""
+MOST_REASONS = 500
 """Characters."""
 MARKS = {"completed": "☑", "in_progress": "▶", "blocked": "☒", "pending": "☐"}
 
@@ -22,7 +24,7 @@ def units(status: dict[str, Any]) -> list[tuple[str, str]]:
         text = f"{unit['id']}: {unit['title']}"
         if (why := " ".join(unit.get("reasons") or [])) and unit["status"] != "completed":
             settled = "blocked" if unit["status"] == "blocked" else "sent back"
-            text += f" ({settled}: {why[:MOST_REASONS]})"
+            text += f" ({settled}: {_folded(why, MOST_REASONS)})"
         found.append((MARKS[unit["status"]], text))
     return found
 
@@ -38,7 +40,10 @@ def sheet(status: dict[str, Any]) -> list[str]:
 def story(unit: dict[str, Any]) -> list[str]:
     """The jobs that worked on a unit and why each failed, its proof, its commit."""
     lines = [_attempt(each) for each in unit.get("history") or []]
-    lines += [f"proof: {proof(run)}" for run in unit.get("evidence") or []]
+    for run in unit.get("evidence") or []:
+        end = [line for line in str(run.get("end") or "").splitlines() if line.strip()]
+        lines.append(f"{'proof' if run.get('passed') else 'failed'}: {proof(run)}")
+        lines += [f"  | {line}" for line in (["…"] if end[MOST_LINES:] else []) + end[-MOST_LINES:]]
     if unit.get("commit"):
         lines.append(f"commit {unit['commit'][:12]}")
     if unit.get("unblock"):
@@ -47,7 +52,7 @@ def story(unit: dict[str, Any]) -> list[str]:
 
 
 def _attempt(attempt: dict[str, Any]) -> str:
-    why = "; ".join(one_line(text, SAID) for text in attempt.get("why") or [])
+    why = "; ".join(_folded(text, 2 * SAID) for text in attempt.get("why") or [])
     spent = [
         f"{attempt.get('model_calls') or 0} model calls",
         f"{attempt.get('tokens') or 0:,} tokens",
@@ -56,6 +61,11 @@ def _attempt(attempt: dict[str, Any]) -> str:
         spent.append(f"cost {cost:.4f}")
     told = f"{attempt['job']}: {attempt['outcome']} · {' · '.join(spent)}"
     return f"{told} · {why}" if why else told
+
+
+def _folded(text: str, most: int) -> str:
+    """On one line, with its end, where the reason mostly is."""
+    return " ".join(both_ends(" ".join(text.split()), most).split())
 
 
 def proof(run: dict[str, Any]) -> str:

@@ -134,6 +134,18 @@ class ChildReport(Data):
     seconds: float = 0.0
 
 
+class Asked(Data):
+    """A time in which a job waited for a person."""
+
+    job: str
+    reason: str
+    message: str = ""
+    since: float
+    """Epoch seconds."""
+    seconds: float = 0.0
+    """How long; 0 while it waits still."""
+
+
 class Running(Data):
     """A child job at work."""
 
@@ -147,8 +159,8 @@ class Running(Data):
     share: dict[str, float] = Field(default_factory=dict)
     """What of the project's limits is set aside for it."""
     seen: ChildReport
-    waits_since: float | None = None
-    """Since when it has waited for a person, if it does."""
+    waits: Asked | None = None
+    """What it waits for a person for, if it does."""
 
 
 class Ended(Data):
@@ -162,15 +174,6 @@ class Ended(Data):
     usage: Usage = Field(default_factory=Usage)
     unresolved: list[str] = Field(default_factory=list)
     """What it left open, by its own word; the first of it."""
-
-
-class Asked(Data):
-    """A time in which a job waited for a person."""
-
-    job: str
-    reason: str
-    message: str = ""
-    seconds: float = 0.0
 
 
 class Told(Data):

@@ -93,6 +93,6 @@ class Proof(Data):
         ]
         if self.coverage is not None:
             parts.append(f"coverage {self.coverage:g} %")
-        if self.why:
+        if self.why and self.why not in parts:
             parts.append(self.why)
         return f"{self.check}: {self.ran}" + (f": {', '.join(parts)}" if parts else "")

@@ -97,20 +97,17 @@ class Project(ProjectLifecycle):
         self._news = True
 
     def _note_wait(self, run: Running, told: ChildReport | None) -> None:
-        """Keep how long a job has waited, once it goes on or is over."""
-        if told is not None and told.waiting:
-            if run.waits_since is None:
-                run.waits_since = workflow.time()
-            return
-        if run.waits_since is not None:
-            waited = Asked(
-                job=run.job,
-                reason=run.seen.waiting or "",
-                message=one_line(run.seen.message, 300),
-                seconds=round(workflow.time() - run.waits_since),
+        """Keep for what and how long a job has waited, once it goes on or is over."""
+        reason = told.waiting if told else None
+        if run.waits and run.waits.reason != reason:
+            run.waits.seconds = round(workflow.time() - run.waits.since)
+            self._project.waits = [*self._project.waits, run.waits][-MOST_WAITS:]
+            run.waits = None
+        if told and reason and not run.waits:
+            message = one_line(told.message, 300)
+            run.waits = Asked(
+                job=run.job, reason=reason, message=message, since=round(workflow.time())
             )
-            self._project.waits = [*self._project.waits, waited][-MOST_WAITS:]
-            run.waits_since = None
 
     async def _begin(self, start: tuple[Any, ...]) -> ProjectRecord:
         if (taken_over := self._taken_over(ProjectRecord, start)) is not None:
@@ -285,7 +282,7 @@ class Project(ProjectLifecycle):
         status = "accepted"
         if why:
             status = "sent back" if ended.status == "completed" else ended.status
-            self._inbox.notice(f"{run.job} {status}: {'; '.join(why)}")
+            self._inbox.notice(f"{run.job} {status}: {one_line('; '.join(why), 400)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
             keep_open(project, run, ended, work)
@@ -331,6 +328,7 @@ class Project(ProjectLifecycle):
             # One that is not among them was cancelled before it had begun.
             ended = over.get(run.job) or Ended(job=run.job, status="cancelled")
             project.usage.add(ended.usage)
+            self._note_wait(run, None)
             self._tell_of(run, ended.status, ended.reason)
         project.running, project.ended, project.waiting = {}, [], None
 

@@ -124,7 +124,7 @@ def test_a_project_tells_why_each_attempt_failed_and_what_proves_the_rest():
                 "evidence": [
                     {"check": "unit", "ran": "pytest -q", "passed": True, "exit_code": 0,
                      "tests": 3, "skipped": 1, "commit": "d" * 40, "phase": 2, "step": 9,
-                     "asked_by": "brew-tester-2"},
+                     "asked_by": "brew-tester-2", "end": "1\n2\n3\n4\n5\n3 passed"},
                 ],
             },
             {"id": "serve", "title": "Serves", "status": "blocked", "unblock": "Mend it there."},
@@ -138,6 +138,7 @@ def test_a_project_tells_why_each_attempt_failed_and_what_proves_the_rest():
         "      tea.brew-tester-1: did not pass · 0 model calls · 0 tokens · It is cold.",
         "      proof: unit: pytest -q: exit code 0, 3 tests, 1 skipped "
         "(brew-tester-2, phase 2, step 9, on dddddddddddd)",
+        *(f"        | {line}" for line in ("…", "2", "3", "4", "5", "3 passed")),
         "      commit cccccccccccc",
         "  ☒ serve: Serves",
         "      Mend it there.",
