@@ -5,7 +5,6 @@ Nobody's word stands in for a run of the system's own, and no earlier run does.
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -30,7 +29,10 @@ class CheckCommand(Data):
 
 def in_repository(command: str, folder: str) -> str:
     """The command as it is run at the top of the repository, which agents see as a folder."""
-    return re.sub(rf"^\s*cd\s+(?:\./)?{re.escape(folder)}/?\s*&&\s*", "", command).strip()
+    first, joined, rest = command.strip().partition("&&")
+    words = first.split()
+    there = words[:1] == ["cd"] and words[1:] in ([folder], [f"{folder}/"], [f"./{folder}"])
+    return rest.strip() if joined and there else command.strip()
 
 
 def _from_text(given: Any) -> Any:

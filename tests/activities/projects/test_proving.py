@@ -10,7 +10,7 @@ import pytest
 
 from activities.projects.proving import NOT_SEEN
 from activities.projects.stand_ins import changed_definitions
-from protocol.proof import Accepted
+from protocol.proof import Accepted, in_repository
 from tests.activities.projects.proving import GOOD, PYTEST, UNITTEST, WHY, Bench
 
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
@@ -43,8 +43,6 @@ def bench(tmp_path: Path) -> Bench:
 def test_honest_work_passes(bench: Bench, command: str) -> None:
     product = {**GOOD, "Makefile": "test:\n\tpython3 -m pytest -q tests\n"}
     product["check.sh"] = "python3 -m unittest discover -s tests -t .\n"
-    from protocol.proof import in_repository  # noqa: PLC0415
-
     made = bench.prove(product, in_repository(command, "repo"), before=product)
     assert made.problems == []
     [run] = made.proofs

@@ -90,7 +90,7 @@ def test_total_coverage_is_read(output: str, percent: float | None) -> None:
 
 def test_a_command_runs_at_the_top_of_the_repository() -> None:
     assert in_repository("cd repo && pytest", "repo") == "pytest"
-    assert in_repository(" cd ./repo/ && cd web && npm test", "repo") == "cd web && npm test"
+    assert in_repository(" cd ./repo && cd web && npm test", "repo") == "cd web && npm test"
     assert in_repository("cd report && pytest", "repo") == "cd report && pytest"
 
 
