@@ -208,11 +208,16 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         _title(status),
         " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
         phase(status),
-        *(f"  {box} {text}" for box, text in todos(status)),
+        *(
+            project_view.sheet(status)
+            if status.get("project")
+            else [f"  {box} {text}" for box, text in todos(status)]
+        ),
         waits(waiting),
         timer(status),
         *(f"  {name}: {value}" for name, value in about(status).items()),
         *project_view.jobs(status),
+        *project_view.waits(status),
         usage(status),
         limits(status),
     ]

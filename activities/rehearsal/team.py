@@ -101,7 +101,8 @@ def _features(told: str) -> dict[str, Any]:
     for number, step in enumerate(steps, 1):
         shown = software.examples(step)
         name = shown[0].name if shown else f"f{number}"
-        found.append({"id": name, "description": step, "checks": ["unit"]})
+        tests = {"unit": software.test_command(name)}
+        found.append({"id": name, "description": step, "checks": ["unit"], "tests": tests})
     return {"features": found}
 
 

@@ -31,7 +31,7 @@ from activities.phases.summary import with_summary
 from activities.phases.tags import phase_tag
 from activities.plain import title
 from activities.plan import listed_under
-from activities.projects.handoff import hand_over, told
+from activities.projects.handoff import hand_over, told, with_proof
 from activities.projects.repository import repository_path
 from activities.starting.attributes import registered_attributes
 from activities.starting.claiming import check_free, claim, join
@@ -137,7 +137,7 @@ class Preparation:
             model=config.model.name,
             title=title(request.instructions or snapshot.text("instructions.md")),
             state=state.without_notes(),
-            tools=routes_of(config, begun.tools),
+            tools=with_proof(routes_of(config, begun.tools), snapshot.link),
             context=context_tokens(snapshot),
             limits=limits_of(config),
             search_attributes=registered,

@@ -185,6 +185,7 @@ def _run(
         key=_call_key(request),
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         project=snapshot.link.id if snapshot.link else "",
+        link=snapshot.link,
         before=snapshot.link.before if snapshot.link else (),
         commit=snapshot.commit,
         at=order(),

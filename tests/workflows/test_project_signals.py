@@ -170,6 +170,12 @@ async def test_a_limit_of_the_project_stops_the_child_at_work_and_a_raise_lets_i
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         assert 3 < result["usage"]["model_calls"] <= 100
+        # Whose question waited, and for what.
+        assert [(each["job"], each["reason"]) for each in result["waits"]] == [
+            (child, "clarification"),
+            (child, "budget"),
+        ]
+        assert all(each["message"] for each in result["waits"])
 
 
 async def test_temporals_own_cancellation_reaches_the_child(temporal: Client, root: Root) -> None:

@@ -59,7 +59,12 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
     assert list(units) == MADE
     for unit in units.values():
         assert (unit["status"], unit["tested"], unit["attempts"]) == ("completed", True, 1)
-        assert unit["evidence"][0].endswith(f"tests.test_{unit['id']}: exit code 0")
+        [proof] = unit["evidence"]
+        assert proof["ran"].endswith(f"tests.test_{unit['id']}")
+        assert (proof["exit_code"], proof["passed"]) == (0, True)
+        assert proof["tests"] >= 1
+        assert proof["asked_by"] == f"{unit['id']}-tester-1"
+        assert proof["end"].rstrip().endswith("OK")
     assert [json.loads(line)["exit_code"] for line in log.splitlines()] == [0]
     # The second attempt of what failed was made, too: of its own tests there are two runs.
     assert [json.loads(line)["exit_code"] for line in more.splitlines()] == [1, 1]

@@ -201,7 +201,7 @@ async def test_strange_arguments_are_stored_as_what_can_be_sent_back(
 
 
 async def test_the_model_finds_no_call_of_its_own_to_imitate(job: Standing) -> None:
-    broken = [("write_file", '{"path": "a.md", "content": "x'), ("list_files", "{}")]
+    broken: list[Any] = [("write_file", '{"path": "a.md", "content": "x'), ("list_files", "{}")]
     with Script(Reply(calls=broken)) as script:
         job.commit = (await ask(job, script)).commit
     job.step = 1
