@@ -15,15 +15,20 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
-from itertools import pairwise
-from statistics import median
 from typing import Any
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from activities.documents.bidi import is_right_to_left, logical
 from activities.documents.pages import DocumentError, Page, in_mark, not_read
+from activities.documents.pdf_lines import (
+    Box,
+    Line,
+    joined_words,
+    paragraphs,
+    spaced_line,
+    vocabulary,
+)
 from activities.documents.reading import Reading
 
 MOST_PAGES = 20_000
@@ -37,8 +42,6 @@ THIN = 2.0
 """Points: a line that may strike out is thinner."""
 MOST_OBJECTS, MOST_RULES = 20_000, 500
 """Of a page on which lines are looked for that strike out."""
-MOST_TURNED = 2_000
-"""Letters of a line that is put in the order of reading."""
 MOST_DOUBTED = 100
 """Pages without anything on them that are looked at again."""
 
@@ -47,11 +50,6 @@ _DRAWN = {_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP}
 """Annotations that are themselves text on the page."""
 _WITHOUT_NOTE = {*_DRAWN, pdfium.FPDF_ANNOT_POPUP, pdfium.FPDF_ANNOT_LINK}
 _HIDDEN = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
-_WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-_LAST_WORD = re.compile(r"([^\W\d_]+)[-\u2010\u00ad\ufffe\x02]$")
-_FIRST_WORD = re.compile(r"([^\W\d_]+)(\S*)\s*")
-# Before these a hyphen stands for what a later word has: "Ein-\nund Ausgang".
-_HANGING = {"und", "oder", "bzw", "sowie", "bis", "and", "or"}
 _NUMBER = (
     r"(?:(?:[A-Z]|\d{1,3})(?:\.\d{1,3}){0,6}\.?|§+\s?\d+\w?|[IVXLC]{1,7}\."
     r"|(?:Chapter|Appendix|Part|Kapitel|Anhang|Teil)\s+\w{1,4}[.:]?)"
@@ -59,26 +57,8 @@ _NUMBER = (
 
 
 @dataclass(slots=True)
-class _Box:
-    left: float
-    right: float
-    bottom: float
-    top: float
-
-    @property
-    def height(self) -> float:
-        return self.top - self.bottom
-
-
-@dataclass(slots=True)
-class _Line:
-    text: str
-    box: _Box | None = None
-
-
-@dataclass(slots=True)
 class _Page:
-    lines: list[_Line] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unread: str = ""
     blank: bool = False
@@ -108,12 +88,12 @@ def read(name: str, data: bytes) -> Reading:
             )
         if pictures:
             raise DocumentError(f"{name}: the file is broken ({why}); get an intact copy")
-    vocabulary = _vocabulary(found)
+    words = vocabulary(line for page in found for line in page.lines)
     sections = _sections(document)
     pages: list[Page] = []
     current = ""
     for number, page in enumerate(found, 1):
-        text = page.unread or _text(page, vocabulary)
+        text = page.unread or _text(page, words)
         begun = [in_mark(title) for title in _numbered(sections.get(number, []), text)]
         if begun and _begins_with(text, begun[0]):
             touched = begun
@@ -171,7 +151,7 @@ class _Marks:
     notes: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     """Of fields that are filled in with text."""
-    struck: list[_Box] = field(default_factory=list)
+    struck: list[Box] = field(default_factory=list)
     is_drawn: bool = False
     """Whether a part of it is itself text on the page."""
 
@@ -209,14 +189,14 @@ def _entry(mark: Any, key: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _quads(mark: Any) -> list[_Box]:
+def _quads(mark: Any) -> list[Box]:
     boxes = []
     for number in range(min(pdfium.FPDFAnnot_CountAttachmentPoints(mark), 1000)):
         quad = pdfium.FS_QUADPOINTSF()
         if pdfium.FPDFAnnot_GetAttachmentPoints(mark, number, quad):
             across = (quad.x1, quad.x2, quad.x3, quad.x4)
             up = (quad.y1, quad.y2, quad.y3, quad.y4)
-            boxes.append(_Box(min(across), max(across), min(up), max(up)))
+            boxes.append(Box(min(across), max(across), min(up), max(up)))
     return boxes
 
 
@@ -227,10 +207,10 @@ def _add_values(values: list[str], found: _Page) -> None:
         words = " ".join(value.split())
         # The fields of a form that has no kind of its own say that they are off, too.
         if words and words != "Off" and words not in there:
-            found.lines += [_Line(""), *(_Line(line) for line in value.split("\n"))]
+            found.lines += [Line(""), *(Line(line) for line in value.split("\n"))]
 
 
-def _lines(page: Any, found: _Page, struck: list[_Box]) -> Iterator[_Line]:
+def _lines(page: Any, found: _Page, struck: list[Box]) -> Iterator[Line]:
     text_page = page.get_textpage()
     try:
         text, boxes = _characters(text_page)
@@ -244,10 +224,10 @@ def _lines(page: Any, found: _Page, struck: list[_Box]) -> Iterator[_Line]:
     # PDFium puts a mark for a hyphen at a line end, and no line end behind it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
         places = [place for place in range(*line.span()) if text[place] not in "\r\n"]
-        yield _Line(*_spaced(text, boxes, [place for place in places if place not in gone]))
+        yield spaced_line(text, boxes, [place for place in places if place not in gone])
 
 
-def _characters(text_page: Any) -> tuple[str, list[_Box]]:
+def _characters(text_page: Any) -> tuple[str, list[Box]]:
     count = text_page.count_chars()
     text = text_page.get_text_range() if count else ""
     if len(text) != count:  # with letters beyond 16 bits, or some that stand for nothing
@@ -258,11 +238,11 @@ def _characters(text_page: Any) -> tuple[str, list[_Box]]:
     boxes = []
     for place in range(count):
         box_of(handle, place, reference)
-        boxes.append(_Box(rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
+        boxes.append(Box(rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
     return text, boxes
 
 
-def _struck(text: str, boxes: list[_Box], struck: list[_Box]) -> set[int]:
+def _struck(text: str, boxes: list[Box], struck: list[Box]) -> set[int]:
     gone = set()
     for place, box in enumerate(boxes):
         across, up = (box.left + box.right) / 2, (box.bottom + box.top) / 2
@@ -273,19 +253,19 @@ def _struck(text: str, boxes: list[_Box], struck: list[_Box]) -> set[int]:
     return gone
 
 
-def _rules(page: Any) -> list[_Box]:
+def _rules(page: Any) -> list[Box]:
     """Thin lines that lie on the page."""
     if pdfium.FPDFPage_CountObjects(page) > MOST_OBJECTS:
         return []
     found = []
     for thing in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_PATH], max_depth=2):
-        rule = _Box(*(thing.get_bounds()[side] for side in (0, 2, 1, 3)))
+        rule = Box(*(thing.get_bounds()[side] for side in (0, 2, 1, 3)))
         if rule.height < THIN and rule.right - rule.left > 2 * THIN:
             found.append(rule)
     return found if len(found) <= MOST_RULES else []
 
 
-def _ruled_out(text: str, boxes: list[_Box], rules: list[_Box]) -> set[int]:
+def _ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
     """Letters that a line runs through, from the first to the last of them: other lines, such as
     those of tables and fractions, run beside letters or go on beyond them."""
     gone: set[int] = set()
@@ -308,77 +288,6 @@ def _ruled_out(text: str, boxes: list[_Box], rules: list[_Box]) -> set[int]:
         if all(abs(end) < margin for end in ends):
             gone.update(crossed)
     return gone
-
-
-def _spaced(text: str, boxes: list[_Box], places: list[int]) -> tuple[str, _Box | None]:
-    """A line with the spaces that only a gap shows, and where its letters are."""
-    parts: list[str] = []
-    shown = [place for place in places if not text[place].isspace()]
-    if not shown:
-        return "", None
-    drawn = [place for place in shown if boxes[place].height > 0 and text[place] != "\x02"]
-    gaps = {
-        after: boxes[after].left - boxes[before].right
-        for before, after in pairwise(places)
-        if _are_beside(boxes[before], boxes[after])
-    }
-    for order, place in enumerate(places):
-        letter = text[place]
-        before = places[order - 1] if order else None
-        if before is not None and letter.isalnum() and text[before].isalnum():
-            if _is_space(place, before, gaps, boxes, places, order):
-                parts.append(" ")
-            elif letter.isdigit() and text[before].isdigit():
-                # A note's number behind a number would pass for its last digit.
-                parts.append("^" if _is_raised(boxes[before], boxes[place]) else "")
-        parts.append(letter)
-    box = None
-    if drawn:
-        first = boxes[drawn[0]]
-        tallest = max(drawn, key=lambda place: boxes[place].height)
-        box = _Box(first.left, boxes[drawn[-1]].right, boxes[tallest].bottom, boxes[tallest].top)
-    if 0 < len(drawn) <= MOST_TURNED and is_right_to_left(text[places[0] : places[-1] + 1]):
-        return _right_to_left(text, boxes, drawn), box
-    return "".join(parts), box
-
-
-def _right_to_left(text: str, boxes: list[_Box], drawn: list[int]) -> str:
-    spaces = {number for number, place in enumerate(drawn) if place and text[place - 1].isspace()}
-    return logical(
-        [text[place] for place in drawn],
-        lambda number: boxes[drawn[number]].left,
-        lambda number: boxes[drawn[number]].right,
-        0.14 * median(boxes[place].height for place in drawn),
-        spaces,
-    )
-
-
-def _are_beside(before: _Box, after: _Box) -> bool:
-    overlap = min(before.top, after.top) - max(before.bottom, after.bottom)
-    return overlap > 0.3 * min(before.height, after.height) > 0 and after.left > before.left
-
-
-def _is_space(
-    place: int,
-    before: int,
-    gaps: dict[int, float],
-    boxes: list[_Box],
-    places: list[int],
-    order: int,
-) -> bool:
-    gap = gaps.get(place)
-    if gap is None or gap < 0.18 * min(boxes[before].height, boxes[place].height):
-        return False
-    # Letters that are all set apart from each other are still one word.
-    around = [gaps.get(before)]
-    around.append(gaps.get(places[order + 1]) if order + 1 < len(places) else None)
-    return not any(other is not None and other > 0.5 * gap for other in around)
-
-
-def _is_raised(before: _Box, after: _Box) -> bool:
-    return (
-        after.height < 0.85 * before.height and after.bottom > before.bottom + 0.2 * before.height
-    )
 
 
 def _look_at_pictures(page: Any, found: _Page) -> None:
@@ -450,74 +359,11 @@ def _one_line(error: object) -> str:
     return words if len(words) <= 160 else words[:157] + "..."
 
 
-def _vocabulary(found: list[_Page]) -> Counter[str]:
-    """How often each word is in the document; halves of divided words are none."""
-    words: Counter[str] = Counter()
-    for page in found:
-        is_divided = False
-        for line in page.lines:
-            there = _WORD.findall(line.text.lower())
-            after, is_divided = is_divided, bool(_LAST_WORD.search(line.text))
-            words.update(there[after : len(there) - is_divided])
-    return words
-
-
-def _text(page: _Page, vocabulary: Counter[str]) -> str:
-    lines = _joined(_paragraphs(page.lines), vocabulary)
+def _text(page: _Page, words: Counter[str]) -> str:
+    lines = joined_words(paragraphs(page.lines), words)
     text = "\n".join(lines).replace("\ufffe", "-").replace("\x02", "-").replace("\u00ad", "-")
     notes = [f"[Note: {note}]" for note in page.notes]
     return "\n\n".join([text, *notes] if text else notes)
-
-
-def _paragraphs(lines: list[_Line]) -> list[str]:
-    """The lines, an empty one where the next is further below than lines mostly are."""
-    steps = [
-        upper.box.bottom - lower.box.bottom
-        for upper, lower in pairwise(lines)
-        if upper.box
-        and lower.box
-        and 0 < upper.box.bottom - lower.box.bottom < 4 * lower.box.height
-    ]
-    usual = median(steps) if steps else 0.0
-    texts: list[str] = []
-    for number, line in enumerate(lines):
-        above = lines[number - 1].box if number else None
-        if above and line.box:
-            step = above.bottom - line.box.bottom
-            size = max(above.height, line.box.height)
-            if step > 1.35 * max(usual, 0.95 * size) or step < -3 * size:
-                texts.append("")
-        texts.append(line.text.strip(" "))
-    return texts
-
-
-def _joined(lines: list[str], vocabulary: Counter[str]) -> list[str]:
-    """The lines with the rest of a word divided at a line end on the line where it begins."""
-    joined: list[str] = []
-    for line in lines:
-        last = _LAST_WORD.search(joined[-1]) if joined else None
-        first = _FIRST_WORD.match(line) if last else None
-        if last is None or first is None or first[1].lower() in _HANGING:
-            joined.append(line)
-            continue
-        hyphen = "" if _is_one_word(last[1], first[1], joined[-1][-1], vocabulary) else "-"
-        joined[-1] = f"{joined[-1][:-1]}{hyphen}{first[1]}{first[2]}"
-        if rest := line[first.end() :]:
-            joined.append(rest)
-    return joined
-
-
-def _is_one_word(left: str, right: str, mark: str, vocabulary: Counter[str]) -> bool:
-    if mark == "\u00ad":
-        return True
-    one, two = (left + right).lower(), f"{left}-{right}".lower()
-    if vocabulary[one] or vocabulary[two]:
-        return vocabulary[one] >= vocabulary[two]
-    if right[0].isupper():
-        return False
-    # Two words of the document that are nowhere one are more likely written with the hyphen.
-    both = vocabulary[left.lower()] > 1 and vocabulary[right.lower()] > 1
-    return not (both and len(left) > 2 and len(right) > 2)
 
 
 def _label(document: Any, number: int) -> str:
