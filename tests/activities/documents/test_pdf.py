@@ -18,6 +18,7 @@ from pypdf.generic import (
     DictionaryObject,
     FloatObject,
     NameObject,
+    StreamObject,
 )
 
 from activities.documents import DocumentError, extract, extract_bounded, read_bounded, section_at
@@ -164,6 +165,7 @@ def test_text_that_lines_strike_out_in_a_guideline_is_left_out(real: Real):
 def test_only_a_line_through_words_strikes_them_out(line, text):
     writer = made(["Kept for ten years."])
     stream = writer.pages[0]["/Contents"].get_object()
+    assert isinstance(stream, StreamObject)
     width = 10 * (0.667 + 0.556 + 0.556 + 0.278)
     drawn = line.replace(" 40 0.8", f" {width:.1f} 0.8")
     stream.set_data(stream.get_data() + f"\n{drawn}".encode())
