@@ -240,7 +240,7 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
             block = _Block()
         elif _HEADING.match(line) or _is_heading(line, after, block, width):
             yield block
-            yield _Block([line], heading=True, section=_section(line))
+            yield _Block([line], heading=_is_title(line), section=_section(line))
             block = _Block()
         elif _begins_item(line, block) or _begins_clause(line, block):
             yield block
@@ -256,6 +256,14 @@ def _closing(lines: list[str], start: int, fence: str) -> int | None:
         if lines[number].lstrip().startswith(fence):
             return number + 1
     return None
+
+
+def _is_title(line: str) -> bool:
+    """Whether a line that stands like a heading reads like one: "Breaks should be used" does not,
+    whatever follows."""
+    words = [word for word in re.findall(r"[^\W\d_]+", line) if len(word) > 3]
+    capitals = sum(word[0].isupper() for word in words)
+    return bool(_HEADING.match(line) or _SECTION.match(line)) or capitals > 0.6 * len(words)
 
 
 def _section(line: str) -> str:

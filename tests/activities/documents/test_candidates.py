@@ -203,6 +203,10 @@ def test_what_leads_over_to_a_list_is_no_heading():
         "\u2022 as a workaround."
     )
     assert [c.text for c in identify([Page(1, text)])] == ["Breaks should be used"]
+    text = text.replace("used\n", "used\n\n").replace("Breaks", "All Conflicts")
+    assert [c.text for c in identify([Page(1, text)])] == ["All Conflicts should be used"]
+    title = text.replace("All Conflicts should be used", "What Readers Should Know")
+    assert identify([Page(1, title)]) == []
 
 
 def test_sections_come_from_the_headings():
