@@ -98,10 +98,10 @@ def once(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
     return results[0]
 
 
-def closing(note: str, tool: str, **arguments: Any) -> Steps:
-    """Make the last call of a todo, and complete it in the same reply: of a write nothing has to be
+def closing(note: str, tool: str, /, *before: Call, **arguments: Any) -> Steps:
+    """Make the last calls of a todo and complete it in the same reply: of a write nothing has to be
     seen. If the completion is refused, the procedure runs once more."""
-    yield [(tool, arguments), _completion(note)]
+    yield [*before, (tool, arguments), _completion(note)]
     return note
 
 

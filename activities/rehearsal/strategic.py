@@ -28,7 +28,7 @@ def procedure(view: View, text: str) -> Steps:
     if "todo_write" in wanted:
         return hand_over(view)
     if "job_complete" in wanted:
-        return finish(view)
+        return team.finish_role(view) if view.agent in team.ROLES else finish(view)
     if "output/summary.md" in wanted or validation.REPORT in wanted:
         return _report(view)
     if "workspace.md" in wanted:

@@ -9,7 +9,7 @@ from typing import Any
 
 from activities.rehearsal import generalist, software
 from activities.rehearsal.plans import Plan, PlanPhase, slug_of
-from activities.rehearsal.reading import list_paths, read_all
+from activities.rehearsal.reading import read_all
 from activities.rehearsal.replay import Call, Steps, closing, once
 from activities.rehearsal.seen import View
 from protocol.handoffs import REPORTS
@@ -62,62 +62,81 @@ def of_role(view: View, text: str) -> Steps | None:
     if view.agent not in ROLES:
         return None
     wanted = text.lower()
-    if answer := re.search(r"output/\w+\.json", wanted):
-        return _answer(answer[0])
+    # What is asked now: of a job that goes on from another the amended part.
+    task = view.opening.partition("## Amended")[2] or view.opening
+    if "verdict.json" in wanted:
+        return _judge(task)
+    if "features.json" in wanted:
+        return _answer("output/features.json")
     if "layout" in wanted:
-        return _lay_out()
+        return _lay_out(task)
     if "make the feature" in wanted:
-        return _make()
-    if "run the tests" in wanted:
-        return _test()
-    return _look_around()
+        return _make(task)
+    if "run the tests" in wanted or "run each named check" in wanted:
+        return _test(task)
+    return _noted("What is to be made stands in the task.")
 
 
-def _task() -> Generator[list[Call], list[str], str]:
-    """What is asked now: of a job that goes on from another the amended part."""
-    told = "\n".join((yield from read_all("instructions.md")))
-    return told.partition("## Amended")[2] or told
+def finish_role(view: View) -> Steps:
+    """End the job of such an agent."""
+    made = {"initializer": ["output/features.json"], "tester": ["output/verdict.json"]}
+    failed_before = [one for one in view.made if one.tool == "job_complete"]
+    arguments: dict[str, Any] = {
+        "summary": "The task is done as it asks.",
+        "deliverables": made.get(view.agent, []),
+        "confidence": 0.8,
+        "notes": "Worked through by the rehearsal model, by rules.",
+    }
+    if failed_before:
+        why = failed_before[-1].result[:300]
+        checks = ", ".join(re.findall(r"\b(?:unit|api|browser|db)\b", why)[:1]) or "unit"
+        arguments["unresolved"] = [f"{checks}: could not be mended by rules. {why}"]
+    yield [("job_complete", arguments)]
+    return "The job is complete."
 
 
-def _look_around() -> Steps:
-    paths = yield from list_paths("repo")
-    return f"{len(paths)} files are there."
+def _judge(task: str) -> Steps:
+    content = json.dumps((yield from _verdict(task)), indent=2) + "\n"
+    path = REPORTS["verdict"]
+    return (yield from closing(f"Wrote {path}.", "write_file", path=path, content=content))
 
 
-def _lay_out() -> Steps:
-    found = _SET_UP.search((yield from _task()))
+def _noted(note: str) -> Steps:
+    yield from ()
+    return note
+
+
+def _lay_out(task: str) -> Steps:
+    found = _SET_UP.search(task)
     folder = found[1] if found else "repo"
     readme = "# The project\n\nTests are in tests/: python3 -m unittest.\n"
-    yield [
-        ("write_file", {"path": f"{folder}/README.md", "content": readme}),
-        ("write_file", {"path": f"{folder}/tests/__init__.py", "content": ""}),
-    ]
-    return "The layout is there, and how its tests are run."
+    first = ("write_file", {"path": f"{folder}/README.md", "content": readme})
+    note = "The layout is there, and how its tests are run."
+    path = f"{folder}/tests/__init__.py"
+    return (yield from closing(note, "write_file", first, path=path, content=""))
 
 
-def _make() -> Steps:
-    found = _FEATURE.search((yield from _task()))
+def _make(task: str) -> Steps:
+    found = _FEATURE.search(task)
     if found is None:
         return "Nothing names a feature."
     folder, told, module = found[2], found[3], software.module_of(found[1])
-    yield [
-        ("write_file", {"path": f"{folder}/{module}.py", "content": software.source(told)}),
-        (
-            "write_file",
-            {
-                "path": f"{folder}/tests/test_{module}.py",
-                "content": software.tests(module, told),
-            },
-        ),
-    ]
-    return f"Made {module}.py with its tests."
+    source = {"path": f"{folder}/{module}.py", "content": software.source(told)}
+    note, path = f"Made {module}.py with its tests.", f"{folder}/tests/test_{module}.py"
+    tests = software.tests(module, told)
+    return (
+        yield from closing(note, "write_file", ("write_file", source), path=path, content=tests)
+    )
 
 
-def _test() -> Steps:
-    found = _FEATURE.search((yield from _task()))
-    if found is None:
+def _test(task: str) -> Steps:
+    found = _FEATURE.search(task)
+    if found:
+        return (yield from _run(found[2], software.module_of(found[1])))
+    tested = _TESTED.search(task)
+    if tested is None:
         return "Nothing names a feature."
-    return (yield from _run(found[2], software.module_of(found[1])))
+    return (yield from _run(tested[2], software.module_of(tested[1])))
 
 
 def procedure(text: str) -> Steps | None:
