@@ -65,7 +65,7 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
         assert proof["tests"] >= 1
         assert proof["asked_by"] == f"{unit['id']}-tester-1"
         assert proof["end"].rstrip().endswith("OK")
-    assert [json.loads(line)["exit_code"] for line in log.splitlines()] == [0]
+    assert [json.loads(line)["exit_code"] for line in log.splitlines()] == [0, 0]
     # The second attempt of what failed was made, too: of its own tests there are two runs.
     assert [json.loads(line)["exit_code"] for line in more.splitlines()] == [1, 1]
     whoever_clones_it_finds_what_was_accepted(repository_path(root, "measures"), tmp_path / "clone")
