@@ -35,11 +35,14 @@ class Ran:
     """Such as `it did not end within 10 s`."""
 
 
+Word = Literal["nothing", "allow", "deny", "ask"]
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a hook says."""
 
-    word: Literal["nothing", "allow", "deny", "ask"]
+    word: Word
     reason: str = ""
     updated: dict[str, Any] = field(default_factory=dict)
     context: str = ""
@@ -109,8 +112,8 @@ def _object(said: dict[str, Any]) -> Answer:
 
 def _together(answers: list[Answer]) -> Answer:
     """The strictest of several, with what all of them add."""
-    strength = ("nothing", "allow", "ask", "deny")
-    word = max((answer.word for answer in answers), key=strength.index, default="nothing")
+    strength: tuple[Word, ...] = ("nothing", "allow", "ask", "deny")
+    word: Word = max((answer.word for answer in answers), key=strength.index, default="nothing")
     return Answer(
         word,
         next((a.reason for a in answers if a.reason and a.word == word), "")

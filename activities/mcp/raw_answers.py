@@ -31,7 +31,7 @@ ODD = (
     "[The call was made, and this is what came. It is not what the server declared: {why}. "
     "Repeating the call does not mend that.]"
 )
-Inner = TypeVar("Inner", ReadStream[SessionMessage | Exception], WriteStream[SessionMessage])
+Inner = TypeVar("Inner", bound=ReadStream[SessionMessage | Exception] | WriteStream[SessionMessage])
 
 
 @asynccontextmanager
@@ -46,7 +46,7 @@ async def noting(
 
 class _Stream(Generic[Inner]):
     def __init__(self, inner: Inner, waiting: dict[str | int, Sending]) -> None:
-        self._inner = inner
+        self._inner: Inner = inner
         self._waiting = waiting
 
     async def aclose(self) -> None:
