@@ -301,3 +301,12 @@ def test_long_arguments_in_small_pieces_are_read_quickly() -> None:
     began = time.process_time()
     assert read(pieces) == [("write_file", text)]
     assert time.process_time() - began < len(parts) * 20e-6
+
+
+def test_a_flood_of_calls_is_read_quickly() -> None:
+    for count in (60, 5_000):
+        call = {"name": "read_file", "arguments": '{"path": "a.md"}'}
+        pieces = [{"index": 0, "function": call} for _ in range(count)]
+        began = time.process_time()
+        assert read(pieces)
+        assert time.process_time() - began < 2
