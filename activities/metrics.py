@@ -21,6 +21,7 @@ def model_call(agent: str, model: str, usage: Usage) -> None:
         ("prompt", usage.prompt_tokens),
         ("completion", usage.completion_tokens),
         ("cached", usage.cached_tokens),
+        ("written", usage.written_tokens),
     ):
         _count("longhaul_tokens", "Tokens of model calls.", tokens, {**labels, "kind": kind})
     _count(

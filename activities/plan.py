@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import yaml
 
+from activities.checkpoints import Files, FilesError, PathRefused
 from activities.ending.done_when import read_done_when
 from activities.plain import plain
 from protocol.endings import FoundTodo
-from protocol.scope import Box
-from protocol.state import DoneWhen
+from protocol.scope import STEP_CHARACTERS, Box
+from protocol.state import DoneWhen, ScopeItem
 from protocol.text import one_line
 
 _HEADING = re.compile(r"^##\s\W*Phase\s+(\d{1,6})(?!\w)(.*)$", re.IGNORECASE)
@@ -24,6 +27,7 @@ _MEANS_PHASE = re.compile(r"\bphases?\b", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```+[^`]*$")
 # Lines come without white space at their end, which these would go through again and again.
 _BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([xX]|[^\w\]])?\]\s+(.*\S)")
+_EMPTY_BOX = re.compile(r"\[[^\w\]]?\]")
 _TICKS = frozenset("xX✓✔")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)")
 BOM = "\ufeff"
@@ -40,7 +44,11 @@ class PlanPhase:
 
     number: int
     name: str
+    line: int = 0
+    """The line of its heading, from 0."""
     boxes: list[Box] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    """The line of each box, from 0."""
 
     @property
     def label(self) -> str:
@@ -73,16 +81,16 @@ def _read(text: str) -> tuple[list[PlanPhase], list[str]]:
     lines = [line.rstrip() for line in text.removeprefix(BOM).splitlines()]
     # The last one of an odd number opens what nothing closes: what follows is still the plan.
     fences = sum(map(bool, map(_FENCE.match, lines))) // 2 * 2
-    for line in lines:
+    for number, line in enumerate(lines):
         if fences and _FENCE.match(line):
             fenced = not fenced
             fences -= 1
         elif fenced:
             continue
         elif heading := _HEADING.match(line.rstrip(" \t*#")):
-            number = int(heading.group(1))
+            phase = int(heading.group(1))
             name = _BEFORE_NAME.sub("", heading.group(2), count=1)
-            phases.append(PlanPhase(number, name or f"Phase {number}"))
+            phases.append(PlanPhase(phase, name or f"Phase {phase}", number))
             inside = True
         elif _OTHER_HEADING.match(line):
             inside = False
@@ -91,6 +99,7 @@ def _read(text: str) -> tuple[list[PlanPhase], list[str]]:
             ticked = box.group(1) is not None and box.group(1) in _TICKS
             if inside:
                 phases[-1].boxes.append((ticked, plain(box.group(2))))
+                phases[-1].lines.append(number)
             elif under and not ticked:
                 unread.append(under)
                 under = None
@@ -100,6 +109,44 @@ def _read(text: str) -> tuple[list[PlanPhase], list[str]]:
 def boxes(phases: Iterable[PlanPhase]) -> list[Box]:
     """All boxes of a plan, in its order."""
     return [box for phase in phases for box in phase.boxes]
+
+
+def tick_boxes(text: str, items: Iterable[ScopeItem]) -> str:
+    """The plan with the open boxes ticked that completed items came from; of boxes with the same
+    text one for each item."""
+    due = Counter(i.text for i in items if i.source == "plan" and i.status == "completed")
+    phases = parse_plan(text)
+    due -= Counter(one_line(box, STEP_CHARACTERS) for ticked, box in boxes(phases) if ticked)
+    lines = text.splitlines(keepends=True)
+    for phase in phases:
+        for (ticked, box), number in zip(phase.boxes, phase.lines, strict=True):
+            if not ticked and due[one_line(box, STEP_CHARACTERS)] > 0:
+                due[one_line(box, STEP_CHARACTERS)] -= 1
+                lines[number] = _EMPTY_BOX.sub("[x]", lines[number], count=1)
+    return "".join(lines)
+
+
+def with_ticks(files: Files, scope: Iterable[ScopeItem]) -> Files:
+    """The workspace with the boxes of completed items ticked in `plan.md`."""
+    with suppress(FilesError, PathRefused):
+        text = files.read("plan.md").decode(errors="replace")
+        if (ticked := tick_boxes(text, scope)) != text:
+            return files.write("plan.md", ticked.encode())
+    return files
+
+
+def section(text: str, place: int) -> str:
+    """One phase of a plan as it is written, heading and all; empty when there is none.
+
+    Args:
+        place: Of the phase among those of the plan, from 1.
+    """
+    phases = parse_plan(text)
+    if not 0 < place <= len(phases):
+        return ""
+    lines, start = text.removeprefix(BOM).splitlines(), phases[place - 1].line
+    following = (n for n in range(start + 1, len(lines)) if _OTHER_HEADING.match(lines[n]))
+    return "\n".join(lines[start : next(following, len(lines))]).strip()
 
 
 def listed_under(text: str, heading: str) -> list[str]:

@@ -27,6 +27,7 @@ from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.rehearsal import RehearsalTransport
+from activities.rehearsal.wire import Model
 from benchmarks.drifting import ITEMS, Drifting, content, even, path
 from engine.development import server
 from engine.service import build_worker
@@ -114,7 +115,7 @@ def alone(model: Drifting, seed: int) -> Ended:
 
 
 @asynccontextmanager
-async def serving(temporal: Client, root: Root, model: Drifting, queue: str) -> AsyncIterator[None]:
+async def serving(temporal: Client, root: Root, model: Model, queue: str) -> AsyncIterator[None]:
     """A worker whose jobs ask this model."""
     client = AsyncOpenAI(
         base_url="http://model/v1",

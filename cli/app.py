@@ -16,6 +16,7 @@ from cli import (
     commands_inspect,
     commands_learn,
     commands_report,
+    commands_requirements,
     commands_run,
     commands_steer,
 )
@@ -56,6 +57,7 @@ for module in (
     commands_inspect,
     commands_report,
     commands_learn,
+    commands_requirements,
     commands_config,
     commands_forget,
 ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +20,8 @@ from cli.output import FAILED, OK, Mistake, dump, note, run, say
 from engine.connection import connect
 
 if TYPE_CHECKING:
-    from activities.checkpoints import Checkpoints
+    from activities.checkpoints import Checkpoints, LogEntry
+    from cli.inspecting import Places
 
 MOMENT = "The start of this phase, or `now`."
 COLUMNS = ("job_id", "agent", "status", "phase", "title", "started")
@@ -86,29 +88,66 @@ def files(
     job: Job,
     path: Annotated[str, typer.Argument(help="A file to print or a folder to list.")] = "",
     at: Annotated[str, typer.Option(help=MOMENT, metavar="PHASE|now")] = "now",
+    state: Annotated[
+        bool, typer.Option("--state", help="Of a project: its own files beside the product.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """List or print a job's files, now or at the start of any phase, undone ones included."""
+    """List or print a job's files, now or at the start of any phase, undone ones included.
+
+    Of a project: the files of its product as accepted so far.
+    """
     from cli import inspecting  # noqa: PLC0415 - takes a second
 
-    [commit], store = _checkpoints(job, at)
+    places = _places(job)
+    if places.project is not None:
+        return _files_of_project(job, path, at, state=state, json=json)
+    if state:
+        raise Mistake(f"{job} is a job; --state is for projects")
+    [commit], store = _checkpoints(job, places, at)
     found = inspecting.listing(inspecting.files_at(store, commit), path)
     if isinstance(found, bytes):
-        if json:
-            dump({"path": path, "commit": commit, **inspecting.content_data(found)})
-        elif sys.stdout.isatty() and b"\0" in found:
-            note(f"{path} is binary, {len(found):,} bytes; send it into a file to have it")
-        elif sys.stdout.isatty():
-            say(found.decode("utf-8", "replace").rstrip("\n"))
-        else:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(found)
+        _print(found, path, commit, json=json)
     elif json:
         rows = [{"path": one.path, "kind": one.kind, "bytes": one.size} for one in found]
         dump({"commit": commit, "files": rows})
     else:
         for one in found:
             say(f"{one.size:>10,}  {one.path}{'/' if one.kind == 'folder' else ''}")
+    return OK
+
+
+def _print(found: bytes, path: str, commit: str, *, json: bool) -> None:
+    """Print a file, as it is where it goes into another."""
+    from cli import inspecting  # noqa: PLC0415 - takes a second
+
+    if json:
+        dump({"path": path, "commit": commit, **inspecting.content_data(found)})
+    elif sys.stdout.isatty() and b"\0" in found:
+        note(f"{path} is binary, {len(found):,} bytes; send it into a file to have it")
+    elif sys.stdout.isatty():
+        say(found.decode("utf-8", "replace").rstrip("\n"))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(found)
+
+
+def _files_of_project(project: str, path: str, at: str, *, state: bool, json: bool) -> int:
+    from cli import project_files  # noqa: PLC0415 - loads the activities
+
+    if at != "now":
+        raise Mistake(f"{project} is a project, which has no phases: leave --at out")
+    held = project_files.repository(project)
+    commit = project_files.tip(held, state=state)
+    found = project_files.listing(held, commit, path)
+    if isinstance(found, bytes):
+        _print(found, path, commit, json=json)
+    elif json:
+        rows = [{"path": name, "kind": "file", "bytes": size} for name, size in found]
+        dump({"commit": commit, "files": rows})
+    else:
+        for name, size in found:
+            say(f"{size:>10,}  {name}")
     return OK
 
 
@@ -127,7 +166,12 @@ def diff(
     """
     from cli import differences, inspecting  # noqa: PLC0415 - loads the activities
 
-    commits, store = _checkpoints(job, before, after)
+    if (places := _places(job)).project is not None:
+        raise Mistake(
+            f"{job} is a project, whose files are a git repository: `starter.py show {job}` prints "
+            "what to clone, and `starter.py log` its commits"
+        )
+    commits, store = _checkpoints(job, places, before, after)
     old, new = (inspecting.files_at(store, commit) for commit in commits)
     found = differences.differences(old, new, path)
     names = [text if text == "now" else f"phase {text}" for text in (before, after)]
@@ -151,17 +195,26 @@ def diff(
 
 
 def log(job: Job, json: Json = False) -> int:
-    """Tell a job's story: each step that changed anything, oldest first."""
-    from cli import inspecting  # noqa: PLC0415 - takes a second
+    """Tell a job's story: each step that changed anything, oldest first.
 
-    [commit], store = _checkpoints(job, "now")
-    story = inspecting.story(store, commit)
-    if store.breaks_off(story[0].id):
-        note("the steps before these are damaged or not in this store")
+    Of a project: the commits of its product, one for each accepted piece of work.
+    """
+    from cli import inspecting, project_files  # noqa: PLC0415 - takes a second
+
+    places = _places(job)
+    steps: list[LogEntry] | list[project_files.Line]
+    if places.project is not None:
+        held = project_files.repository(job)
+        steps = project_files.story(held, project_files.tip(held, state=False))
+    else:
+        [commit], store = _checkpoints(job, places, "now")
+        steps = inspecting.story(store, commit)
+        if store.breaks_off(steps[0].id):
+            note("the steps before these are damaged or not in this store")
     if json:
-        dump([{"id": step.id, "at": step.at, "message": step.message.strip()} for step in story])
+        dump([{"id": step.id, "at": step.at, "message": step.message.strip()} for step in steps])
         return OK
-    for step in story:
+    for step in steps:
         when = datetime.fromtimestamp(step.at, UTC).astimezone()
         first = step.message.strip().partition("\n")[0]
         say(f"{step.id[:8]}  {when:%Y-%m-%d %H:%M:%S}  {first}")
@@ -169,6 +222,9 @@ def log(job: Job, json: Json = False) -> int:
 
 
 def doctor(
+    project: Annotated[
+        Path | None, typer.Argument(help="A project's file, whose needs are tried as well.")
+    ] = None,
     model: Annotated[
         bool,
         typer.Option(
@@ -183,7 +239,8 @@ def doctor(
 
     async def examine() -> list[Check]:
         found = []
-        async for check in checks.examine_models() if model else checks.examine():
+        examined = checks.examine_models() if model else checks.examine(project)
+        async for check in examined:
             found.append(check)
             if not json:
                 say(check.line())
@@ -195,21 +252,21 @@ def doctor(
     return OK if all(check.ok for check in found) else FAILED
 
 
-def _checkpoints(job: str, *moments: str) -> tuple[list[str], Checkpoints]:
+def _places(job: str) -> Places:
+    """What the job says about its checkpoints."""
+    from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
+
+    async def fetch() -> Places:
+        return await inspecting.places(await connect(), job)
+
+    return run(fetch())
+
+
+def _checkpoints(job: str, found: Places, *moments: str) -> tuple[list[str], Checkpoints]:
     """The job's checkpoints at these moments, and where they are kept."""
     from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
 
     phases = [inspecting.moment(text) for text in moments]
-
-    async def fetch() -> inspecting.Places:
-        return await inspecting.places(await connect(), job)
-
-    found = run(fetch())
-    if found.project is not None:
-        raise Mistake(
-            f"{job} is a project, whose files are a git repository; `starter.py show {job}` prints "
-            "what to clone"
-        )
     store = inspecting.repository(job, found)
     return [inspecting.commit_at(found, store, phase) for phase in phases], store
 

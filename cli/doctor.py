@@ -9,6 +9,7 @@ import socket
 import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from temporalio.service import RPCError
 from activities.guards.credentials import without_credentials
 from cli import server_checks
 from cli.check import LIMIT, Check
-from cli.output import refused
+from cli.output import Mistake, refused
 from config.loader import agent_names, load_agent
 from config.schema import Problem
 from engine import logs
@@ -39,8 +40,12 @@ if TYPE_CHECKING:
 BEFORE_ROOT = "not looked at before there is a workspaces root"
 
 
-async def examine() -> AsyncIterator[Check]:
-    """All checks, in an order in which each explains those after it."""
+async def examine(project: Path | None = None) -> AsyncIterator[Check]:
+    """All checks, in an order in which each explains those after it.
+
+    Args:
+        project: File of a project, whose needs are tried too.
+    """
     looks = {
         "temporal binary": _binary,
         "workspaces": _root,
@@ -58,6 +63,8 @@ async def examine() -> AsyncIterator[Check]:
             yield await asyncio.to_thread(look)
         except Unusable as error:
             yield Check(name, False, str(error))
+    if project:
+        yield await asyncio.to_thread(_needs, project)
     yield await _model()
     try:
         client = await connect()
@@ -185,6 +192,21 @@ def _sandbox() -> Check:
         # Only agents that run commands need it.
         return Check("sandbox", True, f"none, so the tool run_command is off: {why}")
     return Check("sandbox", True, f"{program}; commands can be run")
+
+
+def _needs(file: Path) -> Check:
+    from activities.projects.needs import lacking, needs  # noqa: PLC0415 - loads the activities
+    from cli.project_input import agents_of, read_project  # noqa: PLC0415
+
+    name = "needs of the project"
+    try:
+        start = read_project(file)[0]
+        agents = agents_of(start)
+    except (Mistake, Problem) as wrong:
+        return Check(name, False, str(wrong), "correct the file")
+    if why := lacking(start, agents):
+        return Check(name, False, why)
+    return Check(name, True, ", ".join(needs(start)) or "none are named")
 
 
 def _git() -> Check:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from temporalio.exceptions import ApplicationError
 
-from activities.job.conversation import on_wire, tool_result
+from activities.checkpoints import Checkpoints, Files, Root
+from activities.job.conversation import Conversation, tool_result
 from activities.model.asking import answer, refusal
-from activities.model.call import assistant_message
-from activities.model.dialect import Dialect
+from activities.model.call import assistant_message, provider_data
+from activities.model.dialect import REASONING, Dialect
 from activities.model.endpoint import REHEARSAL, chosen_name, connect
 from activities.model.json_text import is_object
 from activities.model.prompt import conversation_body
+from activities.model.providers import maker_of
 from activities.toolkit.registry import REGISTRY
 from cli.check import Check
 from config.schema import AgentConfig
@@ -43,40 +47,46 @@ SHOWN = 120
 
 
 @dataclass
-class Conversation:
+class Exchange:
     """A model, what was said to it, and the form in which it takes requests."""
 
     model: ModelConfig
+    conversation: Conversation
     dialect: Dialect = field(default_factory=Dialect)
-    messages: list[dict[str, Any]] = field(
-        default_factory=lambda: [
-            {"role": "system", "content": SYSTEM},
-            {"role": "user", "content": ASKED},
-        ]
-    )
+
+    @classmethod
+    def begin(cls, model: ModelConfig, folder: Path) -> Exchange:
+        """The first turn, with a store of its own in a folder."""
+        root = Root.open(folder / "root", create=True)
+        empty = Files.empty(Checkpoints.create(root, "doctor").store)
+        opening = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ASKED}]
+        return cls(model, Conversation(empty).append(*opening))
 
     async def ask(self) -> Streamed:
         """The next reply, after as many refusals as teach something. Raises ApplicationError."""
         while True:
             model = self.dialect.settings(self.model)
-            messages = [on_wire(message) for message in self.messages]
-            body = self.dialect.worded(conversation_body(model, [REGISTRY[TOOL]], messages))
+            body = conversation_body(model, [REGISTRY[TOOL]], self.conversation)
             try:
-                return await answer(connect, model, body)
+                streamed = await answer(connect, model, self.dialect.worded(body))
             except ApplicationError as error:
-                tried = self.dialect.after(refusal(error), model)
+                tried = self.dialect.after(refusal(error), self.model)
                 if tried is None:
                     raise
                 self.dialect = tried
+            else:
+                streamed.maker = maker_of(self.model)
+                return streamed
 
-    def take(self, reply: Streamed, *, reasoning: bool) -> None:
+    def take(self, reply: Streamed) -> None:
         """Go on after a reply, with results of its calls."""
-        self.messages = [*self.messages[:2], assistant_message(1, reply, reasoning=reasoning)]
+        message, own = assistant_message(1, reply), provider_data(1, reply)
+        self.conversation = self.conversation.append_reply(message, own)
         for place, (name, _) in enumerate(reply.calls):
             word = PATHS[place % len(PATHS)].removesuffix(".md")
-            held = f"The word is {word}." if name == TOOL else f"Error: there is no tool {name}."
-            self.messages.append(tool_result(1, place, held))
-        self.messages.append({"role": "user", "content": THEN})
+            text = f"The word is {word}." if name == TOOL else f"Error: there is no tool {name}."
+            self.conversation = self.conversation.append(tool_result(1, place, text))
+        self.conversation = self.conversation.append({"role": "user", "content": THEN})
 
 
 def models_of(config: AgentConfig) -> list[ModelConfig]:
@@ -96,31 +106,38 @@ async def examine(model: ModelConfig) -> AsyncIterator[Check]:
             "set OPENAI_BASE_URL or OPENAI_API_KEY",
         )  # fmt: skip
         return
-    conversation = Conversation(model)
-    try:
-        first = await conversation.ask()
-    except ApplicationError as error:
-        yield Check("first turn", False, error.message, "see docs/operations.md, Model endpoints")
-        return
-    yield _request(conversation)
-    for check in _calls(first):
-        yield check
-    conversation.take(first, reasoning=model.send_reasoning)
-    try:
-        second = await conversation.ask()
-    except ApplicationError as error:
-        yield await _reasoning_refused(conversation, first, error)
-        return
-    yield _reasoning(first, model)
+    with TemporaryDirectory() as folder:
+        exchange = Exchange.begin(model, Path(folder))
+        try:
+            first = await exchange.ask()
+        except ApplicationError as error:
+            yield Check(
+                "first turn", False, error.message, "see docs/operations.md, Model endpoints"
+            )
+            return
+        yield _request(exchange)
+        for check in _calls(first):
+            yield check
+        exchange.take(first)
+        try:
+            second = await exchange.ask()
+        except ApplicationError as error:
+            yield Check(
+                "second turn", False, f"results of tools are refused: {error.message}",
+                "see docs/operations.md, Model endpoints",
+            )  # fmt: skip
+            return
+    yield _reasoning(first, exchange)
     yield _cache(second)
     yield _usage(first, second)
     yield _finish(first, second)
 
 
-def _request(conversation: Conversation) -> Check:
-    model, dialect = conversation.model, conversation.dialect
+def _request(exchange: Exchange) -> Check:
+    model, dialect = exchange.dialect.settings(exchange.model), exchange.dialect
     effort = f", effort {model.reasoning_effort}" if model.reasoning_effort else ""
-    asked = f"model {model.name}{effort}"
+    api = "Responses API" if model.api == "responses" else "Chat Completions"
+    asked = f"model {model.name}{effort}, {api}"
     if dialect == Dialect():
         return Check("request", True, f"{asked}: taken as it is")
     without = sorted(dialect.without | dialect.keywords)
@@ -146,37 +163,18 @@ def _calls(reply: Streamed) -> Iterator[Check]:
     yield Check("parallel calls", True, several)
 
 
-def _reasoning(reply: Streamed, model: ModelConfig) -> Check:
-    if not reply.reasoning:
+def _reasoning(reply: Streamed, exchange: Exchange) -> Check:
+    """What came of the model's reasoning in the second turn, as jobs would handle it as well."""
+    if not (reply.reasoning or reply.fields or reply.items):
         return Check("reasoning", True, "none came, so there is none to hand back")
     size = f"{len(reply.reasoning):,} characters came"
-    if model.send_reasoning:
+    if exchange.dialect.needs_reasoning:
+        return Check("reasoning", True, f"{size}; the endpoint wants them back and gets them")
+    if REASONING in exchange.dialect.without:
+        return Check("reasoning", True, f"{size}; the endpoint takes none back and gets none")
+    if exchange.model.send_reasoning or reply.items:
         return Check("reasoning", True, f"{size}, and were taken when they were handed back")
     return Check("reasoning", True, f"{size}; the second turn was taken without them")
-
-
-async def _reasoning_refused(
-    conversation: Conversation, first: Streamed, error: ApplicationError
-) -> Check:
-    """Whether the second turn is refused for the reasoning that it has or lacks."""
-    handed_back = conversation.model.send_reasoning
-    conversation.take(first, reasoning=not handed_back)
-    try:
-        if first.reasoning:
-            await conversation.ask()
-            setting = f"model.send_reasoning={'false' if handed_back else 'true'}"
-            how = "with" if handed_back else "without"
-            return Check(
-                "reasoning", False,
-                f"the second turn is refused {how} the reasoning of the first: {error.message}",
-                f"set {setting}; of a job under way: starter.py resume JOB --set {setting}",
-            )  # fmt: skip
-    except ApplicationError:
-        pass
-    return Check(
-        "second turn", False, f"results of tools are refused: {error.message}",
-        "see docs/operations.md, Model endpoints",
-    )  # fmt: skip
 
 
 def _cache(second: Streamed) -> Check:

@@ -10,7 +10,7 @@ from cli.output import Mistake
 from cli.starting import check_settings, check_size
 from config.files import parse_yaml
 from config.loader import load_agent
-from config.schema import Problem
+from config.schema import AgentConfig, Problem
 from engine.connection import workspaces_root
 from protocol.payloads import Refused, read
 from protocol.project_start import ROLES, ProjectStart
@@ -25,24 +25,11 @@ def project_input(file: Path) -> dict[str, Any]:
         Mistake: no such file, not valid YAML, a wrong key or value, an agent that is unknown or
             cannot work with what is set for it, a missing document, more than a start takes.
     """
+    start, data = read_project(file)
     try:
-        data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
-    except OSError as error:
-        raise Mistake(f"{file}: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError as error:
-        raise Mistake(f"{file}: not UTF-8 text ({error.reason})") from None
-    except Problem as problem:
-        raise Mistake(str(problem)) from None
-    try:
-        start = read(ProjectStart, data, str(file))
-        agents = []
-        for agent, settings in _wanted(start):
-            agents.append(load_agent(agent, settings))
-            if settings:
-                check_settings(agents[-1])
-    except (Refused, Problem) as wrong:
-        text = str(wrong)
-        raise Mistake(text if text.startswith(str(file)) else f"{file}: {text}") from None
+        agents = agents_of(start)
+    except Problem as wrong:
+        raise Mistake(_named(file, wrong)) from None
     check_size(data)
     # Jobs may differ: what one of them takes is handed in.
     limit = max(config.limits.file_bytes for config in agents)
@@ -50,6 +37,34 @@ def project_input(file: Path) -> dict[str, Any]:
     for made, stage in zip(data.get("stages") or [], start.stages, strict=True):
         made["documents"] = _staged(stage.documents, file, limit)
     return {key: value for key, value in data.items() if value not in (None, [], {})}
+
+
+def read_project(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
+    """A project's file, and the object that is in it. Raises Mistake."""
+    try:
+        data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
+        return read(ProjectStart, data, str(file)), data
+    except OSError as error:
+        raise Mistake(f"{file}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise Mistake(f"{file}: not UTF-8 text ({error.reason})") from None
+    except (Refused, Problem) as wrong:
+        raise Mistake(_named(file, wrong)) from None
+
+
+def agents_of(start: ProjectStart) -> list[AgentConfig]:
+    """The agents of a project, with what is set for them. Raises Problem."""
+    agents = []
+    for agent, settings in _wanted(start):
+        agents.append(load_agent(agent, settings))
+        if settings:
+            check_settings(agents[-1])
+    return agents
+
+
+def _named(file: Path, wrong: Exception) -> str:
+    text = str(wrong)
+    return text if text.startswith(str(file)) else f"{file}: {text}"
 
 
 def _wanted(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:

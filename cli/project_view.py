@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
-from protocol.text import one_line
+from protocol.proof import Proof
+from protocol.text import both_ends, one_line
 
 SAID = 200
 """Characters of what a job said at its end."""
-MOST_REASONS = 1000
+MOST_LINES = 5
+"""Of the output of a run, its end."""
+MOST_REASONS = 500
 """Characters."""
 MARKS = {"completed": "☑", "in_progress": "▶", "blocked": "☒", "pending": "☐"}
 
@@ -20,9 +24,64 @@ def units(status: dict[str, Any]) -> list[tuple[str, str]]:
         text = f"{unit['id']}: {unit['title']}"
         if (why := " ".join(unit.get("reasons") or [])) and unit["status"] != "completed":
             settled = "blocked" if unit["status"] == "blocked" else "sent back"
-            text += f" ({settled}: {why[:MOST_REASONS]})"
+            text += f" ({settled}: {_folded(why, MOST_REASONS)})"
         found.append((MARKS[unit["status"]], text))
     return found
+
+
+def sheet(status: dict[str, Any]) -> list[str]:
+    """Each unit with its jobs, what proved it and what it became, in lines."""
+    lines = []
+    for (box, text), unit in zip(units(status), status.get("units") or [], strict=True):
+        lines += [f"  {box} {text}", *(f"      {line}" for line in story(unit))]
+    return lines
+
+
+def story(unit: dict[str, Any]) -> list[str]:
+    """The jobs that worked on a unit and why each failed, its proof, its commit."""
+    lines = [_attempt(each) for each in unit.get("history") or []]
+    for run in unit.get("evidence") or []:
+        end = [line for line in str(run.get("end") or "").splitlines() if line.strip()]
+        lines.append(f"{'proof' if run.get('passed') else 'failed'}: {proof(run)}")
+        lines += [f"  | {line}" for line in (["…"] if end[MOST_LINES:] else []) + end[-MOST_LINES:]]
+    if unit.get("commit"):
+        lines.append(f"commit {unit['commit'][:12]}")
+    if unit.get("unblock"):
+        lines.append(unit["unblock"])
+    return lines
+
+
+def _attempt(attempt: dict[str, Any]) -> str:
+    why = "; ".join(_folded(text, 2 * SAID) for text in attempt.get("why") or [])
+    spent = [
+        f"{attempt.get('model_calls') or 0} model calls",
+        f"{attempt.get('tokens') or 0:,} tokens",
+    ]
+    if cost := attempt.get("cost"):
+        spent.append(f"cost {cost:.4f}")
+    told = f"{attempt['job']}: {attempt['outcome']} · {' · '.join(spent)}"
+    return f"{told} · {why}" if why else told
+
+
+def _folded(text: str, most: int) -> str:
+    """On one line, with its end, where the reason mostly is."""
+    return " ".join(both_ends(" ".join(text.split()), most).split())
+
+
+def proof(run: dict[str, Any]) -> str:
+    """`unit: pytest: exit code 0, 28 tests (brew-tester-1, phase 2, step 9, on 1a2b3c4d5e6f)`."""
+    held = Proof.model_validate(run)
+    asked = f"{held.asked_by}, phase {held.phase}, step {held.step}, on {held.commit[:12]}"
+    return f"{held.told} ({asked})"
+
+
+def waits(status: dict[str, Any]) -> list[str]:
+    """Which jobs waited for a person, and how long."""
+    return [
+        f"waited {timedelta(seconds=int(each['seconds']))} ({each['reason']}): {each['job']}"
+        + (f" · {one_line(each['message'], SAID)}" if each.get("message") else "")
+        for each in status.get("waits") or []
+    ]
 
 
 def jobs(status: dict[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from rich.text import Text
 from cli import project_view
 from cli.output import visible
 
-BOXES = {"completed": "☑", "current": "▶", "open": "☐"}
+BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 _COLOURS = {
     "running": "green",
     "waiting": "yellow",
@@ -58,16 +58,21 @@ def phase(status: Status) -> str:
 def usage(status: Status) -> str:
     """`12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`; no cost when it is 0.
 
+    After the tokens, those that the endpoint read from and wrote to its cache, if there are any.
+
     Empty where it is not known: a memo does not tell it.
     """
     found = status.get("usage")
     if not found:
         return ""
     tokens = int(found.get("prompt_tokens") or 0) + int(found.get("completion_tokens") or 0)
+    read, written = (int(found.get(f"{name}_tokens") or 0) for name in ("cached", "written"))
     cost = float(found.get("cost") or 0)
     return (
         f"{found.get('model_calls') or 0} model calls · {found.get('tool_calls') or 0} tool calls"
-        f" · {tokens:,} tokens" + (f" · cost {cost:.4f}" if cost else "")
+        f" · {tokens:,} tokens"
+        + (f" (cache: {read:,} read, {written:,} written)" if read or written else "")
+        + (f" · cost {cost:.4f}" if cost else "")
     )
 
 
@@ -203,11 +208,16 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         _title(status),
         " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
         phase(status),
-        *(f"  {box} {text}" for box, text in todos(status)),
+        *(
+            project_view.sheet(status)
+            if status.get("project")
+            else [f"  {box} {text}" for box, text in todos(status)]
+        ),
         waits(waiting),
         timer(status),
         *(f"  {name}: {value}" for name, value in about(status).items()),
         *project_view.jobs(status),
+        *project_view.waits(status),
         usage(status),
         limits(status),
     ]

@@ -36,8 +36,12 @@ OF_PROJECTS = {
     "product": "Folder of each workspace that holds the project's files; `repo` if left out.",
     "parallel": "Groups that work at the same time; 4 if left out.",
     "attempts": "Jobs on one feature, group or stage before it is blocked; 2 if left out.",
-    "proof": "For each check (`unit`, `api`, `browser`, `db`), the tools a result of which proves "
-    "that it was run.",
+    "tests": "`features`: the command that [proves](#proof) each check (`unit`, `api`, `db`); the "
+    "initializer names those that are not here.",
+    "needs": "Commands that have to work in the sandbox before anything is begun, such as `python3 "
+    "-m pytest --version`.",
+    "proof": "For checks that no command can make (`browser`), the tools a result of which proves "
+    "that they were made.",
     "success": "`groups`: what must hold of the project's files before it may end.",
     "deadline": "Seconds that each job may take.",
     "limits": "What all jobs together may use: model_calls, tool_calls, tokens, cost, seconds.",

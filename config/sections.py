@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from protocol.limits import Budget
 from protocol.state import Data, PhaseKind
@@ -17,8 +19,13 @@ class ModelConfig(Data):
     name: str = Field(description="Model name sent to the endpoint; LONGHAUL_MODEL overrides it.")
     base_url: str | None = Field(
         None,
-        description="Address of the endpoint, to which `/chat/completions` is added (of a "
-        "deployment of Azure's with its `?api-version=…`); null takes OPENAI_BASE_URL.",
+        description="Address of the endpoint, to which `/chat/completions` or `/responses` is "
+        "added (of a deployment of Azure's with its `?api-version=…`); null takes OPENAI_BASE_URL.",
+    )
+    api: Literal["auto", "chat", "responses"] = Field(
+        "auto",
+        description="Which of the two APIs is called: `chat` is Chat Completions, `responses` the "
+        "Responses API; `auto` goes by the address and by what the endpoint refuses.",
     )
     api_key_variable: str = Field(
         "OPENAI_API_KEY", description="Environment variable of the worker that holds the key."
@@ -44,8 +51,16 @@ class ModelConfig(Data):
         "endpoint; it goes on trying.",
     )
     stream: bool = Field(True, description="Whether replies are asked for as a stream.")
-    send_reasoning: bool = Field(
-        False, description="Whether the model is sent back the reasoning it returned."
+    send_reasoning: bool | None = Field(
+        None,
+        description="Whether the model is sent back the reasoning it returned; null sends back "
+        "what is signed or encrypted, and the rest where the endpoint demands it.",
+    )
+    cache_marks: Literal["auto", "none", "breakpoint", "cache_control"] = Field(
+        "auto",
+        description="How requests mark what the endpoint should cache: `breakpoint` as OpenAI does "
+        "from gpt-5.6 on, `cache_control` as gateways to Anthropic's models do; `auto` goes by the "
+        "model's name.",
     )
     window: int | None = Field(
         None, ge=1000, description="Tokens of the model's context window; null when unknown."
@@ -101,6 +116,12 @@ class Prompts(Data):
 class Limits(Data):
     min_todos: int = Field(5, ge=1, description="Fewest todos a strategic phase may hand over.")
     max_todos: int = Field(20, ge=1, le=100, description="Most todos a phase may have.")
+    summary_calls: int = Field(
+        8,
+        ge=0,
+        description="Model calls of a tactical phase above which the model summarises it for its "
+        "archive page; up to that the notes on its todos are the summary.",
+    )
     rewinds: int = Field(5, ge=0, description="Rewinds before the job waits for a person.")
     clarifications: int = Field(
         1, ge=0, description="Questions to a person in one job; further ones are answered at once."
@@ -142,17 +163,51 @@ class Limits(Data):
         return self
 
 
+class PredefinedTodo(Data):
+    """An entry of `todos`; a text alone stands for its `content`."""
+
+    content: str = Field(min_length=1, max_length=500, description="One concrete step.")
+    updates: str = Field(
+        "",
+        max_length=300,
+        description="The file it brings up to date: a change of it in the phase shows it is done.",
+    )
+    archived: bool = Field(
+        False, description="Whether the archive page of the phase before is what it asks for."
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler.resolve_ref_schema(handler(core))]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, given: object) -> object:
+        return {"content": given} if isinstance(given, str) else given
+
+
 class TodoLists(Data):
-    bootstrap: list[str] = Field(min_length=1, description="Todos of the first phase.")
-    transition: list[str] = Field(
+    """Lists of todos, each a text or `{content, updates, archived}`."""
+
+    bootstrap: list[PredefinedTodo] = Field(min_length=1, description="Todos of the first phase.")
+    work: list[PredefinedTodo] = Field(
+        default_factory=list,
+        description="The whole work, for an agent whose work is one list: its jobs begin with it, "
+        "in a tactical phase, and the final phase follows.",
+    )
+    transition: list[PredefinedTodo] = Field(
         min_length=1, description="Todos of a strategic phase between two tactical ones."
     )
-    rewind: list[str] = Field(min_length=1, description="Todos of a phase after a rewind.")
-    fork: list[str] = Field(
+    rewind: list[PredefinedTodo] = Field(
+        min_length=1, description="Todos of a phase after a rewind."
+    )
+    fork: list[PredefinedTodo] = Field(
         default_factory=list,
         description="Todos of a fork's first phase; empty takes those of rewind.",
     )
-    final: list[str] = Field(
+    final: list[PredefinedTodo] = Field(
         min_length=1, description="Todos of the last phase; job_complete is always the last."
     )
 

@@ -24,6 +24,11 @@ class ShellConfig(Data):
         default_factory=list,
         description="Further folders that commands may read, beside the system's programs.",
     )
+    path: list[str] = Field(
+        default_factory=list,
+        description="Folders with programs that come before the system's, such as the bin of a "
+        "virtual environment. They lie below what is readable.",
+    )
     seconds: int = Field(600, ge=1, le=3600, description="Most seconds of one command.")
     volatile: list[str] = Field(
         default_factory=lambda: [
@@ -52,7 +57,7 @@ class ShellConfig(Data):
         500_000_000, ge=1_000_000, description="Size of its /tmp, which is in memory and not kept."
     )
 
-    @field_validator("readable")
+    @field_validator("readable", "path")
     @classmethod
     def _absolute(cls, folders: list[str]) -> list[str]:
         # Any other would be left out without a word.

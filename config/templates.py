@@ -17,13 +17,13 @@ PROMPT_VERSION = 2
 _SYSTEM = frozenset(
     {
         *("agent", "description", "number", "min_todos", "max_todos", "workspace_tokens"),
-        *("deferred", "later", "workspace"),
+        *("deferred", "later", "most_calls", "workspace"),
     }
 )
 _ORIENTATION = frozenset(
     {
-        *("bootstrap", "forked", "number", "kind", "name", "description", "issue", "away"),
-        *("restored", "can_look"),
+        *("begins", "forked", "number", "kind", "name", "place", "description", "issue", "away"),
+        *("restored", "can_look", "section"),
         *("experience", "traces", "scope", "instructions", "summary", "plan", "archive_name"),
         "archive",
     }

@@ -53,7 +53,10 @@ class StuckFigures(Data):
         2, 4, "Refusals of todo_complete for the same reason; then a rewind."
     )
     refused_completion: Figures = _figures(
-        2, 3, "Refusals of job_complete in a phase; then the job waits for review."
+        2,
+        3,
+        "Refusals of job_complete, over phases, while its deliverables stay the same; then the job "
+        "waits for review.",
     )
     nothing_new: Figures = _figures(
         15,
@@ -78,7 +81,10 @@ class Deed(Data):
 
 
 class Course(Data):
-    """The window, emptied when a phase begins. Values are replaced, never changed in place."""
+    """The window, emptied when a phase begins but for refusals of `job_complete`.
+
+    Values are replaced, never changed in place.
+    """
 
     deeds: list[Deed] = Field(default_factory=list)
     """The newest calls since the last completed todo, oldest first."""
@@ -94,7 +100,9 @@ class Course(Data):
     """Why `todo_complete` was refused last, and how often in a row for that."""
     refusals: int = 0
     completions: int = 0
-    """Refusals of `job_complete` in this phase."""
+    """Refusals of `job_complete`, over phases, since one of its deliverables last changed."""
+    deliverables: str = ""
+    """Fingerprint of the deliverables at the last of them."""
     stale: int = 0
     """Calls without a new result, a changed file or a completed todo."""
     replies: int = 0
@@ -105,3 +113,8 @@ class Course(Data):
     """The pattern because of which only todo_rewind and todo_complete are accepted."""
     narrowed_at: int = 0
     """The step at which that was decided; the next one is the turn it holds for."""
+
+    @property
+    def in_new_phase(self) -> Course:
+        """What a new phase begins with."""
+        return Course(completions=self.completions, deliverables=self.deliverables)

@@ -44,6 +44,8 @@ class GateFacts(Data):
     only_unticked: bool = False
     """Whether each open box is that of a completed item: its work is done, and nobody ticked it."""
     plan_steps: int = 0
+    updated: list[str] = Field(default_factory=list)
+    """Files that an open todo brings up to date and that changed in this phase."""
     unmet: str | None = None
     """Why the current todo is not done by its own `done_when`; None when it is."""
     unexplained_phases: list[str] = Field(default_factory=list)
@@ -52,6 +54,8 @@ class GateFacts(Data):
     """Ids of the open scope items of which the same is true; the first few."""
     workspace_tokens: int = 0
     missing_deliverables: list[str] = Field(default_factory=list)
+    deliverables_mark: str = ""
+    """Fingerprint of the content of the deliverables that the call names."""
     handoff: list[str] = Field(default_factory=list)
     """For a job of a project: why its work cannot be taken over yet."""
     arguments_error: str | None = None
@@ -63,16 +67,22 @@ class GateFacts(Data):
     """Deferred writes that their store refuses now that it answers, with why; the first few."""
     unexplained_writes: list[str] = Field(default_factory=list)
     """What those are about for which no entry of `unresolved` gives a reason; the first few."""
+    uncovered: list[str] = Field(default_factory=list)
+    """Sentences of the documents that no requirement covers, how many first; the first few."""
+    badly_read: list[str] = Field(default_factory=list)
+    """Documents read badly for which no entry of `unresolved` says so, each with why."""
 
 
 class FactsRequest(At):
-    call: int
+    call: int | None = None
+    """The call that would end the phase or the job; None where a phase has handed over."""
 
 
 class EndingRequest(At):
     """Asks the guards of a call that the workflow acts on, once its gate, if any, has passed."""
 
-    call: int
+    call: int | None = None
+    """None where a phase ends that has handed over: asked as of a `todo_complete`."""
     points: list[Point]
     approved: bool = False
     bypass: list[str] = Field(default_factory=list)
@@ -96,14 +106,18 @@ class TransitionRequest(At):
     purpose: Purpose
     outcome: Literal["completed", "rewound"] = "completed"
     call: int | None = None
-    completes: int | None = None
+    """The call that ends the phase: its arguments hold notes, an issue or the next list."""
+    completes: list[int] = Field(default_factory=list)
+    """Ids of the todos that are completed with it."""
     issue: str = ""
     restore: str | None = None
     """Start of the phase to go back to, for a rewind by phase number."""
     restore_files: bool = True
     rewinds: int = 0
-    summary: bool = True
-    """Whether the limits leave room for the model's summary of the phase."""
+    may_ask: bool = True
+    """Whether the job has a question to a person left."""
+    summary: bool = False
+    """Whether the model is asked for a summary of the phase."""
 
 
 class Transitioned(Moved):
@@ -151,6 +165,8 @@ class JobResult(Data):
 
 class Closed(Moved):
     result: JobResult
+    completed: list[int] = Field(default_factory=list)
+    """Ids of the todos that were done when the job ended."""
     moved_aside: list[str] = Field(default_factory=list)
     """Files of a person that were in the projection's way, now in lost+found."""
 

@@ -6,10 +6,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from protocol.proof import Accepted, Check, Tests
 from protocol.state import Data, DoneWhen
 
-Check = Literal["unit", "api", "browser", "db"]
-"""How a feature is tested; `browser` is a test through a user interface."""
 OnFailure = Literal["retry", "block"]
 Report = Literal["", "features", "groups", "verdict"]
 """The typed file that a job answers with, beside what it makes."""
@@ -33,6 +32,8 @@ def _free(name: str) -> str:
 UnitId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$"), AfterValidator(_free)]
 Line = Annotated[str, Field(min_length=1, max_length=300)]
 Paragraph = Annotated[str, Field(min_length=1, max_length=800)]
+Finding = Annotated[str, Field(min_length=1, max_length=4000)]
+"""Handed on word for word."""
 
 
 class Inputs(Data):
@@ -40,8 +41,14 @@ class Inputs(Data):
 
     commit: str
     """Of the project's repository; its files are put into the receiver's workspace."""
+    base: str = ""
+    """The newest accepted work at that time: what is as it was there nobody has to answer for."""
     results: list[str] = Field(default_factory=list)
-    """What the jobs before it said of their work, or found wrong, a text each."""
+    """What the jobs before it said of their work, a text each."""
+    findings: list[str] = Field(default_factory=list)
+    """What was found wrong with this very work, word for word."""
+    state: str = ""
+    """The commit of the project's own files (its brief), beside the product."""
 
 
 class RoutingFrame(Data):
@@ -88,8 +95,21 @@ class Handoff(Data):
     coverage: float | None = None
     """Least coverage that it has to report."""
     proof: dict[Check, list[str]] = Field(default_factory=dict)
-    """Tools, as shell patterns, a result of which proves that a check was run."""
+    """For checks that no command can make: tools, as shell patterns, a result of which proves that
+    it was run."""
+    tests: Tests = Field(default_factory=dict)
+    """The commands by which the system proves the other checks; for an initializer, those that the
+    project's file fixes."""
+    accepted: list[Accepted] = Field(default_factory=list)
+    """What was proved before: it has to hold still."""
     routing: RoutingFrame | None = None
+
+    @property
+    def proof_seconds(self) -> int:
+        """How long the system's own runs of its commands may take: each twice, and what was
+        accepted before once."""
+        own = [command.seconds for command in self.tests.values()]
+        return sum(2 * (n + 30) for n in own) + sum(each.seconds + 30 for each in self.accepted)
 
 
 class ProjectLink(Data):
@@ -122,6 +142,8 @@ class FoundFeature(Data):
     id: UnitId
     description: Paragraph
     checks: list[Check] = Field(min_length=1, max_length=4)
+    tests: Tests = Field(default_factory=dict)
+    """The command of each check, where the project's file does not fix it."""
     coverage: float | None = Field(None, gt=0, le=100)
     """Least percentage of the code that tests must run through."""
     items: list[Line] = Field(default_factory=list, max_length=20)
@@ -168,7 +190,7 @@ class Routing(Data):
 class CheckResult(Data):
     check: Check
     passed: bool
-    detail: Annotated[str, Field(max_length=800)] = ""
+    detail: Annotated[str, Field(max_length=4000)] = ""
 
 
 class Verdict(Data):
@@ -179,4 +201,4 @@ class Verdict(Data):
     checks: list[CheckResult] = Field(min_length=1, max_length=20)
     coverage: float | None = Field(None, ge=0, le=100)
     passed: bool
-    findings: list[Paragraph] = Field(default_factory=list, max_length=20)
+    findings: list[Finding] = Field(default_factory=list, max_length=20)

@@ -32,11 +32,38 @@ class Price(Data):
     cached: Rate | None = Field(
         None, description="A million tokens sent that the endpoint had cached; null: as `prompt`."
     )
+    written: Rate | None = Field(
+        None,
+        description="A million tokens sent that the endpoint put into its cache; null: as "
+        "`prompt`.",
+    )
     completion: Rate = Field(description="A million tokens received.")
 
-    def cost(self, prompt: int, cached: int, completion: int) -> float:
-        """What a call costs. `cached` is the part of `prompt` that the endpoint had cached."""
+    def cost(self, prompt: int, cached: int, completion: int, written: int = 0) -> float:
+        """What a call costs.
+
+        Args:
+            prompt: Tokens sent, those of the cache included.
+            cached: Of these, those read from the endpoint's cache.
+            completion: Tokens received.
+            written: Of those sent, the ones put into the cache.
+        """
         cached = min(cached, prompt)
-        rate = self.prompt if self.cached is None else self.cached
-        total = (prompt - cached) * self.prompt + cached * rate + completion * self.completion
+        written = min(written, prompt - cached)
+        read_rate = self.prompt if self.cached is None else self.cached
+        write_rate = self.prompt if self.written is None else self.written
+        total = (
+            (prompt - cached - written) * self.prompt
+            + cached * read_rate
+            + written * write_rate
+            + completion * self.completion
+        )
         return round(total / 1_000_000, 9)
+
+    def most(self, prompt: int, completion: int) -> float:
+        """The most that such a call can cost, whatever the endpoint's cache does."""
+        return max(
+            self.cost(prompt, 0, completion),
+            self.cost(prompt, prompt, completion),
+            self.cost(prompt, 0, completion, prompt),
+        )

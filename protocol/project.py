@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from protocol.handoffs import Check, Handoff
+from protocol.handoffs import Handoff
 from protocol.limits import Budget
 from protocol.project_start import FormName, ProjectStart
+from protocol.proof import Accepted, Check, Proof, Tests
 from protocol.record import MOST_BYTES, Letter, Waiting, WaitReason
 from protocol.requests import Usage
 from protocol.state import Data, ScopeItem
@@ -18,12 +19,8 @@ UnitStatus = Literal["pending", "in_progress", "completed", "blocked"]
 ProjectOutcome = Literal["completed", "failed", "cancelled"]
 Ending = Literal["completed", "failed", "cancelled", "late"]
 """How a child job ended; `late` is one whose deadline passed."""
-PROOF: dict[Check, list[str]] = {
-    "unit": ["run_command"],
-    "api": ["run_command", "http_*"],
-    "db": ["run_command", "query_*"],
-    "browser": ["browser_*", "*__browser_*"],
-}
+PROOF: dict[Check, list[str]] = {"browser": ["browser_*", "*__browser_*"]}
+"""Tools that prove what no command can, beside those that a project names."""
 SUMMARY_TOKENS = {"coder": 1000, "tester": 1000, "initializer": 1500}
 OTHERS_TOKENS = 2000
 STATE_FILES: dict[FormName, str] = {
@@ -32,13 +29,34 @@ STATE_FILES: dict[FormName, str] = {
     "pipeline": "pipeline.json",
 }
 BRIEF = "project.md"
-"""The project's instructions, in its repository."""
+"""The project's instructions. Like the state file and the result it lies beside the product, on a
+branch of its own."""
+RESULT = "project-result.json"
+STATE = "state"
+"""That branch."""
 MOST_TOLD = 300
 """Jobs of a project that people are told of, the newest."""
+MOST_WAITS = 50
+"""Times in which a job waited for a person, the newest."""
 MOST_UNRESOLVED = 10
 """Of what one of them left open."""
 MOST_SCOPE_AND_SETTINGS = 1_200_000
 """Bytes that a project of groups begins with, so that there is room for groups."""
+
+
+class Attempt(Data):
+    """A job that worked on a unit and is over."""
+
+    job: str
+    role: str
+    outcome: str
+    """`accepted`, `sent back`, or how the job ended."""
+    why: list[str] = Field(default_factory=list)
+    """Why it was not accepted; the first of it."""
+    commit: str = ""
+    model_calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
 
 
 class Unit(Data):
@@ -52,6 +70,10 @@ class Unit(Data):
     attempts: int = 0
     reasons: list[str] = Field(default_factory=list)
     """What was found wrong last; for a blocked one, why."""
+    history: list[Attempt] = Field(default_factory=list)
+    """The jobs that worked on it, oldest first."""
+    merged: str = ""
+    """The commit in the project's main line that it became."""
     commit: str = ""
     """The newest work on it, accepted or not."""
     job: str = ""
@@ -65,9 +87,17 @@ class Unit(Data):
 
 class Feature(Unit):
     checks: list[Check]
+    tests: Tests = Field(default_factory=dict)
     coverage: float | None = None
     tested: bool = False
-    evidence: list[str] = Field(default_factory=list)
+    evidence: list[Proof] = Field(default_factory=list)
+    """What the system ran on the newest work: for one that is tested, what proved it."""
+    said: str = ""
+    """What its last coder said of it."""
+    found: list[str] = Field(default_factory=list)
+    """What its last tester found wrong."""
+    least: list[Accepted] = Field(default_factory=list)
+    """What its commands ran at most so far: they may not come to run less."""
     turn: Literal["coder", "tester"] = "coder"
     doubts: int = 0
     """Tester jobs that ended without a verdict, for the work at hand."""
@@ -104,6 +134,18 @@ class ChildReport(Data):
     seconds: float = 0.0
 
 
+class Asked(Data):
+    """A time in which a job waited for a person."""
+
+    job: str
+    reason: str
+    message: str = ""
+    since: float
+    """Epoch seconds."""
+    seconds: float = 0.0
+    """How long; 0 while it waits still."""
+
+
 class Running(Data):
     """A child job at work."""
 
@@ -117,6 +159,8 @@ class Running(Data):
     share: dict[str, float] = Field(default_factory=dict)
     """What of the project's limits is set aside for it."""
     seen: ChildReport
+    waits: Asked | None = None
+    """What it waits for a person for, if it does."""
 
 
 class Ended(Data):
@@ -150,6 +194,8 @@ class ProjectResult(Data):
     units: list[dict[str, Any]] = Field(default_factory=list)
     unresolved: list[str] = Field(default_factory=list)
     dropped: list[str] = Field(default_factory=list)
+    waits: list[Asked] = Field(default_factory=list)
+    """Which jobs waited for a person, and how long; the newest."""
     usage: Usage = Field(default_factory=Usage)
     jobs: int = 0
     commit: str = ""
@@ -166,6 +212,8 @@ class ProjectRecord(Data):
     """Path of the git repository on the worker, for people."""
     head: str
     """The newest accepted work, a commit."""
+    state: str = ""
+    """The newest commit of the project's own files."""
     features: list[Feature] = Field(default_factory=list)
     groups: list[Group] = Field(default_factory=list)
     stages: list[Stage] = Field(default_factory=list)
@@ -189,6 +237,7 @@ class ProjectRecord(Data):
     """By job id."""
     ended: list[Ended] = Field(default_factory=list)
     told: list[Told] = Field(default_factory=list)
+    waits: list[Asked] = Field(default_factory=list)
     noted: int = 0
     """How many traces there were."""
     traces: list[Trace] = Field(default_factory=list)

@@ -9,6 +9,7 @@ from pydantic import Field
 from protocol.handoffs import FeatureReport, Handoff, Routing, Verdict
 from protocol.project import ProjectResult
 from protocol.project_start import FormName, ProjectStart
+from protocol.proof import Proof
 from protocol.requests import Usage
 from protocol.state import Data, DoneWhen, ScopeItem
 
@@ -23,6 +24,8 @@ class ProjectPrepared(Data):
     repository: str
     title: str
     commit: str
+    state: str
+    """The first commit of the project's own files."""
     scope: list[ScopeItem] = Field(default_factory=list)
     search_attributes: list[str] = Field(default_factory=list)
 
@@ -60,7 +63,10 @@ class Work(Data):
     features: FeatureReport | None = None
     routing: Routing | None = None
     verdict: Verdict | None = None
-    evidence: list[str] = Field(default_factory=list)
+    proofs: list[Proof] = Field(default_factory=list)
+    """What the system ran, and the tool results that stand where no command can."""
+    tests: list[str] = Field(default_factory=list)
+    """Paths of tests that a tester wrote; the first few."""
     left: dict[int, str] = Field(default_factory=dict)
     """Of the items that the job was given, by their place, those it did not do, with its reason."""
     usage: Usage = Field(default_factory=Usage)
@@ -71,6 +77,8 @@ class MergeRequest(InProject):
     job: str
     head: str
     commit: str
+    message: str
+    """What was done, for the one commit that it becomes."""
 
 
 class Merged(Data):
@@ -85,7 +93,8 @@ class Merged(Data):
 class StateRequest(InProject):
     """Write the project's state file."""
 
-    head: str
+    state: str
+    """The newest commit of the project's own files."""
     units: list[dict[str, Any]]
     """Those that changed."""
     scope: list[ScopeItem] = Field(default_factory=list)
@@ -94,5 +103,6 @@ class StateRequest(InProject):
 
 class ProjectClosing(InProject):
     head: str
+    state: str
     result: ProjectResult
     request_cancel: bool = False

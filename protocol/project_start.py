@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from protocol.handoffs import Check, Line, OnFailure, UnitId
+from protocol.handoffs import Line, OnFailure, UnitId
 from protocol.limits import Budget
+from protocol.proof import Check, Tests
 from protocol.state import Data, DoneWhen
 
 FormName = Literal["features", "groups", "pipeline"]
@@ -55,7 +56,15 @@ class ProjectStart(Data):
     """The folder of each workspace that holds the project's files."""
     parallel: int = Field(4, ge=1, le=50)
     attempts: int = Field(2, ge=1, le=20)
+    tests: Tests = Field(default_factory=dict)
+    """`features`: the command by which each check is proved; for those that are not here the
+    initializer names them feature by feature."""
+    needs: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(
+        default_factory=list, max_length=20
+    )
+    """Commands that have to work in the sandbox before anything is begun."""
     proof: dict[Check, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+    """Tools a result of which proves a check that no command can make."""
     success: list[DoneWhen] = Field(default_factory=list, max_length=20)
     """What must hold of the project's files before `groups` may end."""
     deadline: int | None = Field(None, ge=1, le=MOST_SECONDS)
@@ -72,6 +81,13 @@ class ProjectStart(Data):
         tasks = [stage.task.strip() for stage in self.stages]
         if not self.instructions.strip() and not (tasks and all(tasks)):
             raise ValueError("instructions: field required")
+        if self.tests and self.form != "features":
+            raise ValueError("tests: the form features has tests, and no other form has")
+        if named := [check for check, tools in self.proof.items() if "run_command" in tools]:
+            raise ValueError(
+                f"proof: run_command proves nothing by itself; name the command of {named[0]} "
+                "under `tests`, and the system runs it"
+            )
         ids = self.stage_ids
         if len(set(ids)) < len(ids):
             raise ValueError(

@@ -187,6 +187,12 @@ class JobRecord(Data):
     calls: list[Call] = Field(default_factory=list)
     """Tool calls of the newest reply."""
     next_call: int = 0
+    failed_call: str = ""
+    """The first of them that failed, was refused or denied, and why; empty when none has."""
+    handed_over: bool = False
+    """Whether the running phase has written the next list."""
+    end_tried: int = 0
+    """The step after which a phase that has handed over was last held against its gate."""
     correction: str | None = None
     course: Course = Field(default_factory=Course)
     """What stuck detection remembers of the running phase."""
@@ -270,7 +276,9 @@ class JobRecord(Data):
         """A new phase has used nothing yet, and of the one before nothing is under way."""
         self.phase_usage, self.phase_seconds = Usage(), 0.0
         self.calls, self.next_call, self.correction, self.timer = [], 0, None, None
-        self.course, self.wordy, self.compacted, self.squeezed = Course(), 0, 0, 0
+        self.failed_call, self.handed_over = "", False
+        self.course = self.course.in_new_phase
+        self.wordy, self.compacted, self.squeezed = 0, 0, 0
         self.review = None
         self.judgement, self.judged_no = None, 0
         self.stop_hook_active = False

@@ -33,6 +33,9 @@ class Usage(Data):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    """Prompt tokens that the endpoint read from its cache."""
+    written_tokens: int = 0
+    """Prompt tokens that it put into its cache."""
     estimated_tokens: int = 0
     """Prompt tokens by our own count, to be held against what the endpoint said."""
     cost: float = 0.0
@@ -157,8 +160,6 @@ class ToolRequest(At):
     """Set when a gate or phase rule refused the call: recorded as its result, not run."""
     answer: str | None = None
     """Set when a person or the system has answered the call: recorded as its result, not run."""
-    skip: int = 0
-    """How many calls after this one are answered "not run"."""
     waited: int | None = None
     """For `wait`: how many seconds it was."""
     judged: bool = False

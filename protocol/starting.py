@@ -56,6 +56,10 @@ class JobLimits(Data):
 
     min_todos: int = 5
     max_todos: int = 20
+    summary_calls: int = 8
+    """Model calls of a tactical phase up to which its archive page is made from notes alone."""
+    single_list: bool = False
+    """Whether the work is one list that the agent brings: what follows it is the final phase."""
     rewinds: int = 5
     clarifications: int = 1
     clarification_hours: float = 24

@@ -74,6 +74,10 @@ class Todo(Data):
     id: int
     content: str
     done: bool = False
+    needed: bool = True
+    """False once the job ended without it: nobody did it, and nobody had to."""
+    updates: str = ""
+    """The file that this todo brings up to date: a change of it in the phase shows it is done."""
     items: list[str] = Field(default_factory=list)
     """Ids of the scope items this todo covers."""
     done_when: DoneWhen | None = None
@@ -100,11 +104,22 @@ class Phase(Data):
     @property
     def current(self) -> Todo | None:
         """The first open todo."""
-        return next((todo for todo in self.todos if not todo.done), None)
+        return next(iter(self.open_todos), None)
+
+    @property
+    def open_todos(self) -> list[Todo]:
+        """Those neither done nor closed by the end of the job."""
+        return [todo for todo in self.todos if not todo.done and todo.needed]
 
     @property
     def open_count(self) -> int:
-        return sum(not todo.done for todo in self.todos)
+        return len(self.open_todos)
+
+    def close(self, completed: Sequence[int]) -> None:
+        """End the list with the job: these todos are done, the other open ones are not needed."""
+        for todo in self.open_todos:
+            todo.done = todo.id in completed
+            todo.needed = todo.done
 
 
 class ScopeItem(Data):
@@ -154,6 +169,12 @@ class JobState(Data):
     found: list[str] = Field(default_factory=list)
     """Deferred tools that were found in this phase, in that order. Kept in checkpoints, not in
     workflow memory."""
+    unused: list[str] = Field(default_factory=list)
+    """Tools that this phase does not offer, since the job has no use for them. Kept in checkpoints,
+    not in workflow memory."""
+    issue: str = ""
+    """What was wrong with the attempt before, until a phase of work is completed. Kept in
+    checkpoints, not in workflow memory."""
     deferred: list[Deferred] = Field(default_factory=list)
     """Writes to shared stores that are still to be made. Kept in checkpoints, not in workflow
     memory."""
@@ -251,8 +272,24 @@ class JobState(Data):
             todo.notes = ""
             todo.done_when = None
         slim.found = []
+        slim.unused = []
+        slim.issue = ""
         slim.deferred = []
         return slim
+
+
+def fewest_todos(purpose: Purpose, plan_phases: int, least: int) -> int:
+    """How many todos the next list needs.
+
+    Corrections are not padded: after a rewind, in a fork, before the end and for a plan of one
+    phase a single todo is enough.
+
+    Args:
+        purpose: Of the phase that hands the list over.
+        plan_phases: How many phases `plan.md` has.
+        least: The agent's own figure, for every other list.
+    """
+    return 1 if purpose in ("rewind", "fork", "final") or plan_phases <= 1 else least
 
 
 def scope_bytes(items: Sequence[ScopeItem]) -> int:

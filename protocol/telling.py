@@ -22,7 +22,9 @@ def said(message: str) -> str:
 
 def message(item: Mapping[str, Any]) -> str:
     """Pydantic's own words, but where they name a class of ours, which no model can know."""
-    return "Input should be an object" if item["type"] == "model_type" else str(item["msg"])
+    if item["type"] == "model_type":
+        return "Input should be an object"
+    return str(item["msg"]).removeprefix("Value error, ")
 
 
 def short(value: object) -> str:

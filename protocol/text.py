@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+SUBJECT = 72
+"""Characters of a commit's first line."""
 
 
 def one_line(text: str, limit: int) -> str:
@@ -21,3 +24,46 @@ def first_few(names: Sequence[str], most: int) -> str:
     """`a, b and 3 more`: no more than `most` of the names."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def start_of(text: str, most: int) -> str:
+    """The beginning of a text, whole words of it, marked where there is more."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 1]
+    space = max(cut.rfind(" "), cut.rfind("\n"))
+    return f"{(cut[:space] if space > most // 2 else cut).rstrip()}…"
+
+
+def end_of(text: str, most: int) -> str:
+    """The end of a text, whole lines of it where they fit, marked where there is more."""
+    if len(text) <= most:
+        return text
+    cut = text[1 - most :]
+    line = cut.find("\n")
+    return f"…{cut[line:] if 0 <= line < most // 2 else cut}"
+
+
+def both_ends(text: str, most: int) -> str:
+    """The beginning and the end of a text, marked where its middle is left out."""
+    if len(text) <= most:
+        return text
+    half = (most - 2) // 2
+    return f"{start_of(text, half)}\n{end_of(text, half)}"
+
+
+def commit_message(story: str, trailers: Mapping[str, str | Sequence[str]]) -> str:
+    """A commit's message: the first sentence as its subject, all of it, and trailers."""
+    text = story.strip()
+    first = text.partition("\n")[0].partition(". ")[0].strip().removesuffix(".")
+    subject = first if len(first) <= SUBJECT else start_of(first, SUBJECT)
+    parts = [subject]
+    if text.removesuffix(".") != subject:
+        parts.append(text)
+    lines = [
+        f"{name}: {one_line(value, 300)}"
+        for name, values in trailers.items()
+        for value in ([values] if isinstance(values, str) else values)
+        if value
+    ]
+    return "\n\n".join([*parts, *(["\n".join(lines)] if lines else [])]) + "\n"

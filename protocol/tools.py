@@ -17,8 +17,6 @@ class ToolRoute(Data):
     """Run as a local activity: for bounded work on the checkpoint alone."""
     seconds: int
     """Time limit of one attempt."""
-    ends_reply: bool = False
-    """Calls that follow it in the same reply are not run."""
     polling: bool = False
     """Calling it again is no repetition while its result changes."""
     guarded: bool = False

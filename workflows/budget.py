@@ -40,8 +40,8 @@ TOOL_CALL = Reservation(tool_calls=1)
 
 
 def model_call(prompt: int, completion: int, price: Price | None) -> Reservation:
-    """For a call that sends and receives at most so many tokens, none of them cached."""
-    cost = price.cost(prompt, 0, completion) if price else 0.0
+    """For a call that sends and receives at most so many tokens, at the dearest rates."""
+    cost = price.most(prompt, completion) if price else 0.0
     return Reservation(model_calls=1, tokens=prompt + completion, cost=cost)
 
 

@@ -8,7 +8,7 @@ from protocol.record import Review
 from protocol.requests import Call
 from protocol.starting import ReviewLimits
 from protocol.tools import ToolRoute
-from workflows import budget, gates, guards, parking
+from workflows import budget, course, gates, guards, parking
 from workflows.lessons import keep_traces, reflect
 from workflows.tool_calls import ToolCalls
 
@@ -25,6 +25,7 @@ class Completion(ToolCalls):
     async def _complete(self, call: Call, route: ToolRoute) -> None:
         job, before = self.job, self.job.bypasses
         facts = (await self.steps.facts(job)).facts
+        job.course = course.completion_tried(job.course, facts.deliverables_mark)
         refusal = gates.completion_gate(job.state, facts, job.rewinds)
         if refusal:
             await self._refuse_completion(call, route, "completion", refusal.reason)
@@ -99,6 +100,5 @@ class Completion(ToolCalls):
         closed = await self.steps.close(job, "completed", call=job.next_call)
         job.move_to(closed.commit)
         self.inbox.moved_aside(closed.moved_aside)
-        for todo in job.state.phase.todos:
-            todo.done = True
+        job.state.phase.close(closed.completed)
         job.result = closed.result

@@ -9,6 +9,7 @@ from protocol.course import Course, Deed, StuckFigures
 from protocol.requests import MAX_CALLS, Call, ToolReply
 
 WAIT = "wait"
+READERS = ("read_file", "extract_document_text")
 LONGEST_CYCLE = 5
 MAX_SEEN = 200
 MAX_POLLED = 20
@@ -44,17 +45,19 @@ def after_call(course: Course, happened: Happened, figures: StuckFigures) -> Cou
     call, reply = happened.call, happened.reply
     if happened.completed:
         # What lies before a completed todo is no loop any more; what was seen is still not new.
-        return Course(seen=_latest(course.seen, reply.mark), completions=course.completions)
+        return course.in_new_phase.model_copy(
+            update={"seen": _latest(course.seen, _news(call, reply))}
+        )
     if call.tool == WAIT and reply.ok:
         return course.model_copy(update={"waited": True})
-    key = f"{call.tool} {call.mark}"
+    key, mark = f"{call.tool} {call.mark}", _news(call, reply)
     result = reply.error_mark or reply.mark
     if happened.polling and reply.ok and (course.waited or course.polled.get(key) != result):
         return _polled(course, call, key, result)
-    news = reply.changed or (reply.ok and reply.mark not in course.seen)
+    news = reply.changed or (reply.ok and mark not in course.seen)
     changes: dict[str, object] = {"waited": False, "stale": 0 if news else course.stale + 1}
     if reply.ok:
-        changes["seen"] = _latest(course.seen, reply.mark)
+        changes["seen"] = _latest(course.seen, mark)
     if happened.polling:
         changes["polled"] = _with(course.polled, key, result)
     if call.tool == "job_complete" and not happened.denied:
@@ -74,6 +77,19 @@ def after_call(course: Course, happened: Happened, figures: StuckFigures) -> Cou
         kept = _others(course, call) if course.waited else course.deeds
         changes["deeds"] = [*kept, deed][-window(figures) :]
     return course.model_copy(update=changes)
+
+
+def completion_tried(course: Course, deliverables: str) -> Course:
+    """The course when `job_complete` is called: refusals before a change of what it delivers are
+    no repetition."""
+    if not deliverables or deliverables == course.deliverables:
+        return course
+    return course.model_copy(update={"completions": 0, "deliverables": deliverables})
+
+
+def _news(call: Call, reply: ToolReply) -> str:
+    """What makes a result new. Two files that hold the same are still two things read."""
+    return f"{call.mark}{reply.mark}" if call.tool in READERS else reply.mark
 
 
 def window(figures: StuckFigures) -> int:

@@ -34,7 +34,9 @@ class EndingSteps(ActivityCalls):
     """What is asked, judged and written when something is to end."""
 
     async def facts(self, job: JobRecord) -> Facts:
-        request = FactsRequest(**at(job), call=job.next_call)
+        request = FactsRequest(**at(job))
+        if job.next_call < len(job.calls):
+            request.call = job.next_call
         # The last todo's `done_when` may be a command, for which its own route has the time.
         route = job.route("todo_complete")
         seconds = max(60, route.seconds) if route else 60
@@ -48,12 +50,13 @@ class EndingSteps(ActivityCalls):
         """Ask the guards of the call at hand, which the workflow acts on."""
         request = EndingRequest(
             **at(job),
-            call=job.next_call,
             points=points,
             approved=approved,
             bypass=list(job.bypasses),
             stop_hook_active=job.stop_hook_active,
         )
+        if job.next_call < len(job.calls):
+            request.call = job.next_call
         return await self.regular(
             "judge_ending",
             request,

@@ -14,6 +14,8 @@ from __future__ import annotations
 from protocol.handoffs import SETUP, FoundFeature
 from protocol.project import PROOF, Ended, Feature, ProjectRecord, Running
 from protocol.project_requests import Work
+from protocol.proof import Accepted, Proof, in_repository
+from protocol.text import first_few, one_line
 from workflows.moves import (
     Assign,
     End,
@@ -24,6 +26,7 @@ from workflows.moves import (
     collision,
     problems,
     remember,
+    said,
     still_wrong,
 )
 
@@ -31,25 +34,39 @@ SET_UP = """\
 Set the project up and break its instructions down into features.
 {folder}/ is the project's repository: make what every feature will need there (layout, build,
 tests that run). Then write output/features.json: {{"features": [{{"id": "login", "description":
-"…", "checks": ["unit"], "items": []}}]}}. An id is lower-case letters, digits, - and _. `checks`
-names how the feature is tested: unit, api, browser, db; `coverage` may set a least percentage. Each
-feature is small enough for one piece of work and can be tested by itself; order them so that each
-builds on those before it."""
+"…", "checks": ["unit"], "tests": {{"unit": "python3 -m pytest -q tests"}}, "items": []}}]}}. An id
+is lower-case letters, digits, - and _. `checks` names how the feature is tested: unit, api,
+browser, db; `coverage` may set a least percentage.
+{tests}Each feature is small enough for one piece of work and can be tested by itself; order them so
+that each builds on those before it."""
+COMMANDS = """\
+`tests` names the command that proves each check but browser. The system runs it itself, at the top
+of the repository: it is the test runner with whole files or folders of tests, best one for all
+features, and counts its tests; {{"command": "…", "min_tests": 3}} asks for that many.
+"""
+SETTLED = "These commands are settled, leave them out of `tests`: {commands}.\n"
 CODE = """\
 Make the feature {id} of the project, in {folder}/: {description}
 It will be tested by another agent with these checks: {checks}{coverage}. Write the tests with it.
-Leave the other features as they are, and {folder}/feature-list.json as well: the system
-keeps it."""
+Leave the other features as they are."""
 TEST = """\
 Test the feature {id}, which is in {folder}/: {description}
-Begin with a health check: does what is there build and start? Then run each of these checks:
-{checks}{coverage}. Change nothing in {folder}/. Write output/verdict.json: {{"health": "…",
-"checks": [{{"check": "unit", "passed": true, "detail": "…"}}], "passed": true, "findings": []}}.
-`passed` is true only if every check passed; each finding says what is wrong, where, and how to see
-it."""
+Begin with a health check: does what is there build and start?{before}
+Then run each of these checks: {checks}{coverage}. Change nothing that is in {folder}/; tests of
+your own that show what is wrong, or that it works, go into new files beside its tests and are kept.
+Write output/verdict.json: {{"health": "…", "checks": [{{"check": "unit", "passed": true, "detail":
+"…"}}], "passed": true, "findings": []}}. `passed` is true only if every check passed; each finding
+says what is wrong, where, and how to see it."""
+ONCE_MORE = " See first whether what the test before this one found still holds."
+SHOWN_BY = (
+    "The tests that the tester wrote are in {folder}/{paths}. Leave them there: they are run."
+)
 MOST_TITLE = 80
-MOST_BLOCKED = 5
-"""Blocked features that the next coder is told of."""
+MOST_PROOFS = 8
+MOST_LINE = 200
+"""Characters of what is said of another feature."""
+MOST_LINES = 40
+"""Features that a coder is told of, the newest."""
 
 
 def next_moves(project: ProjectRecord) -> list[Move]:
@@ -87,7 +104,7 @@ def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None
         project.findings = still_wrong(ended, why, project.findings)
         if work is None or why or work.features is None:
             return ""
-        project.features = [_from_report(report) for report in work.features.features]
+        project.features = [_from_report(project, report) for report in work.features.features]
         project.planning = 0
         return work.commit
     if run.role == "tester":
@@ -96,9 +113,12 @@ def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None
     if why or work is None:
         if work:
             feature.commit = work.commit
+            feature.evidence = work.proofs[:MOST_PROOFS]
         _again(project, feature, still_wrong(ended, why, feature.reasons))
     else:
         feature.commit, feature.turn, feature.reasons = work.commit, "tester", []
+        feature.said = said(work)
+        _prove(feature, work)
     return ""
 
 
@@ -112,7 +132,7 @@ def merged(project: ProjectRecord, run: Running, conflicts: list[str], commit: s
         feature.tested, feature.commit = False, commit
         _again(project, feature, collision(conflicts))
     else:
-        feature.status, feature.reasons = "completed", []
+        feature.status, feature.reasons, feature.merged = "completed", [], commit
 
 
 def _tested(project: ProjectRecord, feature: Feature, why: list[str], work: Work | None) -> str:
@@ -122,12 +142,61 @@ def _tested(project: ProjectRecord, feature: Feature, why: list[str], work: Work
         if feature.doubts >= project.start.attempts:
             block(feature, ["It could not be tested.", *why])
         return ""
+    feature.commit = work.commit or feature.commit
+    _prove(feature, work)
     if not verdict.passed:
         found = verdict.findings or [c.detail for c in verdict.checks if not c.passed and c.detail]
-        _again(project, feature, found or ["The tester did not pass it and gave no finding."])
+        feature.found = found or ["The tester did not pass it and gave no finding."]
+        shown_by = SHOWN_BY.format(
+            folder=project.start.product, paths=first_few(work.tests, MOST_LINES)
+        )
+        _again(project, feature, [*feature.found, *([shown_by] if work.tests else [])])
         return ""
-    feature.tested, feature.evidence = True, [line[:200] for line in work.evidence[:8]]
+    feature.tested = True
     return feature.commit
+
+
+def _prove(feature: Feature, work: Work) -> None:
+    """Keep what the system ran, and how many tests that were: no later run may have fewer."""
+    if not work.proofs:
+        return
+    feature.evidence = work.proofs[:MOST_PROOFS]
+    least = {each.command: each for each in feature.least}
+    for run in work.proofs:
+        if run.tests is None or run.check not in feature.tests:
+            continue
+        made = _accepted(feature, run)
+        before = least.get(run.ran)
+        if before is None or before.tests <= made.tests:
+            least[run.ran] = made
+    feature.least = list(least.values())
+
+
+def _accepted(feature: Feature, run: Proof) -> Accepted:
+    command = feature.tests[run.check]
+    return Accepted(
+        command=run.ran,
+        tests=run.tests or 0,
+        skipped=run.skipped,
+        seconds=command.seconds,
+        report=command.report,
+        feature=feature.id,
+    )
+
+
+def proved_before(project: ProjectRecord, feature: Feature) -> list[Accepted]:
+    """What the commands of accepted features ran, and those of this one so far."""
+    held: dict[str, Accepted] = {}
+    for other in project.features:
+        if other.status == "completed":
+            for run in other.evidence:
+                if run.tests is not None and run.check in other.tests:
+                    held[run.ran] = _accepted(other, run)
+    for least in feature.least:
+        before = held.get(least.command)
+        if before is None or before.tests <= least.tests:
+            held[least.command] = least
+    return list(held.values())
 
 
 def _again(project: ProjectRecord, feature: Feature, why: list[str]) -> None:
@@ -138,14 +207,19 @@ def _again(project: ProjectRecord, feature: Feature, why: list[str]) -> None:
 
 
 def _initializer(project: ProjectRecord) -> Assign:
-    task = SET_UP.format(folder=project.start.product)
+    fixed = project.start.tests
+    commands = "; ".join(f"{check}: `{each.command}`" for check, each in fixed.items())
+    tests = "" if {"unit", "api", "db"} <= fixed.keys() else COMMANDS.format()
+    tests += SETTLED.format(commands=commands) if fixed else ""
     return assign(
         project,
         SETUP,
         "initializer",
-        task,
-        results=project.findings,
+        SET_UP.format(folder=project.start.product, tests=tests),
+        findings=project.findings,
         report="features",
+        tests=fixed,
+        proof={**PROOF, **project.start.proof},
         next_agent=project.start.agent("coder"),
         documents=project.start.documents,
     )
@@ -159,28 +233,37 @@ def _coder(project: ProjectRecord, feature: Feature) -> Assign:
         _told(CODE, project, feature),
         commit=feature.commit,
         # A fork has been told that already.
-        results=[*feature.reasons, *([] if feature.job else _before(project))],
+        results=[] if feature.job else _before(project),
+        findings=feature.reasons,
         again=feature,
+        tests=feature.tests,
+        accepted=proved_before(project, feature),
+        coverage=feature.coverage,
         from_agent=project.start.agent("tester" if feature.attempts else "initializer"),
         next_agent=project.start.agent("tester"),
     )
 
 
 def _before(project: ProjectRecord) -> list[str]:
-    """What was said of what is in the product; and of what is blocked, that it is not."""
-    blocked = [feature for feature in project.features if feature.status == "blocked"]
-    jobs = tuple(f"{feature.id}-{role}-" for feature in blocked for role in ("coder", "tester"))
-    return [
-        *(text for text in project.results if not text.startswith(jobs)),
-        *(
-            f"The feature {feature.id} is blocked, and {project.start.product}/ has nothing of it: "
-            f"{' '.join(feature.reasons)[:500]}"
-            for feature in blocked[-MOST_BLOCKED:]
-        ),
+    """A line on each feature that is accepted, or blocked; and on the set-up."""
+    lines = []
+    for feature in project.features:
+        if feature.status == "completed":
+            lines.append(f"{feature.id} (accepted): {one_line(feature.said, MOST_LINE)}")
+        elif feature.status == "blocked":
+            why = one_line(" ".join(feature.reasons), MOST_LINE)
+            nothing = f"{project.start.product}/ has nothing of it"
+            lines.append(f"{feature.id} (blocked, and {nothing}): {why}")
+    set_up = [
+        f"set-up (accepted): {one_line(told.summary, MOST_LINE)}"
+        for told in project.told
+        if told.unit == SETUP and told.status == "accepted"
     ]
+    return [*set_up[-1:], *lines[-MOST_LINES:]]
 
 
 def _tester(project: ProjectRecord, feature: Feature) -> Assign:
+    tools = {**PROOF, **project.start.proof}
     return assign(
         project,
         feature.id,
@@ -188,10 +271,19 @@ def _tester(project: ProjectRecord, feature: Feature) -> Assign:
         _told(TEST, project, feature),
         commit=feature.commit,
         # What its coder said, who is told to say what the tester should know.
-        results=project.results[-1:],
+        results=[feature.said] if feature.said else [],
+        findings=feature.found,
         report="verdict",
         checks=feature.checks,
-        proof={check: {**PROOF, **project.start.proof}[check] for check in feature.checks},
+        tests=feature.tests,
+        accepted=[
+            each
+            for each in proved_before(project, feature)
+            if each.command in {command.command for command in feature.tests.values()}
+        ],
+        proof={
+            check: tools.get(check, []) for check in feature.checks if check not in feature.tests
+        },
         coverage=feature.coverage,
         from_agent=project.start.agent("coder"),
     )
@@ -205,17 +297,27 @@ def _told(text: str, project: ProjectRecord, feature: Feature) -> str:
         description=feature.task,
         checks=", ".join(feature.checks),
         coverage=coverage,
+        before=ONCE_MORE if feature.found else "",
     )
 
 
-def _from_report(found: FoundFeature) -> Feature:
-    text = found.description
+def _from_report(project: ProjectRecord, found: FoundFeature) -> Feature:
+    text, start = found.description, project.start
+    named = {**found.tests, **start.tests}
+    tests = {
+        check: named[check].model_copy(
+            update={"command": in_repository(named[check].command, start.product)}
+        )
+        for check in found.checks
+        if check in named
+    }
     return Feature(
         id=found.id,
         title=text if len(text) <= MOST_TITLE else f"{text[: MOST_TITLE - 1]}…",
         task=found.description,
         items=found.items,
         checks=found.checks,
+        tests=tests,
         coverage=found.coverage,
     )
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from protocol.endings import GateFacts
 from protocol.scope import MAX_STEPS
 from protocol.starting import JobLimits
-from protocol.state import JobState, PhaseKind, Purpose, ScopeItem
-from protocol.text import first_few
-from protocol.tools import ToolRoute
+from protocol.state import JobState, Purpose, ScopeItem, Todo, fewest_todos
+from protocol.text import first_few, one_line
 
 MOST_NAMED = 30
 MOST_OPEN = 10
@@ -47,22 +46,8 @@ class Next:
     """The gate passed; a phase of this purpose follows."""
 
     purpose: Purpose
-
-
-def unknown_tool(tool: str, offered: list[str]) -> str:
-    """What a call to a tool that does not exist is answered."""
-    pages = ", each with a page in tools/" if len(offered) > MOST_NAMED else ""
-    return f"There is no tool {tool!r}. The tools are: {first_few(offered, MOST_NAMED)}{pages}."
-
-
-def phase_rule(route: ToolRoute, kind: PhaseKind) -> str | None:
-    """Why a tool may not be called in this kind of phase, or None."""
-    if kind in route.phases:
-        return None
-    return (
-        f"{route.name} belongs to {' and '.join(route.phases)} phases; this is a {kind} one. "
-        "Do the current todo with the tools at hand."
-    )
+    completes: tuple[int, ...] = ()
+    """Ids of the todos that are done with it."""
 
 
 def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | Next:
@@ -72,10 +57,50 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
         return Refusal(facts.arguments_error)
     if facts.unmet:
         return Refusal(facts.unmet)
+    completes = tuple(todo.id for todo in phase.open_todos)
     if phase.kind == "tactical":
-        return Next("transition")
-    if phase.purpose == "final":
-        return Refusal("This todo is done by calling job_complete, which ends the job.")
+        return Next("final" if limits.single_list else "transition", completes)
+    if phase.purpose == "final" and facts.todos_file == "missing":
+        return Refusal(
+            "This todo is done by calling job_complete, which ends the job; if there is still work "
+            "to do, hand it over with todo_write."
+        )
+    outcome = _planned(state, facts, limits)
+    return Next(outcome, completes) if isinstance(outcome, str) else outcome
+
+
+def handover_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | Next:
+    """Whether a strategic phase is over that has handed over the next list.
+
+    It is with every other todo completed, or seen to be done by a change of its file.
+    """
+    phase = state.phase
+    left = [
+        todo
+        for todo in phase.open_todos
+        if todo is not phase.todos[-1] and todo.updates not in facts.updated
+    ]
+    # Before the end there is work again: what was to be verified comes up with the next end.
+    if left and phase.purpose != "final":
+        wanted = "; ".join(_wanted(todo) for todo in left)
+        return Refusal(
+            "The next list is handed over. The phase is over once these todos are done as well: "
+            f"{wanted}. Do them and call todo_complete for each."
+        )
+    outcome = _planned(state, facts, limits)
+    completes = tuple(todo.id for todo in phase.open_todos if todo not in left)
+    return Next(outcome, completes) if isinstance(outcome, str) else outcome
+
+
+def _wanted(todo: Todo) -> str:
+    """`2. Bring workspace.md up to date (no change of workspace.md was seen)`."""
+    seen = f" (no change of {todo.updates} was seen in this phase)" if todo.updates else ""
+    return f"{todo.id}. {one_line(todo.content.rstrip('.'), 80)}{seen}"
+
+
+def _planned(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | Purpose:
+    """What follows a strategic phase whose todos are done, as its plan and list have it."""
+    phase = state.phase
     if facts.workspace_tokens > limits.workspace_tokens:
         return Refusal(
             f"workspace.md has {facts.workspace_tokens:,} tokens; shorten it to at most "
@@ -101,9 +126,10 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
                 "of. Make the steps larger; the todos of a phase divide them."
             )
         known |= {f"P{number}" for number in range(1, facts.plan_steps + 1)}
+    least = fewest_todos(phase.purpose, facts.plan_phases, limits.min_todos)
     if facts.todos_file == "missing" and phase.purpose != "bootstrap":
-        return _unticked(facts, limits) or Next("final")
-    return _todos(facts, limits, known) or Next("work")
+        return _unticked(facts, least, limits.max_todos) or "final"
+    return _todos(facts, least, limits.max_todos, known) or "work"
 
 
 def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
@@ -142,6 +168,18 @@ def _not_as_expected(facts: GateFacts) -> list[str]:
             f"The stores lack something of this job: {'; '.join(facts.unstored)}. Mend what can be "
             "mended; for what does not answer hand over a list with a todo to wait(seconds), which "
             "tactical phases have. Then call job_complete again."
+        )
+    if facts.uncovered:
+        told.append(
+            f"The text is not covered: {' '.join(facts.uncovered)} Cite each with add_requirement "
+            "or add_citation, or set it aside with set_sentences_aside, in bulk where a rule fits; "
+            "collect_requirements lists them all. Then call job_complete again."
+        )
+    if facts.badly_read:
+        told.append(
+            f"Not all was read as it is: {'; '.join(facts.badly_read)}. Of such a document nothing "
+            "is complete: say in `unresolved`, by its path, what was not read, then call "
+            "job_complete again."
         )
     if facts.handoff:
         told.append(
@@ -198,7 +236,7 @@ def _unread(facts: GateFacts) -> Refusal | None:
     )
 
 
-def _unticked(facts: GateFacts, limits: JobLimits) -> Refusal | None:
+def _unticked(facts: GateFacts, least: int, most: int) -> Refusal | None:
     """No list was handed over: the plan goes on, or nobody ticked in it what is done."""
     if facts.plan_open == 0:
         return None
@@ -207,7 +245,7 @@ def _unticked(facts: GateFacts, limits: JobLimits) -> Refusal | None:
     return Refusal(
         f"todos.yaml does not exist, and {_left(facts, [])} If that work is done, tick its boxes "
         "and call todo_complete again; else hand over the next phase with todo_write "
-        f"({limits.min_todos} to {limits.max_todos} todos)."
+        f"({least} to {most} todos)."
     )
 
 
@@ -234,24 +272,24 @@ def _named(items: Sequence[ScopeItem]) -> list[str]:
     return [*named, f"and {more} more"] if more > 0 else named
 
 
-def _todos(facts: GateFacts, limits: JobLimits, items: set[str]) -> Refusal | None:
+def _todos(facts: GateFacts, least: int, most: int, items: set[str]) -> Refusal | None:
     """What is wrong with the list handed over in `todos.yaml`."""
     if facts.todos_file == "missing":
         over = "" if facts.plan_open else " If all of the plan is done, call job_complete instead."
         return Refusal(
             "todos.yaml does not exist. Hand over the next phase with todo_write "
-            f"({limits.min_todos} to {limits.max_todos} todos).{over}"
+            f"({least} to {most} todos).{over}"
         )
     if facts.todos_file == "invalid":
         return Refusal(f"todos.yaml cannot be used: {facts.todos_error}. Write it with todo_write.")
-    if facts.todos_count < limits.min_todos:
+    if facts.todos_count < least:
         return Refusal(
-            f"todos.yaml holds {facts.todos_count} todos, at least {limits.min_todos} are needed. "
+            f"todos.yaml holds {facts.todos_count} todos, at least {least} are needed. "
             "Merge the phase with the next one, or split its todos into smaller steps."
         )
-    if facts.todos_count > limits.max_todos:
+    if facts.todos_count > most:
         return Refusal(
-            f"todos.yaml holds {facts.todos_count} todos, at most {limits.max_todos} may be in a "
+            f"todos.yaml holds {facts.todos_count} todos, at most {most} may be in a "
             "phase. Split the phase in two and hand over the first."
         )
     seen: set[int] = set()

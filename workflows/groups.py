@@ -193,7 +193,7 @@ def _manager(project: ProjectRecord) -> Assign:
         SCOPE,
         "manager",
         task,
-        results=project.findings,
+        findings=project.findings,
         report="groups",
         routing=frame(project),
         next_agent=project.start.agent("worker"),
@@ -216,7 +216,7 @@ def _worker(project: ProjectRecord, group: Group) -> Assign:
         "worker",
         task,
         commit=group.commit,
-        results=group.reasons,
+        findings=group.reasons,
         again=group,
         from_agent=project.start.agent("manager"),
         next_agent=project.start.agent("manager"),
@@ -244,7 +244,7 @@ def _told_items(items: list[ScopeItem]) -> str:
 def _listed(items: list[str]) -> str:
     lines = [f"- {item[:450]}" for item in items[:MOST_TOLD]]
     if (more := len(items) - MOST_TOLD) > 0:
-        lines.append(f"- and {more} more, in groups.json")
+        lines.append(f"- and {more} more, in documents/groups.json")
     return "\n".join(lines) or "- none"
 
 

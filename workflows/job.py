@@ -78,7 +78,7 @@ class Job(JobLifecycle):
         if asked.project:
             job.project, self._told = asked.project.id, self._start.told
             if asked.fork:
-                job.lesson = " ".join(asked.project.handoff.inputs.results)[:2000]
+                job.lesson = "\n".join(asked.project.handoff.inputs.findings)[:2000]
         self._show(job)
         return job
 

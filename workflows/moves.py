@@ -8,10 +8,14 @@ from typing import Any, Literal
 
 from protocol.handoffs import Handoff, Inputs
 from protocol.payloads import Fork
-from protocol.project import Ended, ProjectRecord, Running, Unit
+from protocol.project import Attempt, Ended, Feature, ProjectRecord, Running, Unit
 from protocol.project_requests import Work
+from protocol.text import both_ends, commit_message, end_of, start_of
 
 MOST_TASK = 20_000
+MOST_REASON = 600
+"""Characters of one reason that are kept of what is settled."""
+MOST_ATTEMPTS = 20
 MOST_LEFT_BYTES = 300_000
 """Of what a project's jobs left open."""
 
@@ -60,6 +64,7 @@ def assign(
     *,
     commit: str = "",
     results: Sequence[str] = (),
+    findings: Sequence[str] = (),
     agent: str = "",
     again: Unit | None = None,
     **details: Any,
@@ -68,7 +73,8 @@ def assign(
 
     Args:
         commit: Where it starts from; the head if left out.
-        results: What those before it said or found.
+        results: What those before it said.
+        findings: What was found wrong with this very work.
         again: The unit whose last job it goes on from, when there is one to fork.
         details: Further fields of the handoff, or of the move.
     """
@@ -80,7 +86,13 @@ def assign(
         from_agent=details.pop("from_agent", "project"),
         to_agent=agent or project.start.agent(role),
         task=task[:MOST_TASK],
-        inputs=Inputs(commit=commit or project.head, results=list(results)),
+        inputs=Inputs(
+            commit=commit or project.head,
+            base=project.head,
+            results=list(results),
+            findings=list(findings),
+            state=project.state,
+        ),
         **details,
     )
     fork = Fork(job=again.job, phase=again.phases) if again and again.job else None
@@ -148,8 +160,60 @@ def block(unit: Unit, reasons: Sequence[str]) -> None:
 def shortened(units: Sequence[Unit]) -> None:
     """Of what is settled only so much is kept that a record of many units stays small."""
     for unit in units:
-        if unit.settled:
-            unit.reasons = [reason[:300] for reason in unit.reasons[:5]]
+        if not unit.settled:
+            continue
+        unit.reasons = [both_ends(reason, MOST_REASON) for reason in unit.reasons[:5]]
+        if isinstance(unit, Feature):
+            unit.said = start_of(unit.said, MOST_REASON)
+            unit.found, unit.least = [], []
+            for run in unit.evidence:
+                end = end_of(run.end, MOST_REASON)
+                run.cut, run.end = run.cut or end != run.end, end
+
+
+def note_attempt(
+    project: ProjectRecord, run: Running, ended: Ended, work: Work | None, why: Sequence[str]
+) -> None:
+    """Keep what came of a job on its unit, for whoever asks why it took several."""
+    unit = project.unit(run.unit)
+    if unit is None:
+        return
+    outcome = "accepted"
+    if why:
+        outcome = "sent back" if ended.status == "completed" else ended.status
+    elif work and work.verdict and not work.verdict.passed:
+        outcome, why = "did not pass", work.verdict.findings
+    attempt = Attempt(
+        job=run.job,
+        role=run.role,
+        outcome=outcome,
+        why=[both_ends(reason, MOST_REASON) for reason in why[:3]],
+        commit=work.commit if work else "",
+        model_calls=ended.usage.model_calls,
+        tokens=ended.usage.prompt_tokens + ended.usage.completion_tokens,
+        cost=ended.usage.cost,
+    )
+    unit.history = [*unit.history, attempt][-MOST_ATTEMPTS:]
+
+
+def said(work: Work) -> str:
+    """What a job says of its work, without what the system adds."""
+    return work.summary.partition("\nFiles changed: ")[0].strip()
+
+
+def merge_message(project: ProjectRecord, run: Running, work: Work) -> str:
+    """The message of the commit that accepted work becomes: what was done, by whom, how proved."""
+    unit = project.unit(run.unit)
+    trailers: dict[str, str | Sequence[str]] = {"Job": run.job}
+    story = said(work)
+    if isinstance(unit, Feature):
+        # Whose work it is says what was done; the tester has shown that it is so.
+        story = unit.said or story
+        trailers |= {"Job": unit.job or run.job, "Feature": unit.id}
+        trailers |= {"Tested-by": run.job, "Evidence": [each.told for each in unit.evidence]}
+    elif unit:
+        trailers["Group" if project.start.form == "groups" else "Stage"] = unit.id
+    return commit_message(story or f"Work of {run.handoff.id}", trailers)
 
 
 def collision(conflicts: Sequence[str]) -> list[str]:

@@ -21,6 +21,7 @@ from workflows import (
     remedies,
     replies,
     stuck,
+    tool_rules,
     traces,
 )
 from workflows.activity_calls import at
@@ -44,6 +45,8 @@ class PhaseLoop(Judging):
             await self._go_on_reviewing(job.review)
         elif job.next_call < len(job.calls):
             await self._carry_out(job.calls[job.next_call])
+        elif job.calls and job.handed_over and job.end_tried != job.step:
+            await self._end_handed_over()
         elif issue := stuck.overdue(job.course, job.step):
             await self._force_rewind(issue)
         elif budget.compaction_is_due(job):
@@ -97,8 +100,8 @@ class PhaseLoop(Judging):
         job.step += 1
         job.state.step = job.step
         job.spend(reply.usage)
-        job.calls, job.next_call = reply.calls, 0
-        job.correction = replies.correction(reply, job.state.phase.current)
+        job.calls, job.next_call, job.failed_call = reply.calls, 0, ""
+        job.correction = replies.correction(reply, job.state)
         job.wordy = 0 if reply.calls else job.wordy + 1
         if not reply.calls:
             job.context = reply.context
@@ -126,9 +129,11 @@ class PhaseLoop(Judging):
         elif why := job.refused_replies.get(job.step):
             await self._deny(call, "reply", why)
         elif route is None:
-            await self._deny(call, "tools", gates.unknown_tool(call.tool, offered))
-        elif why := gates.phase_rule(route, kind):
+            await self._deny(call, "tools", tool_rules.unknown_tool(call.tool, offered))
+        elif why := tool_rules.phase_rule(route, kind):
             await self._deny(call, "phase", why)
+        elif call.tool in replies.COUNTED and job.failed_call:
+            await self._hold_back(call, route)
         elif call.tool == course.WAIT and call.seconds:
             await self._wait(call, route)
         elif call.tool == "request_clarification":
@@ -155,12 +160,50 @@ class PhaseLoop(Judging):
         with guards.passed_by(job, before):
             if await self._judged(call, route):
                 return
-            current = job.state.phase.current
-            if current:
+            if current := job.state.phase.current:
                 self._tell_what_counts(current)
-            await self.turn(
-                outcome.purpose, call=job.next_call, completes=current.id if current else None
-            )
+            await self.turn(outcome.purpose, call=job.next_call, completes=list(outcome.completes))
+
+    async def _end_handed_over(self) -> None:
+        """End a strategic phase at the end of the reply in which all of it is done or seen done.
+
+        What stands in the way is said with the next turn: `todo_complete` ends the phase then.
+        """
+        job = self.job
+        if job.failed_call:
+            job.end_tried = job.step
+            job.correction = replies.NOT_OVER.format(failed=job.failed_call)
+            return
+        facts = (await self.steps.facts(job)).facts
+        outcome = gates.handover_gate(job.state, facts, job.limits)
+        if isinstance(outcome, gates.Refusal):
+            job.correction = outcome.reason
+        elif job.limits.judge and job.state.phase.kind in job.limits.judge.phases:
+            job.correction = replies.BY_CALL
+        elif not await self._keeps_going():
+            await self.turn(outcome.purpose, completes=list(outcome.completes))
+            return
+        job.end_tried = job.step
+
+    async def _keeps_going(self) -> bool:
+        """Whether guards keep a phase that has handed over from ending."""
+        job = self.job
+        route = job.route("todo_complete")
+        if route is None or not route.guarded:
+            return False
+        before = job.bypasses
+        ending = await self.steps.judge_ending(job, route, ["todo_complete", "phase_end"])
+        if ending.asks:
+            # A person is asked about calls: this one is still to be made.
+            job.bypasses = before
+            job.correction = replies.BY_CALL
+            return True
+        for line in guards.heed(job, ending, "the end of the phase", ending.refusal):
+            self.notice(line)
+        if ending.refusal:
+            job.refusals += 1
+            job.correction = ending.refusal
+        return bool(ending.refusal)
 
     async def _rewind_asked_by_agent(self, call: Call, route: ToolRoute) -> None:
         job = self.job
@@ -204,7 +247,10 @@ class PhaseLoop(Judging):
             rewinds=rewinds,
             **details,
         )
-        if request.outcome == "completed" and budget.over(job, budget.summary_call(job)):
+        request.may_ask = job.clarification.used < job.limits.clarifications
+        is_long = job.phase_usage.model_calls > job.limits.summary_calls
+        request.summary = request.outcome == "completed" and ended.kind == "tactical" and is_long
+        if request.summary and budget.over(job, budget.summary_call(job)):
             request.summary = False
             self.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
         turned = await self.steps.transition(job, request)
@@ -217,7 +263,9 @@ class PhaseLoop(Judging):
         job.phases[request.number] = turned.commit
         job.context = turned.context
         job.spend(turned.usage)
+        not_run = replies.not_run(job, request.call)
         job.begin_phase()
+        job.correction = not_run
         self.inbox.moved_aside(turned.moved_aside)
         for remark in turned.remarks:
             self.notice(remark)

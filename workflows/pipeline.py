@@ -96,7 +96,8 @@ def _move(project: ProjectRecord, stage: Stage) -> Assign:
         agent=start.agent,
         commit=stage.commit,
         # A fork has been told already what those before it said.
-        results=[*stage.reasons, *([] if stage.job else project.results[-3:])],
+        results=[] if stage.job else project.results[-3:],
+        findings=stage.reasons,
         again=stage,
         from_agent=starts[stage.number - 1].agent if stage.number else "project",
         next_agent=following,

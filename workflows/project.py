@@ -19,6 +19,8 @@ from protocol.payloads import Refused, read, read_input
 from protocol.project import (
     BRIEF,
     MOST_TOLD,
+    MOST_WAITS,
+    Asked,
     ChildReport,
     Ended,
     ProjectOutcome,
@@ -29,10 +31,22 @@ from protocol.project import (
 from protocol.project_requests import ProjectPrepareRequest, Work
 from protocol.project_start import ProjectStart
 from protocol.record import Waiting
+from protocol.text import one_line, start_of
 from workflows import parking, pipeline, project_status, shares, traces
 from workflows.forms import FORMS, OF_FORM
 from workflows.lifecycle import to_its_end
-from workflows.moves import Assign, End, Park, Wait, begin, keep_open, problems, shortened
+from workflows.moves import (
+    Assign,
+    End,
+    Park,
+    Wait,
+    begin,
+    keep_open,
+    merge_message,
+    note_attempt,
+    problems,
+    shortened,
+)
 from workflows.parking import StepFailed
 from workflows.project_lifecycle import ProjectLifecycle
 from workflows.project_steps import Child, outcome
@@ -78,8 +92,22 @@ class Project(ProjectLifecycle):
             self._inbox.refuse(f"signal report: {told.job[:100]} is no job at work here")
             return
         self._count_time()
+        self._note_wait(run, told)
         run.seen = told
         self._news = True
+
+    def _note_wait(self, run: Running, told: ChildReport | None) -> None:
+        """Keep for what and how long a job has waited, once it goes on or is over."""
+        reason = told.waiting if told else None
+        if run.waits and run.waits.reason != reason:
+            run.waits.seconds = round(workflow.time() - run.waits.since)
+            self._project.waits = [*self._project.waits, run.waits][-MOST_WAITS:]
+            run.waits = None
+        if told and reason and not run.waits:
+            message = one_line(told.message, 300)
+            run.waits = Asked(
+                job=run.job, reason=reason, message=message, since=round(workflow.time())
+            )
 
     async def _begin(self, start: tuple[Any, ...]) -> ProjectRecord:
         if (taken_over := self._taken_over(ProjectRecord, start)) is not None:
@@ -104,6 +132,7 @@ class Project(ProjectLifecycle):
             root=made.root,
             repository=made.repository,
             head=made.commit,
+            state=made.state,
             stages=pipeline.stages(asked),
             scope=made.scope,
             limits=asked.limits,
@@ -222,18 +251,21 @@ class Project(ProjectLifecycle):
         before = {unit.id: unit.model_dump() for unit in project.units}
         why = problems(ended, work)
         if commit := self._form.settle(after, run, ended, work):
-            made = await self._steps.merge(after, run, commit)
+            assert work
+            message = merge_message(after, run, work)
+            made = await self._steps.merge(after, run, commit, message)
             if made.conflicts:
                 why = [f"it collides with accepted work in {', '.join(made.conflicts[:20])}"]
             else:
                 after.head = made.commit
             self._form.merged(after, run, made.conflicts, made.commit)
+        note_attempt(after, run, ended, work, why)
         shortened(after.units)
         changed = [unit.id for unit in after.units if unit.model_dump() != before.get(unit.id)]
         if changed:
             story = project_status.story(after, run, ended)
-            after.head = await self._steps.write_state(after, changed, story)
-        for name in (*OF_FORM, "head"):
+            after.state = await self._steps.write_state(after, changed, story)
+        for name in (*OF_FORM, "head", "state"):
             setattr(project, name, getattr(after, name))
         self._close_account(run, ended, work, why)
         await self._keep_traces()
@@ -242,6 +274,7 @@ class Project(ProjectLifecycle):
         """Settle what a job used, and tell people what came of it."""
         project = self._project
         project.usage.add(ended.usage)
+        self._note_wait(run, None)
         del project.running[run.job]
         project.ended = [other for other in project.ended if other.job != ended.job]
         self._children.pop(run.job, None)
@@ -249,7 +282,7 @@ class Project(ProjectLifecycle):
         status = "accepted"
         if why:
             status = "sent back" if ended.status == "completed" else ended.status
-            self._inbox.notice(f"{run.job} {status}: {'; '.join(why)}")
+            self._inbox.notice(f"{run.job} {status}: {one_line('; '.join(why), 400)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
             keep_open(project, run, ended, work)
@@ -263,7 +296,7 @@ class Project(ProjectLifecycle):
             agent=run.handoff.to_agent,
             unit=run.unit,
             status=status,
-            summary=summary[:300],
+            summary=start_of(summary, 300),
         )
         self._project.told = [*self._project.told, told][-MOST_TOLD:]
 
@@ -275,7 +308,7 @@ class Project(ProjectLifecycle):
         project = self._project
         result = project_status.result(project, status, reason)
         made = await to_its_end(self._steps.finish(project, result, cancel=cancel))
-        result.commit = project.head = made.commit
+        result.commit, project.state = project.head, made.commit
         project.result = result
 
     async def _end_children(self) -> None:
@@ -295,6 +328,7 @@ class Project(ProjectLifecycle):
             # One that is not among them was cancelled before it had begun.
             ended = over.get(run.job) or Ended(job=run.job, status="cancelled")
             project.usage.add(ended.usage)
+            self._note_wait(run, None)
             self._tell_of(run, ended.status, ended.reason)
         project.running, project.ended, project.waiting = {}, [], None
 

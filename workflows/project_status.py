@@ -6,6 +6,7 @@ from typing import Any
 
 from protocol import scope
 from protocol.project import (
+    Attempt,
     Ended,
     Feature,
     Group,
@@ -19,6 +20,7 @@ from protocol.project import (
 from protocol.record import MOST_BYTES, Waiting
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
+from protocol.text import start_of
 from workflows import markdown, shares
 from workflows.inbox import Inbox
 
@@ -75,7 +77,9 @@ def status(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
         ],
         "refusals": project.refusals + inbox.refused,
         "notices": inbox.notices,
+        "waits": [each.model_dump() for each in project.waits],
         "head": project.head,
+        "state": project.state,
         "result": project.result.model_dump() if project.result else None,
     }
 
@@ -116,13 +120,39 @@ def unit_told(unit: Unit, most: int | None = None) -> dict[str, Any]:
         "status": unit.status,
         "attempts": unit.attempts,
         "reasons": reasons,
+        "history": [_attempt(each, most) for each in unit.history],
+        "commit": unit.merged,
     }
+    if unit.status == "blocked":
+        told["unblock"] = unblock(unit)
     if isinstance(unit, Feature):
         told |= {"checks": unit.checks, "tested": unit.tested, "turn": unit.turn}
-        told["evidence"] = unit.evidence[:10]
+        told["tests"] = {check: each.command for check, each in unit.tests.items()}
+        told["evidence"] = [
+            run.model_dump(exclude_defaults=True, exclude=None if most is None else {"end"})
+            for run in unit.evidence
+        ]
     if isinstance(unit, Group):
         told |= {"items": unit.items, "wave": unit.wave}
     return told
+
+
+def _attempt(attempt: Attempt, most: int | None) -> dict[str, Any]:
+    told = attempt.model_dump(exclude_defaults=True)
+    if most is not None and attempt.why:
+        told["why"] = [start_of(" ".join(attempt.why), most)]
+    return told
+
+
+def unblock(unit: Unit) -> str:
+    """What a person can do about a unit that is blocked."""
+    if not unit.job:
+        return "None of its jobs made anything: mend what its reasons name and start it anew."
+    branch = f"jobs/{unit.job}"
+    return (
+        f"Its last work is on the branch {branch}. Mend it there, or go on from it with what the "
+        f"reasons lack: starter.py fork {unit.job} --phase {unit.phases} --instructions '…'"
+    )
 
 
 def used(project: ProjectRecord) -> Usage:
@@ -187,7 +217,10 @@ def _result(
     project: ProjectRecord, status: ProjectOutcome, reason: str, most: int | None
 ) -> ProjectResult:
     unresolved = [
-        f"{unit.id} ({unit.status}): {(' '.join(unit.reasons) or _unfinished(unit))[:most]}"[:500]
+        start_of(
+            f"{unit.id} ({unit.status}): {(' '.join(unit.reasons) or _unfinished(unit))[:most]}",
+            500,
+        )
         for unit in project.units
         if unit.status != "completed"
     ]
@@ -202,6 +235,7 @@ def _result(
         units=[unit_told(unit, most) for unit in project.units],
         unresolved=unresolved,
         dropped=[f"{i.id}: {i.reason[:most]}" for i in project.scope if i.status == "dropped"],
+        waits=project.waits,
         usage=used(project),
         jobs=project.jobs,
     )

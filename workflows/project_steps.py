@@ -44,7 +44,7 @@ from protocol.requests import Moved
 from protocol.text import one_line
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import project_status, shares
-from workflows.activity_calls import ActivityCalls, is_gone
+from workflows.activity_calls import TEN_MINUTES, ActivityCalls, is_gone
 from workflows.moves import Assign
 
 SUMMARY_CHARACTERS = 95
@@ -57,7 +57,7 @@ class ProjectSteps(ActivityCalls):
 
     async def begin(self, request: ProjectPrepareRequest) -> ProjectPrepared:
         return await self.regular(
-            "prepare_project", request, ProjectPrepared, "start project", 120, 4
+            "prepare_project", request, ProjectPrepared, "start project", TEN_MINUTES, 4
         )
 
     async def take(self, project: ProjectRecord, run: Running, ended: Ended) -> Work:
@@ -74,7 +74,9 @@ class ProjectSteps(ActivityCalls):
             success=project.start.success if run.role == "manager" else [],
             room=shares.left_by(project, run, ended),
         )
-        return await self.regular("take_work", request, Work, f"look into {run.job}", 300, 4)
+        # A tester's are run on what it was handed, and with the tests that it wrote.
+        seconds = 300 + 2 * run.handoff.proof_seconds
+        return await self.regular("take_work", request, Work, f"look into {run.job}", seconds, 4)
 
     async def store_handoffs(self, project: ProjectRecord, handed: list[Trace]) -> Stored:
         """Hand notes of the project to the store, which takes each once."""
@@ -87,22 +89,25 @@ class ProjectSteps(ActivityCalls):
         )
         return await self.regular("store_traces", request, Stored, "traces of handoffs", 60, 2)
 
-    async def merge(self, project: ProjectRecord, run: Running, commit: str) -> Merged:
+    async def merge(
+        self, project: ProjectRecord, run: Running, commit: str, message: str
+    ) -> Merged:
         request = MergeRequest(
             root=project.root,
             form=project.start.form,
             job=run.job,
             head=project.head,
             commit=commit,
+            message=message,
         )
         return await self.regular("merge_work", request, Merged, f"merge {run.job}", 300, 4)
 
     async def write_state(self, project: ProjectRecord, units: list[str], why: str) -> str:
-        """Write what changed into the project's state file; the new head."""
+        """Write what changed into the project's state file; the commit that has it."""
         request = StateRequest(
             root=project.root,
             form=project.start.form,
-            head=project.head,
+            state=project.state,
             units=[
                 {**project_status.unit_told(unit), "task": unit.task}
                 for unit in project.units
@@ -119,6 +124,7 @@ class ProjectSteps(ActivityCalls):
             root=project.root,
             form=project.start.form,
             head=project.head,
+            state=project.state,
             result=result,
             request_cancel=cancel,
         )

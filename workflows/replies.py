@@ -7,9 +7,9 @@ says that it is done. None of that counts; the answer says what to do instead.
 from __future__ import annotations
 
 from protocol.record import JobRecord
-from protocol.requests import ModelReply, Verdict
-from protocol.state import Todo
-from protocol.text import one_line
+from protocol.requests import Call, ModelReply, Verdict
+from protocol.state import JobState
+from protocol.text import first_few, one_line
 
 DEMAND_AFTER = 2
 """Replies without a call in a row after which the next must call a tool."""
@@ -19,9 +19,9 @@ CUT_SHORT = (
     "Your last reply was cut at the output limit. Say less and act, in smaller pieces: {do}."
 )
 SAID: dict[Verdict, str] = {
-    "asks": "Nobody answers a question in a reply: you need no permission. Decide and {do}.",
-    "claims": "Saying that work is complete completes nothing; only calls count. If todo {id} is "
-    "done, call todo_complete; else {do}. Only job_complete ends the job.",
+    "asks": "Nobody answers a question in a reply: you need no permission. {open} Decide and {do}.",
+    "claims": "Saying that work is complete completes nothing; only calls count. {open} If todo "
+    "{id} is done, call todo_complete; else {do}. Only job_complete ends the job.",
     "reports": "Your last reply called no tool. Now {do}, or call todo_complete when it is done.",
 }
 TOO_MANY = (
@@ -29,10 +29,20 @@ TOO_MANY = (
     "out. Make those that are still needed."
 )
 LONGEST = 120
+COUNTED = ("todo_complete", "job_complete")
+"""Calls that are held back after one of the same reply that failed."""
+HELD_BACK = "Not counted yet: {failed}. See to that, then call {tool} again."
+NOT_OVER = (
+    "The next list is handed over, and this phase is not over yet: {failed}. See to that, then "
+    "call todo_complete."
+)
+BY_CALL = "The next list is handed over. Call todo_complete for what is still open here."
+MOST_NAMED = 8
 
 
-def correction(reply: ModelReply, todo: Todo | None) -> str | None:
+def correction(reply: ModelReply, state: JobState) -> str | None:
     """What the model is told of a reply without a call, or with too many; else None."""
+    todo = state.phase.current
     if reply.calls:
         most = len(reply.calls)
         return TOO_MANY.format(all=most + reply.dropped, most=most) if reply.dropped else None
@@ -40,7 +50,41 @@ def correction(reply: ModelReply, todo: Todo | None) -> str | None:
         return "Your last reply called no tool. Do the next step of your list with a tool."
     text = CUT_SHORT if reply.finish == "length" else SAID[reply.verdict or "reports"]
     do = f"do todo {todo.id} ({one_line(todo.content.rstrip(' .'), LONGEST)}) with a tool"
-    return text.format(id=todo.id, do=do)
+    return text.format(id=todo.id, do=do, open=_open(state))
+
+
+def _open(state: JobState) -> str:
+    """`Open are 3 todos and the scope items S2, S3.`"""
+    count = state.phase.open_count
+    named = first_few([item.id for item in state.open_items], MOST_NAMED)
+    items = f" and the scope item{'s' if len(state.open_items) > 1 else ''} {named}"
+    todos = f"{count} todo{'s' if count > 1 else ''}"
+    return f"Open {'is' if count == 1 and not named else 'are'} {todos}{items if named else ''}."
+
+
+def failed_call(call: Call, why: str) -> str:
+    """`write_file notes/a.md before it failed (There is no folder notes.)`."""
+    named = f"{call.tool[:60]} {call.path}" if call.path else call.tool[:60]
+    return f"{named} before it failed ({one_line(why.rstrip('.'), LONGEST)})"
+
+
+def not_run(job: JobRecord, ended_by: int | None) -> str | None:
+    """What the model is told of the calls of its reply that came after the end of the phase.
+
+    Args:
+        job: Before its new phase begins.
+        ended_by: Place of the call that ended the phase, if one did.
+    """
+    if ended_by is None:
+        return None
+    left = [call for call in job.calls[ended_by + 1 :] if call.tool != "todo_complete"]
+    if not left:
+        return None
+    named = [f"{call.tool[:60]} {call.path}" if call.path else call.tool[:60] for call in left]
+    return (
+        f"The phase ended with {job.calls[ended_by].tool}; what came after it in your reply was "
+        f"not run: {first_few(named, MOST_NAMED)}. Make those calls that are still wanted."
+    )
 
 
 def must_call(job: JobRecord) -> bool:

@@ -18,7 +18,7 @@ from workflows.inbox import Inbox
 MOST_ITEMS = 200
 MOST_STATE = 460
 MOST_KNOWN = 64
-MARKS = {"completed": "☑", "current": "▶", "open": "☐"}
+MARKS = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 
 
 def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
@@ -233,4 +233,6 @@ def _verbatim(about: dict[str, str]) -> list[str]:
 def _todo_status(job: JobRecord, todo: Todo) -> str:
     if todo.done:
         return "completed"
+    if not todo.needed:
+        return "not needed"
     return "current" if todo is job.state.phase.current and not job.result else "open"

@@ -95,8 +95,6 @@ class Steps(EndingSteps):
             request.approved = True
         if answer is not None:
             request.answer = answer
-        if route.ends_reply and (rest := len(job.calls) - job.next_call - 1):
-            request.skip = rest
         if job.timer:
             request.waited = job.timer.seconds
             if route.guarded:

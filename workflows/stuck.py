@@ -271,7 +271,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "refused_completion",
         lambda course: course.completions,
-        lambda _, n: f"job_complete was refused {n} times in this phase.",
+        lambda _, n: f"job_complete was refused {n} times, its deliverables unchanged.",
         "Do first what the refusal asks for; refused again, the job waits for a person.",
         "review",
     ),

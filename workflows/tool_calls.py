@@ -13,7 +13,7 @@ from protocol.record import JobRecord, Waiting
 from protocol.requests import Call, Usage
 from protocol.state import Todo
 from protocol.tools import ToolRoute
-from workflows import budget, course, guards, questions, stuck, traces
+from workflows import budget, course, guards, questions, replies, stuck, traces
 from workflows.inbox import Inbox
 from workflows.steps import Steps
 
@@ -129,7 +129,11 @@ class ToolCalls:
         job.spend(Usage(tool_calls=1))
         if refusal or reply.guard:
             job.refusals += 1
-        job.next_call = len(job.calls) if route.ends_reply else job.next_call + 1
+        job.next_call += 1
+        if not reply.ok:
+            self._note_failure(call, reply.error or "")
+        elif call.tool == "todo_write" or (call.path == "todos.yaml" and reply.changed):
+            job.handed_over = True
         completed = reply.ok and call.tool == "todo_complete"
         if completed and (todo := job.state.phase.current):
             self._tell_what_counts(todo)
@@ -137,6 +141,26 @@ class ToolCalls:
         job.state.take_items(reply.scope)
         self._watch_call(course.Happened(call, reply, polling=route.polling, completed=completed))
         return True
+
+    def _note_failure(self, call: Call, why: str) -> None:
+        """Remember the first call of the reply that the model has to hear of before it goes on."""
+        self.job.failed_call = self.job.failed_call or replies.failed_call(call, why)
+
+    async def _hold_back(self, call: Call, route: ToolRoute) -> None:
+        """Count no todo, and no job, that the model called complete before it knew of a failure.
+
+        Stuck detection is shown the failure, and not all that it holds back.
+        """
+        job = self.job
+        if self._parked(budget.TOOL_CALL):
+            return
+        why = replies.HELD_BACK.format(failed=job.failed_call, tool=call.tool)
+        reply = await self.steps.tool(job, call, route, why)
+        job.move_to(reply.commit)
+        job.context = reply.context
+        job.spend(Usage(tool_calls=1))
+        job.refusals += 1
+        job.next_call += 1
 
     def _tell_what_counts(self, todo: Todo) -> None:
         """A todo that names no scope item counts for the next one: people should see that."""
@@ -166,6 +190,9 @@ class ToolCalls:
         job.context = reply.context
         job.refusals += 1
         job.next_call += 1
+        if not job.course.narrowed:
+            # Of the one turn before a rewind `todo_complete` is accepted whatever else is in it.
+            self._note_failure(call, why)
         self._note_refusal(call, gate, why)
         self._watch_call(course.Happened(call, reply, denied=True))
 

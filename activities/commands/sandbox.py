@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -102,10 +102,26 @@ def check(config: ShellConfig) -> None:
             f"Commands cannot read {gone}: shell.readable names it, and it is not on this host. "
             "Put it there, or take it out of the agent's file."
         )
+    seen = [Path(each) for each in (*SYSTEM, *config.readable)]
+    for path in map(Path, config.path):
+        if not any(path.is_relative_to(each) for each in seen):
+            raise NoSandbox(
+                f"Commands cannot see {path}, which shell.path names: name the folder that it lies "
+                "in under shell.readable as well."
+            )
 
 
-def run(command: str, folder: Path, config: ShellConfig, seconds: float) -> Ended:
+def run(
+    command: str,
+    folder: Path,
+    config: ShellConfig,
+    seconds: float,
+    shown: Mapping[str, Path] | None = None,
+) -> Ended:
     """Run a shell command in the folder. Whatever it does, nothing of it is left running.
+
+    Args:
+        shown: Further folders that it may read, by where it sees them; nowhere but in a sandbox.
 
     Raises:
         NoSandbox: see `check`.
@@ -114,7 +130,7 @@ def run(command: str, folder: Path, config: ShellConfig, seconds: float) -> Ende
     check(config)
     program = find_bwrap()
     confined = config.sandbox == "bubblewrap" and program is not None
-    prefix = _confined(program, folder, config) if confined and program else []
+    prefix = _confined(program, folder, config, shown) if confined and program else []
     most = config.processes
     limits = f"ulimit -c 0; ulimit -t {config.cpu_seconds}; ulimit -f {config.file_bytes // 512}"
     # Of the sandbox's own user, by either of the names that shells have for it. The kernel does not
@@ -127,7 +143,9 @@ def run(command: str, folder: Path, config: ShellConfig, seconds: float) -> Ende
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd="/" if confined else folder,
-        env={} if confined else {"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8", MARK: mark},
+        env={}
+        if confined
+        else {"PATH": _path(config), "HOME": str(folder), "LANG": "C.UTF-8", MARK: mark},
         start_new_session=True,
     )
     assert process.stdout
@@ -159,12 +177,19 @@ def _put_last(pid: int) -> None:
         Path(f"/proc/{pid}/autogroup").write_text("10")
 
 
-def _confined(program: str, folder: Path, config: ShellConfig) -> list[str]:
+def _path(config: ShellConfig) -> str:
+    return ":".join([*config.path, PATH])
+
+
+def _confined(
+    program: str, folder: Path, config: ShellConfig, shown: Mapping[str, Path] | None = None
+) -> list[str]:
     """Bubblewrap's command line, up to the command."""
     made = [program, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
     made += ["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
     made += ["--hostname", "sandbox", "--clearenv"]
-    for name, value in {"PATH": PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}.items():
+    variables = {"PATH": _path(config), "HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}
+    for name, value in variables.items():
         made += ["--setenv", name, value]
     for path in SYSTEM:
         if Path(path).is_symlink():
@@ -182,6 +207,8 @@ def _confined(program: str, folder: Path, config: ShellConfig) -> list[str]:
     # After /tmp, which would hide what lies below the host's.
     for path in config.readable:
         made += ["--ro-bind", path, path]
+    for inside, at in (shown or {}).items():
+        made += ["--ro-bind", str(at), inside]
     made += ["--bind", str(folder), INSIDE, "--remount-ro", "/", "--chdir", INSIDE, "--"]
     return made
 

@@ -20,6 +20,7 @@ from activities.job.opening import open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
+from activities.model.forms import weights_of
 from activities.model.prices import priced
 from activities.model.prompt import context_tokens, fixed_tokens
 from activities.model.stream import Streamed
@@ -105,6 +106,7 @@ class Compacting:
             cleared=planned.cleared,
             folded=planned.folded,
             unseen=planned.unseen,
+            spared=list(planned.spared),
             summary=summary,
         )
         usage = Usage()
@@ -124,11 +126,13 @@ class Compacting:
 
 def _plan(snapshot: Snapshot, request: CompactRequest) -> Plan:
     """What to do; the same whenever it is asked of the same checkpoint."""
-    encoding = encoding_of(snapshot.config.model_for(snapshot.state.phase.kind).name)
+    model = snapshot.config.model_for(snapshot.state.phase.kind)
+    encoding = encoding_of(model.name)
     before = snapshot.compaction
-    present = Plan(before.cleared, before.folded, before.unseen)
+    present = Plan(before.cleared, before.folded, before.unseen, tuple(before.spared))
+    todos = "\n".join(todo.content for todo in snapshot.state.phase.open_todos)
     return plan(
-        snapshot.view.pieces(encoding),
+        snapshot.view.pieces(encoding, todos, weights_of(model)),
         OPENING,
         present,
         fixed_tokens(snapshot),

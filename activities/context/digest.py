@@ -21,6 +21,7 @@ TEXT_CHARACTERS = 2_000
 TRANSCRIPT_CHARACTERS = 240_000
 TODO_CHARACTERS = 80
 MAX_PATHS = 60
+OLD = "From an older summary, made before those calls; since then it may have changed:\n\n"
 ASKED = """\
 Phase {number} ({kind}): {name}
 
@@ -79,7 +80,7 @@ def must(phase: Phase, changed: list[str]) -> Must:
         changed: Paths changed in the phase, the newest last.
     """
     paths = [plain(path) for path in changed[-MAX_PATHS:]]
-    return Must([todo for todo in phase.todos if not todo.done], paths)
+    return Must(phase.open_todos, paths)
 
 
 def asked(
@@ -122,18 +123,18 @@ def _begun(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]} [TRUNCATED]"
 
 
-def completed(summary: str, needed: Must, news: str = "") -> str:
+def completed(summary: str, needed: Must) -> str:
     """The summary with what it leaves out written by us, within its bound."""
     own = clip(needed.missing(summary).text, SUMMARY_TOKENS // 2, "the todo list is below")
-    own = "\n\n".join(part for part in (news, own) if part)
-    room, text = SUMMARY_TOKENS - count(own), summary.strip()
-    if count(text) > room:
-        text = clip(text, room - 30, "search_history finds the rest")
-    return "\n\n".join(part for part in (text, own) if part)
+    return _bounded(summary, own)
 
 
 def dropped(before: str, messages: list[dict[str, Any]], needed: Must) -> str:
-    """What stands for exchanges that no model could summarise: what was called, and no more."""
+    """What stands for exchanges that no model could summarise: what was called, and no more.
+
+    An older summary comes after it and is marked as such: what it says of todos and files was so
+    before those calls.
+    """
     calls = [
         f"{call['function']['name']} {call['function']['arguments'][:60]}"
         for message in messages
@@ -141,7 +142,22 @@ def dropped(before: str, messages: list[dict[str, Any]], needed: Must) -> str:
     ]
     lines = ["Not summarised, since the model was not to be had. The last calls of it:"]
     news = "\n".join([*lines, *(f"- {call}" for call in calls[-20:])])
-    return completed(before, needed, clip(news, SUMMARY_TOKENS // 3, "search_history finds them"))
+    own = "\n\n".join(
+        (
+            clip(news, SUMMARY_TOKENS // 3, "search_history finds them"),
+            clip(needed.text, SUMMARY_TOKENS // 3, "the todo list is below"),
+        )
+    )
+    old = before.removeprefix(OLD).strip()
+    return _bounded(own, f"{OLD}{clip(old, SUMMARY_TOKENS // 4, 'older')}" if old else "")
+
+
+def _bounded(text: str, last: str) -> str:
+    """Two parts within the bound of a summary; the first is cut where they exceed it."""
+    room, text = SUMMARY_TOKENS - count(last), text.strip()
+    if count(text) > room:
+        text = clip(text, room - 30, "search_history finds the rest")
+    return "\n\n".join(part for part in (text, last) if part)
 
 
 def _mentions(summary: str, todo: Todo) -> bool:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 KEPT_RESULTS = 5
+"""Long results that stay, the newest; short ones are neither counted nor cleared."""
 SUMMARY_TOKENS = 2000
 ENOUGH = 0.75
-"""Share of the limit below which clearing alone is enough: there must be room to work in, or the
-next turn compacts again and spoils the provider's prompt cache once more."""
+"""Share of the limit that clearing aims at: there must be room to work in, or the next turn
+compacts again and spoils the provider's prompt cache once more."""
 ROOM = 0.5
 """Share of the limit that is aimed at when exchanges are folded."""
 
@@ -28,6 +29,8 @@ class Piece(NamedTuple):
     tokens: int
     cleared: int
     """Its tokens once it is cleared; the same when nothing is gained."""
+    needed: bool = False
+    """Whether an open todo names the file that it shows."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Plan:
     folded: int
     unseen: int = 0
     """The reply some of whose results were cleared before the model saw them; 0 for none."""
+    spared: tuple[int, ...] = ()
+    """Results below `cleared` that are shown all the same."""
 
 
 def plan(
@@ -60,36 +65,59 @@ def plan(
     newest = beginnings[-1] if beginnings else len(pieces)
     places = [n for n in beginnings if n > start]
 
-    def size(cleared: int, folded: int) -> int:
+    def size(made: Plan, folded: int) -> int:
         summary = SUMMARY_TOKENS if folded > opening else 0
         shown = enumerate(pieces[folded:], folded)
-        return base + summary + sum(p.cleared if n < cleared else p.tokens for n, p in shown)
+        brief = (n < made.cleared and n not in made.spared for n in range(folded, len(pieces)))
+        return (
+            base
+            + summary
+            + sum(
+                p.cleared if short else p.tokens for (_, p), short in zip(shown, brief, strict=True)
+            )
+        )
 
-    def made(clear: int) -> Plan:
-        cleared = max(clear, present.cleared, start)
-        if not hard and size(cleared, start) <= ENOUGH * limit:
-            return replace(present, cleared=cleared)
+    def clearing(until: int) -> Plan:
+        """As few results cleared as are enough, the oldest first, those a todo needs last."""
+        cleared = max(present.cleared, start)
+        spared = tuple(n for n in present.spared if n >= start)
+        made = replace(present, cleared=cleared, spared=spared)
+        if hard:
+            return replace(made, cleared=max(until, cleared), spared=())
+        ahead = [n for n in range(cleared, until) if pieces[n].cleared < pieces[n].tokens]
+        for number in [n for n in ahead if not pieces[n].needed]:
+            if size(made, start) <= ENOUGH * limit:
+                return made
+            passed = (n for n in ahead if n < number and pieces[n].needed)
+            made = replace(made, cleared=number + 1, spared=tuple({*spared, *passed}))
+        if size(made, start) > ENOUGH * limit:
+            made = replace(made, cleared=max(until, cleared), spared=())
+        return replace(made, spared=tuple(sorted(made.spared)))
+
+    def folding(made: Plan) -> Plan:
+        if not hard and size(made, start) <= ENOUGH * limit:
+            return made
         last = len(pieces) if hard else newest
-        folded = next((n for n in places if size(cleared, n) <= ROOM * limit), last)
+        folded = next((n for n in places if size(made, n) <= ROOM * limit), last)
         if folded <= start:
-            return replace(present, cleared=cleared)
-        return replace(present, cleared=max(cleared, folded), folded=folded)
+            return made
+        spared = tuple(n for n in made.spared if n >= folded)
+        return replace(made, cleared=max(made.cleared, folded), folded=folded, spared=spared)
 
-    def fits(found: Plan) -> bool:
-        shown = size(found.cleared, max(found.folded, start))
-        return found.folded <= newest and shown <= limit
+    def fits(made: Plan) -> bool:
+        return made.folded <= newest and size(made, max(made.folded, start)) <= limit
 
     few = _clear_before(pieces)
-    found = made(min(few, newest))
+    found = folding(clearing(min(few, newest)))
     # Of the newest reply's results at most the last few then, and at least the last.
     for clear in range(max(few, newest + 2), len(pieces)):
         if fits(found):
             break
-        found = replace(made(clear), unseen=newest)
+        found = replace(folding(clearing(clear)), unseen=newest)
     return found
 
 
 def _clear_before(pieces: Sequence[Piece]) -> int:
     """Number of the oldest result that stays."""
-    results = [number for number, piece in enumerate(pieces) if piece.role == "tool"]
+    results = [n for n, piece in enumerate(pieces) if piece.cleared < piece.tokens]
     return results[-KEPT_RESULTS] if len(results) > KEPT_RESULTS else 0

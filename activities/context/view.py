@@ -13,13 +13,14 @@ at no other time, so the requests between two compactions share their prefix byt
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from pydantic import Field
 
 from activities.context.planning import Piece
-from activities.job.conversation import Conversation, Part, counts, held, on_wire
+from activities.job.conversation import Conversation, Form, Part, Weights, counts, held, on_wire
 from activities.tokens import of_message
 from protocol.state import Data
 
@@ -43,6 +44,7 @@ class Compaction(Data):
     cleared: int = 0
     folded: int = 0
     unseen: int = 0
+    spared: list[int] = Field(default_factory=list)
     summary: str = Field("", max_length=100_000)
 
 
@@ -55,40 +57,65 @@ class View:
         self._start = max(OPENING, compaction.folded)
         self._recent = max(self._start, compaction.cleared)
 
-    def wire(self) -> list[bytes]:
-        """The messages in the form they are sent in, oldest first."""
-        middle = [on_wire(self._summary)] if self._compaction.summary else []
+    @property
+    def whole_from(self) -> int:
+        """Number of the first message that is shown as it is."""
+        return self._recent
+
+    def wire(self, form: Form | None = None) -> list[bytes]:
+        """The messages in the form they are sent in, oldest first.
+
+        Args:
+            form: Of the endpoint and model; None for the one that messages are stored in.
+        """
+        middle = []
+        if self._compaction.summary:
+            summary = on_wire(self._summary)
+            middle.append(form.render(summary, b"") if form else summary)
         if self._recent > self._start:
-            middle.append(self._cleared())
+            middle.append(self._cleared(form))
+        has_marks = form is not None and form.marks != "none"
+        marked = [0, *self._conversation.cache_points()] if has_marks else []
         return [
-            *self._conversation.wire(0, OPENING),
+            *self._conversation.wire(0, OPENING, form, marked),
             *middle,
-            *self._conversation.wire(self._recent),
+            *self._conversation.wire(self._recent, None, form, marked),
         ]
 
-    def tokens(self, encoding: str) -> int:
+    def tokens(self, encoding: str, weights: Weights | None = None) -> int:
         """Tokens of the same."""
         return (
             self._conversation.tokens(encoding, 0, OPENING)
             + self._summary_tokens(encoding)
             + self._cleared_tokens(encoding)
-            + self._conversation.tokens(encoding, self._recent)
+            + self._provider_tokens(encoding, weights)
+            + self._conversation.tokens(encoding, self._recent, None, weights)
         )
 
-    def pieces(self, encoding: str) -> list[Piece]:
-        """Every message of the phase as planning sees it; those that were folded are not read."""
-        folded = [GONE] * (self._start - OPENING)
-        recent = self._pieces(encoding, self._start, len(self._conversation))
-        return [*self._pieces(encoding, 0, OPENING), *folded, *recent]
+    def pieces(self, encoding: str, todos: str = "", weights: Weights | None = None) -> list[Piece]:
+        """Every message of the phase as planning sees it; those that were folded are not read.
 
-    def _pieces(self, encoding: str, start: int, stop: int) -> list[Piece]:
+        Args:
+            encoding: By which tokens are counted.
+            todos: What the open todos say, and so which files they name.
+            weights: Of what is sent back to the provider beside its messages.
+        """
+        folded = [GONE] * (self._start - OPENING)
+        recent = self._pieces(encoding, todos, weights, self._start, len(self._conversation))
+        return [*self._pieces(encoding, todos, weights, 0, OPENING), *folded, *recent]
+
+    def _pieces(
+        self, encoding: str, todos: str, weights: Weights | None, start: int, stop: int
+    ) -> list[Piece]:
         messages = self._conversation.messages(start, stop)
-        sizes = [self._conversation.tokens(encoding, n, n + 1) for n in range(start, stop)]
+        sizes = [self._conversation.tokens(encoding, n, n + 1, weights) for n in range(start, stop)]
+        paths = _read_paths(messages)
         return [
             Piece(
                 message["role"],
                 size,
                 size if brief is message else of_message(on_wire(brief), encoding),
+                bool(path := paths.get(message.get("tool_call_id", ""), "")) and path in todos,
             )
             for message, brief, size in zip(messages, shortened(messages), sizes, strict=True)
         ]
@@ -105,34 +132,67 @@ class View:
             found = counts.keep(key, of_message(on_wire(self._summary), encoding))
         return found
 
-    def _cleared(self) -> bytes:
+    def _cleared(self, form: Form | None) -> bytes:
         """The old exchanges, put together once a compaction."""
-        found = held.get(key := ("cleared", self._compaction.unseen, *self._old()))
+        form_key = form.key if form else None
+        found = held.get(key := ("cleared", form_key, *self._exceptions, *self._old()))
         if found is None:
-            found = held.keep(key, b",".join(map(on_wire, self._short())))
+            messages: Iterable[bytes] = map(on_wire, self._short())
+            if form:
+                data = self._conversation.provider_bytes(self._start, self._recent)
+                messages = map(form.render, messages, data)
+            found = held.keep(key, b",".join(messages))
         return found
 
     def _cleared_tokens(self, encoding: str) -> int:
-        found = counts.get(key := (encoding, self._compaction.unseen, *self._old()))
+        found = counts.get(key := (encoding, *self._exceptions, *self._old()))
         if found is None:
             total = sum(of_message(on_wire(message), encoding) for message in self._short())
             found = counts.keep(key, total)
         return found
+
+    @property
+    def _exceptions(self) -> tuple[int, ...]:
+        """What the old exchanges look like depends on these as well."""
+        return (self._compaction.unseen, *self._compaction.spared)
+
+    def _provider_tokens(self, encoding: str, weights: Weights | None) -> int:
+        """Tokens of what is sent back beside the old exchanges."""
+        if weights is None or self._recent <= self._start:
+            return 0
+        with_it = self._conversation.tokens(encoding, self._start, self._recent, weights)
+        return with_it - self._conversation.tokens(encoding, self._start, self._recent)
 
     def _old(self) -> tuple[Part, ...]:
         return self._conversation.ids(self._start, self._recent)
 
     def _short(self) -> list[dict[str, Any]]:
         messages = self._conversation.messages(self._start, self._recent)
-        return shortened(messages, self._compaction.unseen - self._start)
+        spared = [number - self._start for number in self._compaction.spared]
+        return shortened(messages, self._compaction.unseen - self._start, spared)
 
 
-def shortened(messages: list[dict[str, Any]], unseen: int = -1) -> list[dict[str, Any]]:
+def _read_paths(messages: list[dict[str, Any]]) -> dict[str, str]:
+    """The path that each call of read_file names, by the call's id."""
+    paths = {}
+    for call in (call for message in messages for call in message.get("tool_calls", [])):
+        if call["function"]["name"] == "read_file":
+            with suppress(ValueError, LookupError, TypeError, RecursionError):
+                path = json.loads(call["function"]["arguments"])["path"]
+                if isinstance(path, str) and path:
+                    paths[call["id"]] = path
+    return paths
+
+
+def shortened(
+    messages: list[dict[str, Any]], unseen: int = -1, spared: Sequence[int] = ()
+) -> list[dict[str, Any]]:
     """The messages with long results replaced by a line that says where to see them.
 
     Args:
         messages: Whole replies and their results.
         unseen: Place of the reply whose results the model has not seen, if there is one.
+        spared: Places of results that stay whole.
     """
     calls = {
         call["id"]: call["function"]
@@ -143,9 +203,11 @@ def shortened(messages: list[dict[str, Any]], unseen: int = -1) -> list[dict[str
     new = {call["id"] for call in reply.get("tool_calls", [])}
     return [
         {**message, "content": _placeholder(calls.get(id_, {}), seen=id_ not in new)}
-        if (id_ := message.get("tool_call_id")) and len(message["content"]) > SHORT
+        if place not in spared
+        and (id_ := message.get("tool_call_id"))
+        and len(message["content"]) > SHORT
         else message
-        for message in messages
+        for place, message in enumerate(messages)
     ]
 
 
@@ -159,5 +221,5 @@ def _placeholder(call: dict[str, Any], *, seen: bool) -> str:
     elif name in SAME_AGAIN and len(arguments) <= SHORT:
         again = f"{name}({arguments})"
     if seen:
-        return f"[result processed; {again} to see it again]"
+        return f"[result cleared to make room; {again} to see it again]"
     return f"[result left out for lack of room, not seen yet; {again} to see it]"

@@ -8,10 +8,12 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from activities.child_process import run_child
 from activities.documents.pages import DocumentError, Page
-from activities.documents.text import extract, sniff
+from activities.documents.reading import Quality, Reading
+from activities.documents.text import read_document, sniff
 
 _CHILD = Path(__file__).resolve().with_name("child.py")
 _IN_PROCESS_BYTES = 1_000_000
@@ -25,14 +27,27 @@ def extract_bounded(
     memory_mb: int = 2048,
     heartbeat: Callable[[], None] | None = None,
 ) -> list[Page]:
-    """`extract`, in a child process with at most `seconds` and `memory_mb` of address space.
+    """The pages of `read_bounded`."""
+    reading = read_bounded(name, data, seconds=seconds, memory_mb=memory_mb, heartbeat=heartbeat)
+    return reading.pages
+
+
+def read_bounded(
+    name: str,
+    data: bytes,
+    *,
+    seconds: float = 120,
+    memory_mb: int = 2048,
+    heartbeat: Callable[[], None] | None = None,
+) -> Reading:
+    """`read_document`, in a child process with at most `seconds` and `memory_mb` of address space.
 
     `heartbeat` is called about four times a second. Whatever it raises, or is raised in the
-    calling thread, kills the child and goes on up. Raises `DocumentError` as `extract` does, and
-    also when the child ran out of time or memory or crashed.
+    calling thread, kills the child and goes on up. Raises `DocumentError` as `read_document` does,
+    and also when the child ran out of time or memory or crashed.
     """
     if len(data) < _IN_PROCESS_BYTES and sniff(name, data) == "text":
-        return extract(name, data)
+        return read_document(name, data)
     arguments = [name, str(math.ceil(seconds)), str(memory_mb)]
     child = run_child(_CHILD, arguments, data, seconds, heartbeat)
     too_big = f"{name}: reading it needs more than {memory_mb} MB of memory; split the file"
@@ -40,7 +55,8 @@ def extract_bounded(
         raise DocumentError(
             f"{name}: reading it took more than {seconds:g} s and was stopped; split the file"
         )
-    if child.was_too_big:
+    # PDFium ends itself without a word when it gets no memory; a damaged heap would be named.
+    if child.was_too_big or (child.crash == "SIGABRT" and not child.stderr.strip()):
         raise DocumentError(too_big)
     if child.crash:
         raise DocumentError(
@@ -57,4 +73,12 @@ def extract_bounded(
         raise DocumentError(too_big)
     if "error" in answer:
         raise DocumentError(answer["error"])
-    return [Page(number, text, links) for number, text, links in answer["pages"]]
+    return _reading(answer["reading"])
+
+
+def _reading(answer: dict[str, Any]) -> Reading:
+    pages = [
+        Page(**{**page, "links": [(address, words) for address, words in page["links"]]})
+        for page in answer["pages"]
+    ]
+    return Reading(**{**answer, "pages": pages, "quality": Quality(**answer["quality"])})

@@ -6,6 +6,7 @@ what is not listed here it may never see.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,6 +16,13 @@ from activities.documents.quotes import MIN_QUOTE
 from activities.documents.sentences import Sentence, citable, sentences
 
 MAX_TEXT = 600
+Force = Literal["must", "should", "may", "must not"]
+FORCES: dict[Modality, Force] = {
+    "obligation": "must",
+    "prohibition": "must not",
+    "recommendation": "should",
+    "permission": "may",
+}
 
 _RANK: dict[Modality, int] = {
     "prohibition": 0,
@@ -32,12 +40,32 @@ class Candidate(BaseModel):
 
     id: str = Field(description="C-001 and so on, in document order.")
     page: int = Field(description="The page its text stands on.")
+    section: str = Field(
+        "", description="Number, else title, of the section it is in, where there is one."
+    )
     text: str = Field(description="Its exact words, at most 600 characters; can be cited.")
+    rest: str = Field("", description="What of it stands on the next page; can be cited there.")
     language: LanguageCode = Field(description="The language it is in.")
     modality: Modality = Field(description="What kind of demand it makes.")
     indicators: list[str] = Field(description="The words it was recognised by.")
     regulation: list[str] = Field(description="Regulations it seems to speak of.")
     confidence: float = Field(description="From 0 to 1: how sure it is meant as a requirement.")
+    lead: str | None = Field(
+        None, description="For an item of a list: the candidate before the list, if that is one."
+    )
+    inherited: bool = Field(
+        False, description="Whether its demand is that of its lead alone, with no word of its own."
+    )
+
+    @property
+    def force(self) -> Force:
+        """Its demand in one word."""
+        return FORCES[self.modality]
+
+    @property
+    def binds(self) -> bool:
+        """Whether it says itself that something must, must not or should be."""
+        return self.modality != "permission" and not self.inherited
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +86,31 @@ def identify(pages: Iterable[Page]) -> list[Candidate]:
     """
     phrases = shipped()
     found: list[Candidate] = []
-    lead: _Demand | None = None
+    inherited: _Demand | None = None
+    lead: str | None = None
     for sentence in sentences(pages, phrases.abbreviations, phrases.words):
         hits = phrases.find(sentence.whole)
-        demand = _demand(sentence.whole, hits, phrases)
-        if sentence.whole.endswith(":"):
-            lead = _inherited(demand)
-        elif not sentence.item:
-            lead = None
-        elif demand is None and sentence.first:
-            demand = lead
+        own = demand = _demand(sentence.whole, hits, phrases)
+        begins_list = sentence.whole.endswith(":")
+        if begins_list or not sentence.item:
+            inherited, lead = None, None
+        elif own is None and sentence.first:
+            demand = inherited
         text = citable(sentence.text, MAX_TEXT)
         if demand is not None and not sentence.heading and _is_a_sentence(text):
-            found.append(_candidate(len(found) + 1, sentence, text, demand, hits))
+            made = _candidate(len(found) + 1, sentence, text, demand, hits)
+            found.append(made.model_copy(update={"lead": lead, "inherited": own is None}))
+            lead = made.id if begins_list else lead
+        if begins_list:
+            inherited = _inherited(own)
     return found
+
+
+def force_of(text: str) -> Force | None:
+    """The force of a statement by its words; None where it has no word that binds or permits."""
+    phrases = shipped()
+    demand = _demand(text, phrases.find(text), phrases)
+    return FORCES[demand.modality] if demand else None
 
 
 def _demand(text: str, hits: list[Hit], phrases: Phrases) -> _Demand | None:
@@ -108,7 +147,9 @@ def _candidate(
     return Candidate(
         id=f"C-{number:03d}",
         page=sentence.page,
+        section=sentence.section,
         text=text,
+        rest=citable(sentence.rest, MAX_TEXT),
         language=demand.language,
         modality=demand.modality,
         indicators=list(dict.fromkeys([*demand.words, *terms])),

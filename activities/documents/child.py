@@ -10,6 +10,7 @@ import json
 import resource
 import signal
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 
@@ -37,18 +38,18 @@ def _leave_empty(name: str, folder: Path) -> None:
 
 def _answer(name: str, data: bytes) -> dict[str, object]:
     from activities.documents.pages import DocumentError  # noqa: PLC0415
-    from activities.documents.text import extract  # noqa: PLC0415
+    from activities.documents.text import read_document  # noqa: PLC0415
 
     try:
-        pages = [(page.number, page.text, page.links) for page in extract(name, data)]
+        reading = read_document(name, data)
     except DocumentError as error:
         return {"error": str(error)}
-    if (found := sum(len(text) for _, text, _ in pages)) > MOST_CHARACTERS:
+    if (found := sum(len(page.text) for page in reading.pages)) > MOST_CHARACTERS:
         return {
             "error": f"{name}: it has {found:,} characters of text, and at most "
             f"{MOST_CHARACTERS:,} are read; split the file"
         }
-    return {"pages": pages}
+    return {"reading": asdict(reading)}
 
 
 def _main(name: str, seconds: int, memory_mb: int) -> None:

@@ -1,4 +1,7 @@
-"""The text of an HTML document: what a reader sees, without scripts, styles and navigation."""
+"""The text of an HTML document: what a reader sees, without scripts, styles and navigation.
+
+It has no pages; a part begins at each heading instead, and says which.
+"""
 
 import re
 from contextlib import suppress
@@ -6,50 +9,184 @@ from urllib.parse import urljoin
 
 from lxml import etree, html
 
-from activities.documents.pages import DocumentError
-from activities.documents.text import decoded, guessed, is_utf8, wide
+from activities.documents.encoding import decode_html
+from activities.documents.formulas import linear_mathml
+from activities.documents.numbering import in_format
+from activities.documents.pages import DocumentError, Page, in_mark
+from activities.documents.reading import Reading
 
-_DROPPED = {"head", "script", "style", "nav", "template", "noscript", "svg", "math", "select"}
+_DROPPED = {"head", "script", "style", "nav", "template", "noscript", "svg", "datalist"}
 _BLOCKS = {
     *("address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "div"),
     *("dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4"),
     *("h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section", "summary"),
     *("table", "tbody", "tfoot", "thead", "tr", "ul"),
 }
+_HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _CELLS = {"td", "th"}
+_VOID = {"del", "s", "strike"}
+_STRUCK = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
+_HIDDEN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_CLASS_RULE = re.compile(r"([^{}]{1,500})\{([^{}]{0,2000})\}")
+_CLASS = re.compile(r"(?:^|,)\s*[\w]*\.([\w-]+)\s*(?=,|$)")
+_NO_VALUE = {"hidden", "password", "submit", "button", "image", "reset", "file"}
+_LIST_FORMATS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 MOST_LINKS = 1000
 MOST_ADDRESS = 500
 """Characters; longer ones carry data and not a place."""
 MOST_WORDS = 100
-_DECLARED = re.compile(
-    rb"""<(?:\?xml|meta)\b[^>]{0,300}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""",
-    re.IGNORECASE | re.ASCII,
-)
 
 
-def pages(name: str, data: bytes) -> list[str]:
-    """One page: blocks divided by empty lines, the cells of a table row by ` | `."""
+def read(name: str, data: bytes) -> Reading:
+    """Blocks divided by empty lines, the cells of a table row by ` | `."""
     if not data.strip():
-        return [""]
-    parts: list[str] = []
-    walk = etree.iterwalk(_parsed(name, data), events=("start", "end", "comment", "pi"))
-    for event, node in walk:
-        tag = node.tag if isinstance(node.tag, str) else ""
-        if event == "start" and tag in _DROPPED:
-            walk.skip_subtree()
-        elif event == "start":
-            # A note's number behind a number would pass for its last digit.
-            parts.append("^" if _is_raised_number(node, parts) else _before(tag))
-            parts.append(_text(node.text, node))
-        else:
-            parts.append("\n\n" if tag in _BLOCKS else "")
-            parts.append(_text(node.tail, node.getparent()))
-    return [_tidy("".join(parts))]
+        return Reading([Page(1, "")])
+    text, guess = decode_html(data)
+    root = _parsed(name, text)
+    walk = _Walk(_struck_classes(root))
+    walk.through(root)
+    pages = [
+        Page(number, part, _links(root) if number == 1 else [], sections=titles)
+        for number, (part, titles) in enumerate(walk.parts(), 1)
+    ]
+    return Reading(pages, guess, {"struck": walk.struck} if walk.struck else {})
 
 
-def links(name: str, data: bytes) -> list[tuple[str, str]]:
+def _parsed(name: str, text: str) -> html.HtmlElement:
+    # Without `huge_tree` what lies deeper than 256 elements is left out, and tags that are never
+    # closed lie in one another.
+    parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
+    root = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
+    if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
+        raise DocumentError(f"{name}: its elements lie too deep in one another; save it as text")
+    return root
+
+
+class _Walk:
+    """One pass over the elements."""
+
+    def __init__(self, struck_classes: set[str]) -> None:
+        self.struck = 0
+        self._struck_classes = struck_classes
+        self._parts: list[tuple[list[str], list[str]]] = [([], [])]
+        self._heading_start: int | None = None
+        self._is_headings_only = True
+        self._next_numbers: dict[html.HtmlElement, int] = {}
+
+    def parts(self) -> list[tuple[str, list[str]]]:
+        """The text of each part, and the headings in it."""
+        return [(_tidy("".join(texts)), titles) for texts, titles in self._parts]
+
+    def through(self, root: html.HtmlElement) -> None:
+        walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+        for event, node in walk:
+            tag = node.tag if isinstance(node.tag, str) else ""
+            if event == "start":
+                if self._is_left_out(node, tag):
+                    walk.skip_subtree()
+                else:
+                    self._start(node, tag)
+                    if tag in ("math", "select", "textarea"):
+                        walk.skip_subtree()
+            else:
+                self._end(node, tag)
+
+    @property
+    def _texts(self) -> list[str]:
+        return self._parts[-1][0]
+
+    def _is_left_out(self, node: html.HtmlElement, tag: str) -> bool:
+        style = node.get("style", "")
+        struck = tag in _VOID or bool(style and _STRUCK.search(style))
+        if not struck and self._struck_classes:
+            struck = not self._struck_classes.isdisjoint(node.get("class", "").split())
+        if struck and node.text_content().strip():
+            self.struck += 1
+        hidden = node.get("hidden") is not None or bool(style and _HIDDEN.search(style))
+        return struck or hidden or tag in _DROPPED
+
+    def _start(self, node: html.HtmlElement, tag: str) -> None:
+        if tag in _HEADINGS:
+            if not self._is_headings_only:
+                self._parts.append(([], []))
+                self._is_headings_only = True
+            self._heading_start = len(self._texts)
+        # A note's number behind a number would pass for its last digit.
+        self._put("^" if self._is_raised_number(node) else _before(tag))
+        if tag == "li":
+            self._put(self._item_number(node))
+        elif tag == "math":
+            self._add(linear_mathml(node))
+        elif tag == "select":
+            self._add(", ".join(_chosen(node)))
+        elif tag == "input":
+            self._add(_value(node))
+        if tag not in ("math", "select"):
+            self._flow(node.text, node)
+
+    def _end(self, node: html.HtmlElement, tag: str) -> None:
+        if tag in _HEADINGS and self._heading_start is not None:
+            # Made by programs, for a link to the heading.
+            words = "".join(self._texts[self._heading_start :]).rstrip("¶# \n")
+            if title := in_mark(words):
+                self._parts[-1][1].append(title)
+            self._heading_start = None
+        self._put("\n\n" if tag in _BLOCKS else "")
+        self._flow(node.tail, node.getparent())
+
+    def _flow(self, text: str | None, holder: html.HtmlElement | None) -> None:
+        if not text:
+            return
+        if not _is_preformatted(holder):
+            text = re.sub(r"\s+", " ", text)
+            # Where something is left out, the spaces on both its sides meet.
+            if text[0] == " " and self._texts and self._texts[-1][-1] == " ":
+                text = text[1:]
+        self._add(text)
+
+    def _put(self, text: str) -> None:
+        # Empty ones would have to be gone over to find what stands before.
+        if text:
+            self._texts.append(text)
+
+    def _add(self, text: str) -> None:
+        self._put(text)
+        if self._heading_start is None and text.strip():
+            self._is_headings_only = False
+
+    def _is_raised_number(self, node: html.HtmlElement) -> bool:
+        if node.tag != "sup" or not "".join(node.itertext()).strip().isdigit():
+            return False
+        return bool(self._texts) and self._texts[-1][-1].isdigit()
+
+    def _item_number(self, item: html.HtmlElement) -> str:
+        """What a browser puts before an item of a numbered list."""
+        parent = item.getparent()
+        if parent is None or parent.tag != "ol":
+            return ""
+        is_reversed = parent.get("reversed") is not None
+        if parent not in self._next_numbers:
+            first = len(parent.findall("li")) if is_reversed else 1
+            self._next_numbers[parent] = _whole(parent.get("start"), first)
+        number = _whole(item.get("value"), self._next_numbers[parent])
+        self._next_numbers[parent] = number + (-1 if is_reversed else 1)
+        return f"{in_format(number, _LIST_FORMATS.get(parent.get('type', ''), 'decimal'))}. "
+
+
+def _struck_classes(root: html.HtmlElement) -> set[str]:
+    """Names of the classes that a style sheet within the document strikes out."""
+    sheets = " ".join(node.text or "" for node in root.iter("style"))[:1_000_000]
+    rules = re.sub(r"/\*.*?\*/", "", sheets, flags=re.DOTALL)
+    return {
+        name
+        for selector, style in _CLASS_RULE.findall(rules)
+        if _STRUCK.search(style)
+        for name in _CLASS.findall(selector.strip())
+    }
+
+
+def _links(root: html.HtmlElement) -> list[tuple[str, str]]:
     """The first addresses that a page leads to, relative to its own, each with its words."""
-    root = _parsed(name, data)
     base = next((node.get("href") for node in root.iter("base") if node.get("href")), "")
     found: dict[str, str] = {}
     for node in root.iter("a"):
@@ -64,29 +201,6 @@ def links(name: str, data: bytes) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def _parsed(name: str, data: bytes) -> html.HtmlElement:
-    # Without `huge_tree` what lies deeper than 256 elements is left out, and tags that are never
-    # closed lie in one another.
-    parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
-    root = html.document_fromstring(_in_utf8(data), parser=parser)
-    if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
-        raise DocumentError(f"{name}: its elements lie too deep in one another; save it as text")
-    return root
-
-
-def _in_utf8(data: bytes) -> bytes:
-    """Old pages declare an encoding; newer ones are UTF-8 anyhow."""
-    if encoding := wide(data):
-        return decoded(data, encoding).encode()
-    if is_utf8(data):
-        return data
-    declared = _DECLARED.search(data[:4096])
-    # What stands here to be read is no UTF-16, whatever it says.
-    name = declared[1].decode("ascii") if declared else ""
-    not_that = name.lower().startswith("utf-16")
-    return (guessed(data) if not_that or not name else decoded(data, name)).encode()
-
-
 def _before(tag: str) -> str:
     if tag in _BLOCKS:
         return "\n\n"
@@ -95,19 +209,29 @@ def _before(tag: str) -> str:
     return "\n" if tag == "br" else ""
 
 
-def _is_raised_number(node: html.HtmlElement, parts: list[str]) -> bool:
-    if node.tag != "sup" or not "".join(node.itertext()).strip().isdigit():
-        return False
-    return next((part for part in reversed(parts) if part), "")[-1:].isdigit()
+def _whole(text: str | None, otherwise: int) -> int:
+    return int(text) if text and re.fullmatch(r"-?\d{1,9}", text.strip()) else otherwise
 
 
-def _text(text: str | None, holder: html.HtmlElement | None) -> str:
-    if not text:
-        return ""
-    preformatted = holder is not None and (
+def _chosen(select: html.HtmlElement) -> list[str]:
+    options = list(select.iter("option"))
+    chosen = [option for option in options if option.get("selected") is not None]
+    if not chosen and select.get("multiple") is None:
+        chosen = options[:1]
+    return [" ".join(option.text_content().split()) for option in chosen]
+
+
+def _value(field: html.HtmlElement) -> str:
+    kind = field.get("type", "text").lower()
+    if kind in ("checkbox", "radio"):
+        return "[x] " if field.get("checked") is not None else "[ ] "
+    return "" if kind in _NO_VALUE else field.get("value", "")
+
+
+def _is_preformatted(holder: html.HtmlElement | None) -> bool:
+    return holder is not None and (
         holder.tag == "pre" or next(holder.iterancestors("pre"), None) is not None
     )
-    return text if preformatted else re.sub(r"\s+", " ", text)
 
 
 def _tidy(text: str) -> str:

@@ -5,8 +5,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 _NOT_READ = "(This page could not be read: "
-_MARK = re.compile(r"\[page ([0-9]+)\]")
-_ESCAPED = re.compile(r"\\*\[page [0-9]+\]")
+_PARTS = r"((?:; (?:label|section) [^;\[\]\n]*)*)"
+_MARK = re.compile(rf"\[page ([0-9]+){_PARTS}\]")
+_ESCAPED = re.compile(rf"\\*\[page [0-9]+{_PARTS}\]")
+_NOT_IN_MARKS = str.maketrans({";": ",", "[": "(", "]": ")"})
+MOST_SECTIONS = 12
+"""Named in the mark of a page."""
+_MORE = "…"
+"""Stands for the sections that are not named."""
+MOST_TITLE = 100
+"""Characters of a label or of a section's title in a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +25,11 @@ class Page:
     text: str
     links: list[tuple[str, str]] = field(default_factory=list, compare=False)
     """Of a web page: where it leads, each address with its words, which the text does not say."""
+    label: str = ""
+    """The number printed on it, where that is another one: `iv`."""
+    sections: list[str] = field(default_factory=list)
+    """Headings with their numbers, in order: the section that the page goes on with, if any, and
+    those that begin on it."""
 
     @property
     def unread(self) -> bool:
@@ -44,9 +57,24 @@ class DocumentError(ValueError):
 
 
 def render(pages: Iterable[Page]) -> str:
-    """One text with a line `[page 3]` before each page. A line of a page that looks like such a
-    mark gets a backslash before it. `parse` gives exactly the same pages back."""
-    return "".join(f"[page {page.number}]\n{_escape(page.text)}\n" for page in pages)
+    """One text with a line `[page 3]` before each page, or `[page 3; label iii; section 1 Scope]`.
+    A line of a page that looks like such a mark gets a backslash before it. `parse` gives exactly
+    the same pages back."""
+    return "".join(f"{_mark(page)}\n{_escape(page.text)}\n" for page in pages)
+
+
+def _mark(page: Page) -> str:
+    parts = [f"label {page.label}"] if page.label else []
+    parts += [f"section {title}" for title in page.sections[:MOST_SECTIONS]]
+    if page.sections[MOST_SECTIONS:]:
+        parts.append(f"section {_MORE}")
+    return f"[{'; '.join([f'page {page.number}', *parts])}]"
+
+
+def in_mark(title: str) -> str:
+    """A label or title as it can stand in the mark of a page: one line, bounded, no `;[]`."""
+    words = " ".join(title.translate(_NOT_IN_MARKS).split())
+    return words if len(words) <= MOST_TITLE else words[: MOST_TITLE - 1] + "…"
 
 
 def parse(text: str) -> list[Page]:
@@ -54,15 +82,21 @@ def parse(text: str) -> list[Page]:
     page mark."""
     if not text:
         return []
-    pages: list[tuple[int, list[str]]] = []
+    pages: list[tuple[int, str, list[str]]] = []
     for line in text.removesuffix("\n").split("\n"):
         if mark := _MARK.fullmatch(line):
-            pages.append((int(mark[1]), []))
+            pages.append((int(mark[1]), mark[2], []))
         elif not pages:
             raise DocumentError("the text kept for the document has no page marks; extract it anew")
         else:
-            pages[-1][1].append(line[1:] if _ESCAPED.fullmatch(line) else line)
-    return [Page(number, "\n".join(lines)) for number, lines in pages]
+            pages[-1][2].append(line[1:] if _ESCAPED.fullmatch(line) else line)
+    return [_page(number, parts, "\n".join(lines)) for number, parts, lines in pages]
+
+
+def _page(number: int, parts: str, text: str) -> Page:
+    named = [part.partition(" ")[::2] for part in parts.split("; ")[1:]]
+    label = next((value for name, value in named if name == "label"), "")
+    return Page(number, text, label=label, sections=[v for name, v in named if name == "section"])
 
 
 def _escape(text: str) -> str:
@@ -82,3 +116,26 @@ def page_of(pages: Iterable[Page], number: int) -> Page:
             return page
     numbers = f"{there[0].number} to {there[-1].number}" if there else "none"
     raise DocumentError(f"there is no page {number}; the document's pages: {numbers}")
+
+
+def section_at(page: Page, offset: int) -> str:
+    """The section that a place on the page belongs to; empty where none is known.
+
+    Args:
+        offset: Of a character in `page.text`.
+    """
+    current, start = "", 0
+    for title in page.sections:
+        if title == _MORE:
+            # Which of those that are not named begins where is not known.
+            return "" if current and start <= offset else current
+        words = r"\s+".join(re.escape(word) for word in title.removesuffix("…").split())
+        heading = re.compile(rf"^[#*\s]*({words})", re.MULTILINE).search(page.text, start)
+        if heading is None:
+            # Of the first it is the rule: the section began on a page before.
+            current = current or title
+        elif heading.start(1) <= offset:
+            current, start = title, heading.end()
+        else:
+            break
+    return current

@@ -1,48 +1,91 @@
 """Quotes looked up in the pages of a document.
 
-A quote is compared as a careful reader would: line breaks, hyphenation at line ends, ligatures
-and the shape of quotation marks and dashes are matters of layout and are ignored; a letter, a
-capital or a digit is not.
+A quote is compared as a careful reader would: white space, hyphenation at line ends, ligatures and
+the shape of quotation marks and dashes are matters of layout and are ignored; a letter, a capital
+or a digit is not. What is recorded is the page's own passage, never the quote as it was typed.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 from activities.documents.pages import Page
+from activities.documents.sentences import fold
 
 MIN_QUOTE = 12
+LEAST_ALIKE = 0.5
+"""Share of a quote's words from which a passage is near enough to be shown."""
+MOST_COMPARED = 5
+"""Pages of which the words are compared one by one."""
+SHOWN = 300
 
-_SHAPES = str.maketrans(
-    {
-        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u2039\u203a\u0060\u00b4", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-        **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff", None),
-    }
-)
-_SOFT_HYPHEN = re.compile(r"\u00ad(?:[^\S\n]*\n\s*)?")
-_HYPHEN = re.compile(r"(?<=\w)-(?:([^\S\n]*\n\s*)|([^\S\n]+))?(?=\w)")
-_SPACE = re.compile(r"\s+")
-# Chinese and Japanese put no spaces between words, so that a line end there is none either.
-_NO_SPACES = r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff65\U00020000-\U0003ffff]"
-# Only from its first space on, or a long run of them would be gone through for each.
-_SPACE_OF_LAYOUT = re.compile(rf"(?<={_NO_SPACES})\s+|(?<!\s)\s+(?={_NO_SPACES})")
+_SHAPES = {
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u2039\u203a\u0060\u00b4", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
+}
+_IGNORED = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
+_HYPHENS = frozenset("-\u2010\u2011\u2012\u2013\u2014\u2015\u2212")
 # What is set above or below the line is no further digit of the number before it.
-_RAISED = re.compile(r"(?<=\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u215f])")
-
+_RAISED = re.compile(r"[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u215f]")
+_LINE_END = re.compile(r"[^\S\n]*\n")
+_SPACE = re.compile(r"\s+")
 _POINT_IN_NUMBER = re.compile(r"\d[.,']\d")
+_WORD = re.compile(r"\w+")
 
-_HARD, _LINE_END, _HANGING = 1, 2, 3
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A passage of a page: its letters without layout, from `start` to `end`."""
+
+    start: int
+    end: int
+
+    def touches(self, other: "Span") -> bool:
+        """Whether the two share as many letters as a quote must have, or all of the shorter."""
+        shared = min(self.end, other.end) - max(self.start, other.start)
+        return shared >= min(MIN_QUOTE, self.end - self.start, other.end - other.start) > 0
+
+
+class FoldedPage:
+    """A page's text without its layout, to look up many quotes in."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folded = _Folded(text)
+
+    def spans(self, quote: str) -> list[Span]:
+        """Where the quote stands, whole words and in this order, as often as it does."""
+        sought = _Folded(quote)
+        if not sought.letters:
+            return []
+        length = len(sought.letters)
+        return [Span(at, at + length) for at in self._folded.places(sought)]
+
+    def passage(self, quote: str) -> str | None:
+        """The words of the page that the quote gives, on one line; None if it is not there.
+
+        A quote of fewer than 12 characters must be a whole line, cell of a table or page: a word
+        or two out of a sentence prove nothing.
+        """
+        sought = _Folded(quote)
+        if sought.short:
+            return _whole_line(self._text, sought)
+        at = next(self._folded.places(sought), None)
+        if at is None:
+            return None
+        return fold(self._folded.cut(at, at + len(sought.letters)))
+
+
+def passage_of(page_text: str, quote: str) -> str | None:
+    """As `FoldedPage.passage`, for a single quote."""
+    return FoldedPage(page_text).passage(quote)
 
 
 def contains_quote(page_text: str, quote: str) -> bool:
-    """Whether the quote stands on the page, whole words and in this order.
-
-    A quote of fewer than 12 characters must be a whole line, cell of a table or page: a word or two
-    out of a sentence prove nothing.
-    """
-    return _stands(page_text, _Folded(quote))
+    """Whether the quote stands on the page."""
+    return passage_of(page_text, quote) is not None
 
 
 def is_short(quote: str) -> bool:
@@ -52,64 +95,129 @@ def is_short(quote: str) -> bool:
 
 def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
     """The numbers of all pages the quote stands on: to tell where it really is."""
-    sought = _Folded(quote)
-    return [page.number for page in pages if _stands(page.text, sought)]
+    return [page.number for page in pages if contains_quote(page.text, quote)]
 
 
-def _stands(page_text: str, sought: "_Folded") -> bool:
-    if not sought.short:
-        return _Folded(page_text).contains(sought)
+def nearest_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None:
+    """Page and words of the passage most like the quote; None when nothing is like it."""
+    sought = _words(quote)
+    if not sought:
+        return None
+    wanted = set(sought)
+    ranked = sorted(
+        ((len(wanted.intersection(_words(page.text))), page) for page in pages),
+        key=lambda entry: (-entry[0], entry[1].number),
+    )
+    best: tuple[float, int, str] | None = None
+    for count, page in ranked[:MOST_COMPARED]:
+        if count < LEAST_ALIKE * len(wanted):
+            break
+        share, passage = _most_alike(page.text, sought)
+        if share >= LEAST_ALIKE and (best is None or share > best[0]):
+            best = (share, page.number, passage)
+    return best and (best[1], best[2])
+
+
+def _most_alike(text: str, sought: list[str]) -> tuple[float, str]:
+    """The words around the longest run of the quote's words, and how many of them are there."""
+    places = list(_WORD.finditer(text))
+    words = [place[0].lower() for place in places]
+    run = SequenceMatcher(None, words, sought, autojunk=False).find_longest_match()
+    first = max(0, run.a - run.b)
+    window = words[first : first + len(sought)]
+    blocks = SequenceMatcher(None, window, sought, autojunk=False).get_matching_blocks()
+    same = [block for block in blocks if block.size]
+    if not same:
+        return 0.0, ""
+    last = min(first + len(sought), len(places)) - 1
+    end = places[last].end()
+    while end < len(text) and not text[end].isspace():
+        end += 1
+    share = sum(block.size for block in same) / len(sought)
+    return share, fold(text[places[first].start() : end])[:SHOWN]
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def _whole_line(page_text: str, sought: "_Folded") -> str | None:
     lines = page_text.split("\n")
-    parts = {page_text, *lines, *(cell for line in lines for cell in line.split(" | "))}
+    parts = [page_text, *lines, *(cell for line in lines for cell in line.split(" | "))]
     # What is much longer cannot be the same without its layout.
-    return any(_Folded(part).is_(sought) for part in parts if len(part.strip()) < 4 * MIN_QUOTE)
+    for part in parts:
+        if len(part.strip()) < 4 * MIN_QUOTE and _Folded(part).is_(sought):
+            return fold(part)
+    return None
 
 
 class _Folded:
-    """A text without its layout. Hyphens inside words are taken out and remembered by place, those
-    before a space ("Ein- und Ausgang") with the space: one at a line end may belong to the word or
-    not, and have a space behind it or not, so it agrees with every reading."""
+    """A text without its layout: no white space but between digits, compatible characters taken
+    apart. Hyphens are taken out and remembered by place; one at a line end may belong to the word
+    or not, so it agrees with every reading."""
 
     def __init__(self, text: str) -> None:
-        text = _RAISED.sub("^", _SPACE_OF_LAYOUT.sub("", _SOFT_HYPHEN.sub("", text)))
-        text = unicodedata.normalize("NFKC", text).translate(_SHAPES).strip()
-        parts: list[str] = []
-        self.hyphens: dict[int, int] = {}  # before which character: which of the three
-        length = start = 0
-        for hyphen in _HYPHEN.finditer(text):
-            part = _SPACE.sub(" ", text[start : hyphen.start()])
-            parts.append(part)
-            length += len(part)
-            kind = _LINE_END if hyphen[1] else _HANGING if hyphen[2] else _HARD
-            self.hyphens[length] = kind
-            start = hyphen.end()
-        parts.append(_SPACE.sub(" ", text[start:]))
-        self.letters = "".join(parts)
+        self._text = text
+        letters: list[str] = []
+        places: list[int] = []
+        self.hyphens: dict[int, bool] = {}  # before which letter: whether at a line end
+        space = False
+        for place, char in enumerate(text):
+            if char.isspace():
+                space = True
+                continue
+            if char in _IGNORED:
+                continue
+            if char in _HYPHENS:
+                ends = _LINE_END.match(text, place + 1) is not None
+                self.hyphens[len(letters)] = self.hyphens.get(len(letters), False) or ends
+                continue
+            if letters and letters[-1].isdigit():
+                if _RAISED.match(char):
+                    letters.append("^")
+                    places.append(place)
+                elif space and char.isdigit() and len(letters) not in self.hyphens:
+                    letters.append(" ")
+                    places.append(place)
+            space = False
+            plain = _SHAPES.get(char) or (char if char.isascii() else _apart(char))
+            letters += plain
+            places += [place] * len(plain)
+        self.letters = "".join(letters)
+        self._places = places
 
     @property
     def short(self) -> bool:
-        return len(self.letters) + len(self.hyphens) < MIN_QUOTE
+        return len(" ".join(self._text.split())) < MIN_QUOTE
 
     def is_(self, quote: "_Folded") -> bool:
         same = quote.letters == self.letters
         return same and bool(self.letters) and self._agrees(quote, 0)
 
-    def contains(self, quote: "_Folded") -> bool:
+    def places(self, quote: "_Folded") -> Iterator[int]:
+        """Where the letters of the quote begin, each time that they stand there."""
         sought = quote.letters
-        at = self.letters.find(sought)
+        at = self.letters.find(sought) if sought else -1
         while at >= 0:
             if self._whole_words(at, at + len(sought)) and self._agrees(quote, at):
-                return True
+                yield at
             at = self.letters.find(sought, at + 1)
-        return False
+
+    def cut(self, start: int, end: int) -> str:
+        """What of the text these letters stand for."""
+        last = self._places[end - 1] + 1
+        # Marks that are set on the last letter, and are letters of their own here.
+        while last < len(self._text) and unicodedata.combining(self._text[last]):
+            last += 1
+        return self._text[self._places[start] : last]
 
     def _agrees(self, quote: "_Folded", at: int) -> bool:
         inside = range(at + 1, at + len(quote.letters))
-        mine = {place - at: kind for place, kind in self.hyphens.items() if place in inside}
+        theirs = {place + at: ends for place, ends in quote.hyphens.items()}
         return all(
-            _LINE_END in (kinds := (mine.get(place), quote.hyphens.get(place)))
-            or kinds[0] == kinds[1]
-            for place in mine.keys() | quote.hyphens.keys()
+            self.hyphens.get(place) or theirs.get(place)
+            for place in self.hyphens.keys() ^ theirs.keys()
+            if place in inside
         )
 
     def _whole_words(self, start: int, end: int) -> bool:
@@ -117,7 +225,15 @@ class _Folded:
         return not (self._within_word(start) or self._within_word(end))
 
     def _within_word(self, at: int) -> bool:
-        if at <= 0 or at >= len(self.letters) or self.hyphens.get(at) in (_HARD, _HANGING):
+        if at <= 0 or at >= len(self.letters):
+            return False
+        if unicodedata.combining(self.letters[at]):
+            return True
+        first, last = self._places[at - 1], self._places[at]
+        if first == last:
+            return self.letters[at - 1] != " "
+        between = self._text[first + 1 : last]
+        if self.hyphens.get(at) is False or (at not in self.hyphens and _SPACE.search(between)):
             return False
         before, after = self.letters[max(0, at - 2) : at], self.letters[at : at + 2]
         # "500 EUR" is not said by a page that says "1,500 EUR".
@@ -125,6 +241,12 @@ class _Folded:
             return True
         left, right = before[-1], after[0]
         return (left.isdigit() and right.isdigit()) or (_cased(left) and _cased(right))
+
+
+def _apart(char: str) -> str:
+    """A ligature as its letters, an accented letter as the letter and its accent."""
+    apart = unicodedata.normalize("NFKD", char)
+    return "".join(_SHAPES.get(each, each) for each in apart if not each.isspace())
 
 
 def _cased(letter: str) -> bool:

@@ -6,15 +6,15 @@ expressions that cannot backtrack.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from activities.documents.pages import Page
+from activities.documents.pages import Page, section_at
 
 _ITEM = re.compile(
     r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
 )
+_BULLET = re.compile(r"\s*[*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb]\s")
 _CLAUSE = re.compile(r"\s*(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+\.?\s+")
 _QUOTE_MARK = re.compile(r"\s*(?:>\s?)+")
 _HEADING = re.compile(r"\s*#{1,6}\s+")
@@ -26,9 +26,24 @@ _PAGE_LINE = re.compile(
     re.IGNORECASE,
 )
 _CELLS = re.compile(r"\s\|\s|^\s*\||\|\s*$", re.MULTILINE)
-_END = re.compile(r"[.!?\u2026][\"'\u201d\u2019\u00bb)\]*_]*(?=\s)")
+_CLOSERS = "\"'\u201d\u2019\u00bb)]*_"
+_END = re.compile(
+    r"[.!?\u2026][\"'\u201d\u2019\u00bb)\]*_]*"
+    # The mark of a footnote is no part of the sentence. After a digit it may be a decimal.
+    r"(?P<mark>(?<=[^\d\s][.!?\u2026\"'\u201d\u2019\u00bb)\]])\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}|[\u00b9\u00b2\u00b3\u2070-\u2079]+)?"
+    r"(?=\s|$)"
+)
+_NOTE = re.compile(r"\s*(\d{1,3})\s+(?=\S)")
+_SECTION = re.compile(
+    r"\s*(?:#+\s*)?(§+\s*\d+\w?|(?:Art(?:icle|ikel)?\.?|Section|Chapter|Kapitel|Abschnitt)\s+\d+\w?"
+    r"|(?:\d{1,3}|[A-Z])(?:\.\d{1,3})+|\d{1,2}(?=\.?\s))"
+)
+_RUNNING_TITLE = re.compile(
+    r"\s*(?:(?:chapter|kapitel|section|abschnitt|appendix|anhang)\s|(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s)",
+    re.IGNORECASE,
+)
 _TOKEN = re.compile(r"[^\s(\[\"'\u201e\u201c]+$")
-_STARTER = re.compile(r"\s*[\"'\u201e\u201c\u201a\u2018\u00bb(\[*_]*([^\W_])")
+_STARTER = re.compile(r"\s*[\"'\u201e\u201c\u201a\u2018\u00bb(\[{*_]*([^\W_])")
 _MONTH = re.compile(
     r"\s*(?:Jan|Feb|Mär|Mar|Apr|Mai|May|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|Tag|Kalendertag|"
     r"Werktag|Jahrhundert)"
@@ -37,6 +52,10 @@ _MONTH = re.compile(
 _HANGING = r"(?!\s*(?:und|oder|bzw|sowie|bis|and|or)\b)"
 _HYPHENATED = re.compile(rf"(\w)(?:\u00ad|[-\u2010]{_HANGING})[^\S\n]*\n\s*(?=[a-zäöüß])")
 _HYPHEN_KEPT = re.compile(rf"(\w[-\u2010\u2011]){_HANGING}[^\S\n]*\n\s*(?=\w)")
+MOST_LINES = 400
+"""Of a page that may have a foot; a text without pages has more."""
+_FIRST = ("1", "a", "A", "i")
+_STOPS = tuple(".!?:;")
 _OPEN_WORD = re.compile(r"\s*\S*[-\u2010\u00ad]$")
 
 
@@ -53,6 +72,10 @@ class Sentence:
     item: bool = False
     first: bool = True
     heading: bool = False
+    section: str = ""
+    """Number, else title, of the section it stands in, as the document gives it."""
+    rest: str = ""
+    """What of it stands on the next page."""
 
 
 @dataclass(slots=True)
@@ -60,6 +83,7 @@ class _Block:
     lines: list[str] = field(default_factory=list)
     item: bool = False
     heading: bool = False
+    section: str = ""
 
 
 def sentences(
@@ -68,41 +92,60 @@ def sentences(
     """All sentences in order. What repeats at the top or foot of pages is given once.
 
     A sentence that goes on over a page end belongs to the page where it starts; what of it
-    stands on the next page is not given again. `words` (frequent ones, in small letters) help
-    to see that a page ends in the middle of a sentence.
+    stands on the next page is not given again. Footnotes follow the text of their page. `words`
+    (frequent ones, in small letters) help to see that a page ends in the middle of a sentence.
     """
     there = list(pages)
     furniture = _furniture(there)
     shown: set[str] = set()
     result: list[Sentence] = []
+    last = -1
+    section = ""
+    # What the file itself says of its sections is better than what looks like a heading.
+    named = any(page.sections for page in there)
     for page in there:
-        running, body = _without_furniture(page.text, furniture)
+        running, lines = _without_furniture(page.text, furniture)
+        body, notes = _without_notes(lines)
         new = [line for line in running if _shape(line) not in shown]
         shown.update(map(_shape, new))
-        found = [
-            sentence
-            for block in _blocks(body)
-            for sentence in _split(page.number, block, abbreviations)
-        ]
-        if result and found and _goes_on(result[-1], found[0], words):
-            last = result[-1]
-            joined = _fold(f"{last.whole}\n{found[0].text}")
-            result[-1] = replace(last, whole=joined)
+        found: list[Sentence] = []
+        place = 0
+        for block in _blocks(body):
+            if block.lines and page.sections:
+                place = max(place, page.text.find(block.lines[0], place))
+                section = section_at(page, place) or section
+            elif not named:
+                section = block.section or section
+            found += _split(page.number, block, abbreviations, section)
+        if last >= 0 and found and _goes_on(result[last], found[0], words):
+            whole = fold(f"{result[last].whole}\n{found[0].text}")
+            rest = result[last].rest or found[0].text
+            result[last] = replace(result[last], whole=whole, rest=rest)
             del found[0]
-        # Not after the body, where it would part a sentence from its other half.
-        position = len(result) - 1 if result else 0
-        result[position:position] = [Sentence(page.number, line.strip(), line) for line in new]
+        # Not after the body, where it would part a list from the sentence before it.
+        position = max(last, 0)
+        result[position:position] = [
+            Sentence(page.number, line.strip(), line, heading=bool(_RUNNING_TITLE.match(line)))
+            for line in new
+        ]
         result += found
+        last = len(result) - 1
+        for block in (block for note in notes for block in _blocks(note)):
+            result += _split(page.number, block, abbreviations, section)
     return result
 
 
 def _furniture(pages: list[Page]) -> set[str]:
-    """Shapes of the lines that stand at the top or foot of many pages."""
-    counts: Counter[str] = Counter()
-    for page in pages:
-        counts.update({_shape(line) for line in _edges(page.text)})
-    enough = max(3, len(pages) * 0.4)
-    return {shape for shape, count in counts.items() if count >= enough}
+    """Shapes of the lines that stand at the top or foot of many pages, or of many in a row."""
+    seen: dict[str, list[int]] = {}
+    for place, page in enumerate(pages):
+        for shape in {_shape(line) for line in _edges(page.text)}:
+            seen.setdefault(shape, []).append(place)
+    return {
+        shape
+        for shape, places in seen.items()
+        if len(places) >= max(3, (places[-1] - places[0] + 1) * 0.4)
+    }
 
 
 def _edges(text: str) -> list[str]:
@@ -119,16 +162,58 @@ def _without_furniture(text: str, furniture: set[str]) -> tuple[list[str], list[
     lines = text.split("\n")
     running: list[str] = []
     for end in (0, -1):
+        numbered = False
         for _ in range(3):
             while lines and not lines[end].strip():
                 lines.pop(end)
             if not lines:
                 break
             if _PAGE_LINE.fullmatch(lines[end]):
+                numbered = True
                 lines.pop(end)
-            elif _shape(lines[end]) in furniture:
+            elif _shape(lines[end]) in furniture or (end and _is_foot(lines, numbered)):
                 running.append(lines.pop(end))
     return running, lines
+
+
+def _is_foot(lines: list[str], numbered: bool) -> bool:
+    """Whether the last line names the section at the foot of a page, beside the page's number."""
+    text = lines[-1].strip()
+    above = next((line for line in reversed(lines[:-1]) if line.strip()), "")
+    return (
+        (numbered or bool(_PAGE_LINE.fullmatch(above)))
+        and lines[-2:-1] != [above]  # nothing but text would stand so close
+        and text[-1] not in ".!?:;"
+        and len(text) <= 70
+        and bool(_RUNNING_TITLE.match(text))
+    )
+
+
+def _without_notes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
+    """The text of a page, and the footnotes below it, each with its lines.
+
+    A line that begins with a number is a footnote's where the text above has that number as a
+    mark, right behind a word or its full stop, and the notes go on with the next number.
+    """
+    if len(lines) > MOST_LINES:
+        return lines, []
+    for start in range(len(lines) // 3, len(lines)):
+        found = _NOTE.match(lines[start])
+        if not found or start == 0 or not _has_mark("\n".join(lines[:start]), found[1]):
+            continue
+        notes: list[list[str]] = []
+        for line in lines[start:]:
+            begins = _NOTE.match(line)
+            if begins and int(begins[1]) == int(found[1]) + len(notes):
+                notes.append([line[begins.end() :]])
+            else:
+                notes[-1].append(line)
+        return lines[:start], notes
+    return lines, []
+
+
+def _has_mark(text: str, number: str) -> bool:
+    return bool(re.search(rf"[^\W\d_][.,;:)\"'\u201d\u2019]{{0,3}}{number}(?!\w|[.,]\d)", text))
 
 
 def _blocks(lines: list[str]) -> Iterator[_Block]:
@@ -155,11 +240,12 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
             block = _Block()
         elif _HEADING.match(line) or _is_heading(line, after, block, width):
             yield block
-            yield _Block([line], heading=True)
+            yield _Block([line], heading=_is_title(line), section=_section(line))
             block = _Block()
-        elif _ITEM.match(line) or _CLAUSE.match(line):
+        elif _begins_item(line, block) or _begins_clause(line, block):
             yield block
-            block = _Block([line], item=True)
+            clause = _CLAUSE.match(line) or line.lstrip().startswith("§")
+            block = _Block([line], item=True, section=_section(line) if clause else "")
         else:
             block.lines.append(line)
     yield block
@@ -172,6 +258,47 @@ def _closing(lines: list[str], start: int, fence: str) -> int | None:
     return None
 
 
+def _is_title(line: str) -> bool:
+    """Whether a line that stands like a heading reads like one: "Breaks should be used" does not,
+    whatever follows."""
+    words = [word for word in re.findall(r"[^\W\d_]+", line) if len(word) > 3]
+    capitals = sum(word[0].isupper() for word in words)
+    return bool(_HEADING.match(line) or _SECTION.match(line)) or capitals > 0.6 * len(words)
+
+
+def _section(line: str) -> str:
+    """The number in front of a heading or clause; of a marked heading without one its title."""
+    if found := _SECTION.match(line):
+        return " ".join(found[1].split())
+    return line.strip("# \t")[:200] if _HEADING.match(line) else ""
+
+
+def _begins_item(line: str, block: _Block) -> bool:
+    """Whether a mark or number in front is a list's, and not what a line was broken before."""
+    found = _ITEM.match(line)
+    if not found:
+        return False
+    mark = found[0].strip(" \t().")
+    return not mark.isalnum() or mark in _FIRST or block.item or _is_ended(block)
+
+
+def _begins_clause(line: str, block: _Block) -> bool:
+    """Whether the number in front is a clause's, and not just what the line begins with."""
+    if not _CLAUSE.match(line):
+        return False
+    before, after = (_number(text) for text in (block.section, _section(line)))
+    return _is_ended(block) or after in ([*before[:-1], before[-1] + 1], [*before, 1])
+
+
+def _number(section: str) -> list[int]:
+    parts = section.split(".")
+    return [int(part) for part in parts] if all(map(str.isdecimal, parts)) else [0]
+
+
+def _is_ended(block: _Block) -> bool:
+    return not block.lines or block.lines[-1].rstrip().rstrip(_CLOSERS)[-1:] in _STOPS
+
+
 def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
     """A short line between sentences that is none: it ends without a stop, a new one follows."""
     text = line.strip()
@@ -179,38 +306,45 @@ def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
         return False
     words = text.split()
     numbered = bool(_CLAUSE.match(line) or re.match(r"\d{1,2}\.?\s", text))
+    if _BULLET.match(after) and not numbered:
+        return False  # what leads over to a list
     first = words[1] if numbered and len(words) > 1 else words[0]
-    ended = not block.lines or block.lines[-1].rstrip()[-1:] in ".!?:;"
     follows = _STARTER.match(after)
     return (
         len(words) <= 9
-        and first[0].isupper()
-        and ended
+        # Terms that are explained begin with a small letter as well.
+        and (first[0].isupper() or (len(words) <= 6 and follows is not None))
+        and _is_ended(block)
         and (follows is None or not follows[1].islower())
     )
 
 
-def _split(page: int, block: _Block, abbreviations: frozenset[str]) -> Iterator[Sentence]:
+def _split(
+    page: int, block: _Block, abbreviations: frozenset[str], section: str
+) -> Iterator[Sentence]:
     text = "\n".join(block.lines)
     start = 0
     for marker in (_QUOTE_MARK, _HEADING, _CLAUSE, _ITEM):
         if found := marker.match(text, start):
             start = found.end()
     first = True
-    ends = [end.end() for end in _END.finditer(text, start) if _is_end(text, end, abbreviations)]
-    for end in [*ends, len(text)]:
-        folded = _fold(text[start:end])
-        start = end
+    ends = [end for end in _END.finditer(text, start) if _is_end(text, end, abbreviations)]
+    for stop, following in [
+        *((end.start("mark") if end["mark"] else end.end(), end.end()) for end in ends),
+        (len(text), len(text)),
+    ]:
+        folded = fold(text[start:stop])
+        start = following
         if folded:
-            yield Sentence(page, folded, folded, block.item, first, block.heading)
+            yield Sentence(page, folded, folded, block.item, first, block.heading, section)
             first = False
 
 
 def _is_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bool:
     starter = _STARTER.match(text, stop.end())
-    if starter is None or starter[1].islower():
+    if starter is None or (starter[1].islower() and not stop["mark"]):
         return starter is None
-    if not stop[0].startswith(".") or len(stop[0]) > 1:
+    if not stop[0].startswith(".") or len(stop[0].removesuffix(stop["mark"] or "")) > 1:
         return True
     before = _TOKEN.search(text, max(0, stop.start() - 40), stop.start())
     token = before[0].lower() if before else ""
@@ -219,7 +353,7 @@ def _is_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bo
     return not (token in abbreviations or re.fullmatch(r"(?:\w\.)*\w", token))
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
     """One line, with words joined that were divided at line ends."""
     return " ".join(_HYPHEN_KEPT.sub(r"\1", _HYPHENATED.sub(r"\1", text)).split())
 

@@ -6,15 +6,16 @@ first, since names lie), where pages end, and the one line said when there is no
 which in the worker itself none does.
 """
 
-import codecs
-import logging
 import re
 from collections.abc import Callable
-from io import BytesIO
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
 
-from activities.documents.pages import DocumentError, Page, not_read
+from activities.documents.encoding import CONTROL, decode_text, is_utf8, wide
+from activities.documents.pages import DocumentError, Page, in_mark
+from activities.documents.quality import examine
+from activities.documents.reading import Reading
 from activities.plain import plain
 
 Kind = Literal["pdf", "docx", "html", "text"]
@@ -40,32 +41,34 @@ _REFUSED = {
     b"GIF8": "a picture: convert it to text (OCR) first",
     b"\x1f\x8b": "a compressed archive: unpack it first",
 }
-_CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-WINDOWS = "cp1252"
-"""What a text of one byte a letter is in that says nothing else."""
+_MARKDOWN = {".md", ".markdown"}
+_MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
 
 
 def extract(name: str, data: bytes) -> list[Page]:
+    """The pages of `read_document`."""
+    return read_document(name, data).pages
+
+
+def read_document(name: str, data: bytes) -> Reading:
     """The pages of the document `data`, in order, numbered from 1 as in the file.
 
-    `name` is used in messages and, where the content leaves a doubt, for its extension. A format
-    without pages (HTML; Markdown and text without form feeds) gives one page. Blank pages are
-    kept, so that numbers stay true; so are those of a PDF that cannot be read, beside others that
-    can (`not_read`). Raises `DocumentError` for a type that is not known, a file that is broken or
-    encrypted, and a document with no text at all.
+    `name` is used in messages and, where the content leaves a doubt, for its extension. HTML has a
+    part for each heading instead of pages; Markdown and text without form feeds have one page.
+    Blank pages are kept, so that numbers stay true; so are those of a PDF that cannot be read,
+    beside others that can (`not_read`). Raises `DocumentError` for a type that is not known, a
+    file that is broken or encrypted, and a document with no text at all.
     """
     kind = sniff(name, data)
     try:
-        texts = _READERS[kind](name, data)
-        links = _links(name, data) if kind == "html" and data.strip() else []
+        found = _READERS[kind](name, data)
     except (DocumentError, MemoryError):
         raise
     except Exception as error:  # a parser fed with foreign bytes may raise whatever it likes
         raise DocumentError(
             f"{name}: the file is broken ({_one_line(error)}); get an intact copy"
         ) from error
-    pages = [Page(number, _clean(text), links) for number, text in enumerate(texts, start=1)]
+    pages = [replace(page, text=_clean(page.text)) for page in found.pages]
     if not any(page.text.strip() for page in pages):
         raise DocumentError(
             f"{name}: no text in it (empty, or filled by scripts in a browser); "
@@ -74,7 +77,14 @@ def extract(name: str, data: bytes) -> list[Page]:
             else f"{name}: no text in it (empty, or a scan); "
             "run text recognition (OCR) over it first"
         )
-    return pages
+    found = replace(found, pages=pages)
+    may_mistake_letters = kind == "pdf" or bool(found.guessed)
+    return replace(found, quality=examine(found, by_language=may_mistake_letters))
+
+
+def needs_text_beside(name: str, data: bytes) -> bool:
+    """Whether a document cannot be read as it is: all but text in UTF-8."""
+    return sniff(name, data) != "text" or not is_utf8(data)
 
 
 def sniff(name: str, data: bytes) -> Kind:
@@ -93,141 +103,42 @@ def sniff(name: str, data: bytes) -> Kind:
         raise DocumentError(
             f"{name}: the file is broken (not a {by_name.upper()} inside); get an intact copy"
         )
-    if not wide(data) and data[:8192].translate(None, _CONTROL) != data[:8192]:
+    if not wide(data) and data[:8192].translate(None, CONTROL) != data[:8192]:
         raise DocumentError(
             f"{name}: unknown type (binary); PDF, DOCX, HTML, Markdown and text can be read"
         )
     return "html" if by_name == "html" else "text"
 
 
-def _pdf(name: str, data: bytes) -> list[str]:
-    import pypdf  # noqa: PLC0415
-    from pypdf.errors import DependencyError  # noqa: PLC0415
+def _pdf(name: str, data: bytes) -> Reading:
+    from activities.documents import pdf  # noqa: PLC0415
 
-    locked = DocumentError(f"{name}: the PDF is encrypted; get a copy without a password")
-    try:
-        reader = pypdf.PdfReader(BytesIO(data))
-        # Most "protected" PDFs forbid printing only and open with the empty password.
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise locked
-    except (DependencyError, NotImplementedError) as error:
-        raise locked from error
-    told = _Told()
-    log = logging.getLogger("pypdf")
-    log.addHandler(told)
-    try:
-        texts, broken, raised = [], {}, None
-        for number in range(len(reader.pages)):
-            told.first = ""
-            try:
-                text = reader.pages[number].extract_text()
-                if told.first and not text.strip():
-                    broken[number] = told.first
-            except MemoryError:
-                raise
-            except Exception as error:  # as in `extract`; the pages beside it may be whole
-                text, broken[number], raised = "", _one_line(error), raised or error
-            texts.append(text)
-    finally:
-        log.removeHandler(told)
-    if not any(text.strip() for text in texts):
-        if raised:
-            raise raised
-        return texts
-    for number, why in broken.items():
-        texts[number] = not_read(why)
-    return texts
+    return pdf.read(name, data)
 
 
-class _Told(logging.Handler):
-    """What pypdf logs first: a page whose text it cannot unpack it gives as an empty one."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.first = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.first = self.first or _one_line(record.getMessage())
-
-
-def _docx(name: str, data: bytes) -> list[str]:
+def _docx(name: str, data: bytes) -> Reading:
     from activities.documents import word  # noqa: PLC0415
 
-    return word.pages(name, data)
+    return word.read(name, data)
 
 
-def _html(name: str, data: bytes) -> list[str]:
+def _html(name: str, data: bytes) -> Reading:
     from activities.documents import html  # noqa: PLC0415
 
-    return html.pages(name, data)
+    return html.read(name, data)
 
 
-def _links(name: str, data: bytes) -> list[tuple[str, str]]:
-    from activities.documents import html  # noqa: PLC0415
-
-    return html.links(name, data)
-
-
-def _text(name: str, data: bytes) -> list[str]:
-    return guessed(data).split("\f")
-
-
-def guessed(data: bytes) -> str:
-    """Text that says nothing of its encoding."""
-    if encoding := wide(data):
-        return data.decode(encoding, errors="replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        # A file that was cut within a letter or has a bad byte is UTF-8 all the same; in one of
-        # another encoding hardly a letter comes out.
-        text = data.decode("utf-8-sig", errors="replace")
-        broken = text.count("\ufffd")
-        whole = sum(not letter.isascii() for letter in text) - broken
-        return text if whole > broken else decoded(data, WINDOWS)
+def _text(name: str, data: bytes) -> Reading:
+    text, guess = decode_text(data)
+    pages = []
+    for number, part in enumerate(text.split("\f"), 1):
+        titles = [in_mark(title) for title in _MARKDOWN_HEADING.findall(part)]
+        sections = titles if PurePath(name).suffix.lower() in _MARKDOWN else []
+        pages.append(Page(number, part, sections=sections))
+    return Reading(pages, guess)
 
 
-def wide(data: bytes) -> str:
-    """The encoding of text in two bytes a letter; empty for any other. Without the mark at its
-    beginning it is known by the zeros, of which the simple letters have one each, on one side."""
-    if data.startswith(_UTF16):
-        return "utf-16"
-    head = data[:8192]
-    zeros = [head[side::2].count(0) for side in (0, 1)]
-    if 10 * max(zeros) < len(head) // 2 or 10 * min(zeros) > max(zeros) or len(head) % 2:
-        return ""
-    encoding = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
-    # Numbers in two bytes have such zeros too, and are no letters.
-    text = head.decode(encoding, errors="replace").encode("utf-8", errors="replace")
-    return "" if text.translate(None, _CONTROL) != text else encoding
-
-
-def is_utf8(data: bytes) -> bool:
-    """Whether it is text in UTF-8, and not in what may pass for it: Japanese in ISO-2022-JP is
-    ASCII with escapes, and English in UTF-16 is ASCII with zeros."""
-    if data.isascii():
-        return b"\x1b" not in data and b"\0" not in data
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def decoded(data: bytes, encoding: str) -> str:
-    """As browsers read it: what is said to be Latin-1 or ASCII is Windows' extension of it, in
-    which most such pages are written, and so is what names no encoding there is."""
-    try:
-        known = codecs.lookup(encoding).name
-        if known not in ("iso8859-1", "ascii"):
-            # UTF-7 and escapes can say what no file takes.
-            return plain(data.decode({"gb2312": "gb18030"}.get(known, known), errors="replace"))
-    except (LookupError, UnicodeError):
-        pass
-    return data.decode(WINDOWS, errors="replace")
-
-
-_READERS: dict[Kind, Callable[[str, bytes], list[str]]] = {
+_READERS: dict[Kind, Callable[[str, bytes], Reading]] = {
     "pdf": _pdf,
     "docx": _docx,
     "html": _html,

@@ -4,71 +4,124 @@ A DOCX holds no pages: it holds explicit breaks (a page break, a paragraph or it
 starts a page, a section that does) and, where Word saved it last, a trace of where each page
 began when it was last laid out (`w:lastRenderedPageBreak`). Both are counted; a trace that
 stands directly behind an explicit break is the same page boundary and is not.
-Footnotes, headers, footers and deleted (tracked) text are left out.
+
+Where nothing says where pages begin, a part begins at each heading, as in HTML.
+
+Numbers of lists and headings, notes at the foot of their page, chosen form values, symbols and
+formulas are there as Word shows them. Deleted, struck and hidden text is left out and counted;
+headers and footers are left out.
 """
 
-from collections.abc import Iterator
-from io import BytesIO
-from zipfile import BadZipFile, ZipFile
+from __future__ import annotations
 
-import docx
-from docx.oxml.ns import qn
+import re
+from collections import Counter
+from collections.abc import Iterator
+
 from lxml.etree import _Element
 
-from activities.documents.pages import DocumentError
+from activities.documents.formulas import linear_omml
+from activities.documents.numbering import in_format
+from activities.documents.pages import Page, in_mark
+from activities.documents.reading import Reading
+from activities.documents.symbols import as_unicode
+from activities.documents.word_package import WordPackage, open_package, qn
+from activities.documents.word_styles import Lists, Styles, is_on
 
 _P, _TBL, _TR, _TC = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
 _CHARACTERS = {
     qn("w:tab"): "\t",
+    qn("w:ptab"): "\t",
     qn("w:cr"): "\n",
     qn("w:noBreakHyphen"): "-",
 }
-_SKIPPED = {qn("w:del"), qn("w:moveFrom"), qn("w:pPr"), qn("w:rPr"), qn("w:instrText")}
-_PICTURES = {qn("w:drawing"), qn("w:pict"), qn("w:object")}
-_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-# What else comes as an archive, by a member of it, and what to do about it.
-_ARCHIVE = "a ZIP archive, not a Word document: unpack it first"
-_OTHERS = {
-    "xl/workbook.xml": "an Excel workbook: save its sheets as .csv",
-    "ppt/presentation.xml": "a PowerPoint file: save it as PDF",
-    "META-INF/container.xml": "an EPUB book: save it as PDF or HTML",
-    "content.xml": "an OpenDocument file: save it as .docx or PDF",
+_DELETED = {qn("w:del"), qn("w:moveFrom")}
+_SKIPPED = {
+    *(qn("w:pPr"), qn("w:rPr"), qn("w:instrText"), qn("w:delInstrText"), qn("w:rt")),
+    *(qn("w:tblPr"), qn("w:tblGrid"), qn("w:trPr"), qn("w:tcPr"), qn("w:sdtPr"), qn("w:sectPr")),
 }
-_OFF = {"0", "false", "off"}
+_PICTURES = {qn("w:drawing"), qn("w:pict"), qn("w:object")}
+_NOTES = {qn("w:footnoteReference"): "footnote", qn("w:endnoteReference"): "endnote"}
+_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _SAME_PAGE = {"continuous", "nextColumn"}
 
 
-def pages(name: str, data: bytes) -> list[str]:
-    """The text of each page; paragraphs and table rows divided by empty lines."""
-    try:
-        with ZipFile(BytesIO(data)) as archive:
-            members = set(archive.namelist())
-    except BadZipFile as error:
-        raise DocumentError(f"{name}: the file is broken ({error}); get an intact copy") from error
-    if "word/document.xml" not in members:
-        what = next((what for part, what in _OTHERS.items() if part in members), _ARCHIVE)
-        raise DocumentError(f"{name}: this is {what}")
-    document = docx.Document(BytesIO(data))
-    body = document.element.body
-    walk = _Walk(_styles_starting_a_page(document.styles.element), _section_starts(body))
-    walk.blocks(body)
-    return walk.texts()
+def read(name: str, data: bytes) -> Reading:
+    """Paragraphs and table rows are divided by empty lines, notes stand at the foot of pages.
+
+    Raises:
+        DocumentError: it is no Word document.
+    """
+    package = open_package(name, data)
+    walk = _walked(package, by_headings=False)
+    if len(walk.pages) == 1:
+        # Nothing says where pages begin, as in what programs other than Word write.
+        walk = _walked(package, by_headings=True)
+    return Reading(walk.finished(), left_out=dict(walk.context.left_out))
+
+
+def _walked(package: WordPackage, *, by_headings: bool) -> _Walk:
+    walk = _Walk(_Context(package), _section_starts(package.body), by_headings=by_headings)
+    walk.blocks(package.body)
+    return walk
+
+
+class _Context:
+    """What all parts of a document share: styles, counters, notes, what was left out."""
+
+    def __init__(self, package: WordPackage) -> None:
+        self.styles = Styles(package.styles)
+        self.lists = Lists(package.numbering, self.styles)
+        self.left_out: Counter[str] = Counter()
+        self.formats = package.note_formats
+        self._notes = package.notes
+        self._counts: Counter[str] = Counter()
+
+    def note(self, kind: str, key: str) -> tuple[str, _Element | None]:
+        """The mark of the next note, and what it says."""
+        self._counts[kind] += 1
+        mark = in_format(self._counts[kind], self.formats[kind])
+        return mark, self._notes[kind].get(key)
 
 
 class _Walk:
     """One pass over the body: blocks of text are put on pages as breaks are met."""
 
-    def __init__(self, styles: frozenset[str], sections: Iterator[bool], cell: bool = False):
-        self._styles = styles
+    def __init__(
+        self,
+        context: _Context,
+        sections: Iterator[bool],
+        *,
+        cell: bool = False,
+        by_headings: bool = False,
+    ) -> None:
+        self.context = context
+        self._by_headings = by_headings
         self._sections = sections
         self.pages: list[list[str]] = [[]]
+        self.titles: list[list[str]] = [[]]
+        self.feet: list[list[str]] = [[]]
+        """Footnotes of each page."""
+        self.endnotes: list[str] = []
         self._line: list[str] = []
         self._boxes: list[_Element] = []
         self._used = cell  # is there anything on the present page yet
         self._explicit = False  # was the present page begun by an explicit break
+        self._paragraph_style: str | None = None
+        self._void = ""  # why the run before is left out
 
-    def texts(self) -> list[str]:
-        return ["\n\n".join(blocks) for blocks in self.pages]
+    def finished(self) -> list[Page]:
+        """The pages, with notes at their feet and endnotes on the last."""
+        self.feet[-1] += self.endnotes
+        pages, current = [], ""
+        for number, blocks in enumerate(self.pages, 1):
+            titles = self.titles[number - 1]
+            heads_page = bool(titles and blocks and in_mark(blocks[0]) == titles[0])
+            touched = titles if heads_page or not current else [current, *titles]
+            current = titles[-1] if titles else current
+            text = "\n\n".join([*blocks, *self.feet[number - 1]])
+            pages.append(Page(number, text, sections=touched))
+        return pages
 
     def blocks(self, parent: _Element) -> None:
         for child in parent:
@@ -76,15 +129,33 @@ class _Walk:
                 self._paragraph(child)
             elif child.tag == _TBL:
                 self._table(child)
+            elif child.tag in _DELETED:
+                self._leave_out("deleted", child)
             elif isinstance(child.tag, str) and child.tag not in _SKIPPED:
                 self.blocks(child)
 
     def _paragraph(self, paragraph: _Element) -> None:
         properties = paragraph.find(qn("w:pPr"))
-        if properties is not None and _starts_a_page(properties, self._styles):
+        styles = self.context.styles
+        if styles.starts_a_page(properties):
             self._new_page(even_if_empty=False)
+        is_heading = styles.is_heading(properties)
+        if self._by_headings and is_heading and len(self.pages[-1]) > len(self.titles[-1]):
+            self._end_page()
+        self._paragraph_style = styles.of_paragraph(properties)
+        self._void = ""
+        begun = len(self._line)
         self._inline(paragraph)
+        is_shown = bool("".join(self._line).strip())
+        if is_shown or not _is_deleted(properties):
+            number = self.context.lists.number(properties)
+            if number and is_shown:
+                # A page break may have put the beginning on the page before.
+                self._line.insert(min(begun, len(self._line)), number)
+        title = in_mark("".join(self._line)) if is_heading else ""
         self._end_block()
+        if title:
+            self.titles[-1].append(title)
         boxes, self._boxes = self._boxes, []
         for box in boxes:
             self.blocks(box)
@@ -98,8 +169,20 @@ class _Walk:
     def _inline(self, parent: _Element) -> None:
         for child in parent:
             tag = child.tag
-            if tag == qn("w:t"):
-                self._text(child.text or "")
+            if tag == qn("w:r"):
+                self._run(child)
+            elif tag in _DELETED:
+                self._leave_out("deleted", child)
+            elif tag == qn("w:t"):
+                self._text(as_unicode(child.text or "", _font(child)))
+            elif tag == qn("w:sym"):
+                self._text(_symbol(child))
+            elif tag in _NOTES:
+                self._note(_NOTES[tag], child)
+            elif tag == qn("w:fldChar"):
+                self._text(_form_value(child))
+            elif tag == qn("m:oMath"):
+                self._text(linear_omml(child))
             elif tag in _CHARACTERS:
                 self._text(_CHARACTERS[tag])
             elif tag == qn("w:br"):
@@ -118,15 +201,50 @@ class _Walk:
             elif isinstance(tag, str) and tag not in _SKIPPED:
                 self._inline(child)
 
+    def _run(self, run: _Element) -> None:
+        void = self.context.styles.void(run.find(qn("w:rPr")), self._paragraph_style)
+        if not void:
+            self._void = ""
+            self._inline(run)
+        elif any(text.text for text in run.iter(qn("w:t"))):
+            # Neighbours that are void for the same reason are one passage.
+            self.context.left_out[void] += self._void != void
+            self._void = void
+
+    def _leave_out(self, why: str, part: _Element) -> None:
+        texts = part.iter(qn("w:t"), qn("w:delText"))
+        if any((text.text or "").strip() for text in texts):
+            self.context.left_out[why] += 1
+
+    def _note(self, kind: str, reference: _Element) -> None:
+        mark, note = self.context.note(kind, reference.get(qn("w:id"), ""))
+        shown = f"[{mark}]"
+        if not is_on(reference.get(qn("w:customMarkFollows"), "0")):
+            self._text(shown)
+        if note is None:
+            return
+        walk = _Walk(self.context, iter(()), cell=True)
+        walk.blocks(note)
+        text = "\n".join(text for page in walk.pages for text in page)
+        if text:
+            notes = self.feet[-1] if kind == "footnote" else self.endnotes
+            notes.append(f"{shown} {text}")
+
     def _table(self, table: _Element) -> None:
         for row in table.iterchildren(_TR, qn("w:sdt"), qn("w:ins")):
-            cells = []
+            if row.find(f"{qn('w:trPr')}/{qn('w:del')}") is not None:
+                self._leave_out("deleted", row)
+                continue
+            cells, notes = [], []
             for cell in row.iter(_TC):
                 if next(cell.iterancestors(_TC), None) is not next(row.iterancestors(_TC), None):
                     continue  # of a table within a cell: the cell's own walk reads it
-                walk = _Walk(self._styles, iter(()), cell=True)
+                walk = _Walk(self.context, iter(()), cell=True)
                 walk.blocks(cell)
                 cells.append(walk.pages)
+                notes += [note for page in walk.feet for note in page]
+                self.endnotes += walk.endnotes
+                self.titles[-1] += [title for page in walk.titles for title in page]
             # Each cell of a row that is cut by a page end has its own trace of that one break.
             before = max((_leading(found) for found in cells), default=0)
             total = max((len(found) - 1 for found in cells), default=0)
@@ -136,6 +254,7 @@ class _Walk:
             if any(texts):
                 self._text(" | ".join(texts).rstrip(" |"))
                 self._end_block()
+            self.feet[-1] += notes
             for _ in range(total - before):
                 self._rendered()
 
@@ -154,17 +273,60 @@ class _Walk:
         """An explicit break. Only a break character makes an empty page; a paragraph or section
         that wants to start a page is content with one that has just begun."""
         if self._used or even_if_empty:
-            self._end_block()
-            self.pages.append([])
+            self._end_page()
         self._used, self._explicit = False, True
 
     def _rendered(self) -> None:
         if self._explicit:
             self._explicit = False
             return
-        self._end_block()
-        self.pages.append([])
+        self._end_page()
         self._used = False
+
+    def _end_page(self) -> None:
+        self._end_block()
+        for lists in (self.pages, self.titles, self.feet):
+            lists.append([])
+
+
+def _font(text: _Element) -> str:
+    fonts = text.getparent().find(f"{qn('w:rPr')}/{qn('w:rFonts')}")
+    return "" if fonts is None else fonts.get(qn("w:ascii"), "")
+
+
+def _symbol(symbol: _Element) -> str:
+    code = symbol.get(qn("w:char"), "")
+    if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
+        return ""
+    return as_unicode(chr(int(code, 16)), symbol.get(qn("w:font"), ""))
+
+
+def _is_deleted(properties: _Element | None) -> bool:
+    """Whether the end of the paragraph is deleted, so that it is a part of the next."""
+    mark = f"{qn('w:rPr')}/{qn('w:del')}"
+    return properties is not None and properties.find(mark) is not None
+
+
+def _form_value(field: _Element) -> str:
+    """What an old form field shows that has no text of its own."""
+    data = field.find(qn("w:ffData"))
+    if data is None:
+        return ""
+    box = data.find(qn("w:checkBox"))
+    if box is not None:
+        switches = (box.find(qn("w:checked")), box.find(qn("w:default")))
+        chosen = next((switch for switch in switches if switch is not None), None)
+        checked = chosen is not None and is_on(chosen.get(qn("w:val"), "1"))
+        return "\u2612" if checked else "\u2610"
+    choice = data.find(qn("w:ddList"))
+    if choice is None:
+        return ""
+    entries = [entry.get(qn("w:val"), "") for entry in choice.iter(qn("w:listEntry"))]
+    for name in ("w:result", "w:default"):
+        if (place := choice.find(qn(name))) is not None:
+            number = place.get(qn("w:val"), "0")
+            return entries[int(number)] if number.isdigit() and int(number) < len(entries) else ""
+    return entries[0] if entries else ""
 
 
 def _leading(found: list[list[str]]) -> int:
@@ -178,38 +340,6 @@ def _text_boxes(picture: _Element) -> list[_Element]:
         for box in picture.iter(qn("w:txbxContent"))
         if next(box.iterancestors(fallback), None) is None
     ]
-
-
-def _starts_a_page(properties: _Element, styles: frozenset[str]) -> bool:
-    own = properties.find(qn("w:pageBreakBefore"))
-    if own is not None:
-        return _is_on(own)
-    style = properties.find(qn("w:pStyle"))
-    return style is not None and style.get(qn("w:val")) in styles
-
-
-def _is_on(switch: _Element) -> bool:
-    return switch.get(qn("w:val"), "1") not in _OFF
-
-
-def _styles_starting_a_page(styles: _Element) -> frozenset[str]:
-    """Ids of the paragraph styles that start a page, by themselves or by what they build on."""
-    own: dict[str, bool | None] = {}
-    base: dict[str, str | None] = {}
-    for style in styles.iter(qn("w:style")):
-        key = style.get(qn("w:styleId"), "")
-        switch = style.find(f"{qn('w:pPr')}/{qn('w:pageBreakBefore')}")
-        parent = style.find(qn("w:basedOn"))
-        own[key] = None if switch is None else _is_on(switch)
-        base[key] = None if parent is None else parent.get(qn("w:val"))
-
-    def starts(key: str | None, depth: int = 0) -> bool:
-        if key is None or key not in own or depth > 20:  # a broken file may build in a circle
-            return False
-        answer = own[key]
-        return starts(base[key], depth + 1) if answer is None else answer
-
-    return frozenset(key for key in own if starts(key))
 
 
 def _section_starts(body: _Element) -> Iterator[bool]:

@@ -16,7 +16,9 @@ from activities.job.folder import settle
 from activities.job.opening import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import archive_page, archive_phase
+from activities.phases.predefined import closed_with
 from activities.phases.summary import with_summary
+from activities.starting.inputs import doubts
 from activities.stores.turning import at_end
 from activities.toolkit.registry import REGISTRY
 from protocol.endings import Closed, CloseRequest, JobResult
@@ -24,7 +26,7 @@ from protocol.text import sentence
 
 MAX_LISTED = 200
 
-NOT_IN_FILE: Any = {"checkpoint": True, "tree": True, "usage": {"cached_tokens"}}
+NOT_IN_FILE: Any = {"checkpoint": True, "tree": True, "usage": {"cached_tokens", "written_tokens"}}
 """What differs between two runs of the same steps: ids, and how much of a prompt was cached, which
 depends on when a call was repeated."""
 
@@ -50,10 +52,11 @@ class Closing:
         before = snapshot.files
         result = _result(snapshot, request)
         phase = snapshot.state.phase
+        completed = closed_with(snapshot) if request.status == "completed" else []
         if request.status == "completed":
-            for todo in phase.todos:
-                todo.done = True
+            phase.close(completed)
         result.unresolved += at_end(self._root, snapshot, request.status)
+        result.notes = "\n".join(filter(None, [result.notes, *doubts(snapshot.files)]))
         page = archive_page(snapshot, "closed", request.reason, result.summary)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_summary(snapshot)
@@ -65,7 +68,13 @@ class Closing:
         result.tree = snapshot.compared
         moved = settle(self._root, snapshot, request.status, attempt_key(), last=True)
         forget_private(self._root, job_id())
-        return Closed(commit=result.checkpoint, at=at, result=result, moved_aside=moved[:20])
+        return Closed(
+            commit=result.checkpoint,
+            at=at,
+            result=result,
+            completed=completed,
+            moved_aside=moved[:20],
+        )
 
 
 def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from temporalio import activity
 
-from activities import tokens
+from activities import fingerprints, tokens
 from activities.checkpoints import Files, FilesError, PathRefused, Root
+from activities.checkpoints import parse as parts_of
 from activities.ending.check_commands import Checks
 from activities.ending.done_when import NO_COMMANDS, unmet
 from activities.failures import typed
 from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
+from activities.phases.predefined import updated_files
 from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos, unread_headings
 from activities.projects.handoff import refusals
+from activities.requirements.folder import Unusable
 from activities.stores.turning import before_completion
+from activities.toolkit.context import no_heartbeat
 from activities.toolkit.equipment import has_tool
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY
+from activities.tools.collecting import survey
 from protocol.endings import Facts, FactsRequest, GateFacts
 from protocol.scope import only_unticked
+from protocol.text import one_line
 
 MAX_NAMED = 30
+MOST_SENTENCES = 8
+"""Of those that nothing covers; `collect_requirements` lists all."""
 MOST_BOXES = 3
 MOST_WHY = 2000
 """Characters of one reason why a project cannot take a job's work over."""
@@ -42,10 +51,11 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
             snapshot = open_snapshot(root, request)
             checks = Checks(root, job_id(), snapshot.config)
             facts = read_facts(snapshot, request.call, checks)
-            called = snapshot.call(request.call)["function"]
+            called = _called(snapshot, request.call)
             if called["name"] == "job_complete":
                 entries = _arguments(called["name"], called["arguments"])[0].get("unresolved") or []
                 before_completion(root, snapshot, facts)
+                read_coverage(snapshot, entries, facts)
                 facts.unexplained_writes = [
                     name for name in facts.unexplained_writes if not explained(name, name, entries)
                 ][:MAX_NAMED]
@@ -54,13 +64,22 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
     return gate_facts
 
 
-def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> GateFacts:
-    """What the gates need to know to judge one call that would end the phase or the job.
+def _called(snapshot: Snapshot, call: int | None) -> dict[str, str]:
+    """Name and arguments of the call; without one a phase ends that has handed over."""
+    if call is None:
+        return {"name": "", "arguments": ""}
+    function: dict[str, str] = snapshot.call(call)["function"]
+    return function
+
+
+def read_facts(snapshot: Snapshot, call: int | None, checks: Checks | None = None) -> GateFacts:
+    """What the gates need to know to judge what would end the phase or the job.
 
     Args:
+        call: Place of the call that would; None where a phase has handed over.
         checks: Runs the command of a todo's `done_when`.
     """
-    called = snapshot.call(call)["function"]
+    called = _called(snapshot, call)
     arguments, error = _arguments(called["name"], called["arguments"])
     handed = parse_todos(snapshot.bytes("todos.yaml"))
     written = snapshot.text("plan.md")
@@ -85,6 +104,7 @@ def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> G
         plan_boxes=[text[:80] for done, text in boxes(plan) if not done][:MOST_BOXES],
         only_unticked=only_unticked(snapshot.state.scope, boxes(plan)),
         plan_steps=len(boxes(plan)),
+        updated=updated_files(snapshot),
         unmet=unmet(snapshot.files, current.done_when if current else None, checks),
         unexplained_phases=[
             phase.label
@@ -98,6 +118,9 @@ def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> G
         ][:MAX_NAMED],
         workspace_tokens=tokens.count(snapshot.text("workspace.md")),
         missing_deliverables=_missing(snapshot, arguments.get("deliverables") or []),
+        deliverables_mark=_mark(snapshot, arguments.get("deliverables") or [])
+        if called["name"] == "job_complete" and not error
+        else "",
         handoff=[why[:MOST_WHY] for why in refusals(snapshot)][:MAX_NAMED]
         if called["name"] == "job_complete"
         else [],
@@ -105,7 +128,43 @@ def read_facts(snapshot: Snapshot, call: int, checks: Checks | None = None) -> G
     )
 
 
+def _mark(snapshot: Snapshot, paths: list[str]) -> str:
+    """Fingerprint of what the deliverables hold."""
+    contents = []
+    for path in sorted(set(paths)):
+        with suppress(FilesError, PathRefused):
+            raw = snapshot.files.raw(parts_of(path))
+            contents.append(f"{path} {raw.id.hex()}" if raw else "")
+    return fingerprints.of_result("\n".join(contents))
+
+
+def read_coverage(snapshot: Snapshot, entries: Sequence[str], facts: GateFacts) -> None:
+    """Enter what the requirements of the workspace leave out of its documents."""
+    if not has_tool(snapshot.config, "set_sentences_aside"):
+        return
+    try:
+        now = survey(snapshot.files, job_id(), no_heartbeat)
+    except Unusable as problem:
+        facts.uncovered = [f"{problem}."]
+        return
+    left = now.coverage.open
+    if left:
+        count = f"{len(left):,} of {now.coverage.total:,} sentences that say must or should are"
+        named = [
+            f"{document} {each.id} p.{each.page}: {one_line(each.text, 100)}"
+            for document, each in left[:MOST_SENTENCES]
+        ]
+        facts.uncovered = [f"{count} neither cited nor set aside.", f"{'; '.join(named)}."]
+    facts.badly_read = [
+        f"{path}: {one_line(why, 300).rstrip('.')}"
+        for path, why in now.badly_read.items()
+        if not explained(path, path, entries)
+    ][:MAX_NAMED]
+
+
 def _arguments(name: str, raw: str) -> tuple[dict[str, Any], str | None]:
+    if not name:
+        return {}, None
     try:
         return REGISTRY[name].parse(raw), None
     except ToolError as problem:

@@ -19,10 +19,11 @@ from activities.job.conversation import Conversation, tool_result
 from activities.job.opening import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
-from activities.model.call import assistant_message
+from activities.model.call import assistant_message, provider_data
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import conversation_body
+from activities.model.providers import cache_key
 from activities.model.stream import Streamed
 from activities.plain import plain
 from activities.starting.pinning import no_such_tool
@@ -63,20 +64,19 @@ class Reviewing:
     def _question(self, request: ReviewRequest) -> Question:
         snapshot = open_snapshot(self._root, request)
         reviewer = _reviewer(snapshot)
-        messages = _conversation(snapshot, request).wire()
-        tools = reviewer_tools(reviewer)
+        conversation = _conversation(snapshot, request)
+        tools, key = reviewer_tools(reviewer), cache_key(job_id(), "review")
         return Question(
-            reviewer.chain("strategic"), lambda model: conversation_body(model, tools, messages)
+            reviewer.chain("strategic"),
+            lambda model: conversation_body(model, tools, conversation, key),
         )
 
     def _after(self, request: ReviewRequest, streamed: Streamed) -> ReviewReply:
         snapshot = open_snapshot(self._root, request)
         reviewer = _reviewer(snapshot)
         number = request.number + 1
-        conversation = _conversation(snapshot, request).append(
-            assistant_message(
-                number, streamed, reasoning=reviewer.model_for("strategic").send_reasoning
-            )
+        conversation = _conversation(snapshot, request).append_reply(
+            assistant_message(number, streamed), provider_data(number, streamed)
         )
         reply = ReviewReply(commit="", at=scheduled_at(), usage=priced(streamed, snapshot.config))
         verdict, findings = decided(streamed.calls)

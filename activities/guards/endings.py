@@ -12,6 +12,7 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.ending.check_commands import Checks
+from activities.ending.facts import explained
 from activities.failures import typed
 from activities.guards.calls import Guards
 from activities.guards.secrets import redact
@@ -19,10 +20,15 @@ from activities.guards.voting import ALLOW, Outcome, Vote, Voter
 from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
+from activities.projects.handoff import unproved_work
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY
 from config.sections import Verifier
 from protocol.endings import Ending, EndingRequest
+from protocol.text import both_ends
+
+PROOF = "proof"
+"""By which name the system's own runs refuse."""
 
 
 def endings_activity(root: Root) -> Callable[[EndingRequest], Ending]:
@@ -38,11 +44,14 @@ def endings_activity(root: Root) -> Callable[[EndingRequest], Ending]:
 
 def _judge(root: Root, request: EndingRequest) -> Ending:
     snapshot = open_snapshot(root, request)
-    called = snapshot.call(request.call)["function"]
     ending = Ending()
-    entry = REGISTRY[called["name"]]
+    name, arguments = "todo_complete", "{}"
+    if request.call is not None:
+        called = snapshot.call(request.call)["function"]
+        name, arguments = called["name"], called["arguments"]
+    entry = REGISTRY[name]
     try:
-        given = entry.given(called["arguments"])
+        given = entry.given(arguments)
         entry.check(given)
     except ToolError as problem:
         ending.refusal = str(problem)[:2000]
@@ -61,11 +70,12 @@ def _judge(root: Root, request: EndingRequest) -> Ending:
         )
         ending.stopped = bool(outcome.denied)
     if not outcome.guard:
-        outcome = guards.also(_verifiers(root, snapshot, request))
+        proof = _proof(root, snapshot, request, given)
+        outcome = guards.also([*_verifiers(root, snapshot, request), *proof])
     told = guards.report(outcome).model_dump(exclude_unset=True)
     ending = ending.model_copy(update=told)
     if outcome.denied:
-        ending.refusal = redact(f"Refused by {outcome.guard}: {outcome.denied}")[:2000]
+        ending.refusal = both_ends(redact(f"Refused by {outcome.guard}: {outcome.denied}"), 2000)
     return ending
 
 
@@ -86,3 +96,21 @@ def _verifiers(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[V
         for verifier in snapshot.config.verifiers
         if ends_job or (ends_phase and kind in verifier.phases)
     ]
+
+
+def _proof(
+    root: Root, snapshot: Snapshot, request: EndingRequest, given: dict[str, Any]
+) -> list[Voter]:
+    """For a job of a project: the system's own run of what it hands over."""
+    if (link := snapshot.link) is None or "subagent_end" not in request.points:
+        return []
+
+    def ask(arguments: dict[str, Any]) -> Vote:
+        entries = given.get("unresolved") or []
+        if not link.handoff.report and any(explained(c, c, entries) for c in link.handoff.tests):
+            # It gives up, and says so: the project finds the same and takes the work back.
+            return ALLOW
+        why = unproved_work(root, job_id(), snapshot)
+        return Vote("deny", why) if why else ALLOW
+
+    return [Voter(PROOF, ask, costly=True)]

@@ -23,6 +23,10 @@ MOST_BRACES = 1000
 """Places at which an object is looked for."""
 
 
+Word = Literal["nothing", "allow", "ask", "deny"]
+STRICTEST_FIRST: tuple[Word, ...] = ("deny", "ask", "allow", "nothing")
+
+
 @dataclass(frozen=True)
 class Ran:
     """How a hook's process ended."""
@@ -33,9 +37,6 @@ class Ran:
     err: str = ""
     trouble: str = ""
     """Such as `it did not end within 10 s`."""
-
-
-Word = Literal["nothing", "allow", "deny", "ask"]
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ def _object(said: dict[str, Any]) -> Answer:
 
 def _together(answers: list[Answer]) -> Answer:
     """The strictest of several, with what all of them add."""
-    strength: tuple[Word, ...] = ("nothing", "allow", "ask", "deny")
-    word: Word = max((answer.word for answer in answers), key=strength.index, default="nothing")
+    found = {answer.word for answer in answers}
+    word: Word = next((word for word in STRICTEST_FIRST if word in found), "nothing")
     return Answer(
         word,
         next((a.reason for a in answers if a.reason and a.word == word), "")

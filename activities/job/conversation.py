@@ -3,6 +3,8 @@
 conversation/0000/00 … 0031/31          one JSON message a blob, as it goes on the wire: on shelves,
 conversation/0032/00/00 … 0032/31/31    32 to a shelf, and after 32 shelves 32 of them to a case
 conversation/0033/00/00 …
+conversation/provider/0000/03           what belongs to the model's provider of the message at the
+                                        same place, such as reasoning that it wants back unchanged
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, Protocol
 
 from activities.checkpoints import Files
 from activities.checkpoints.cache import Cache
@@ -31,14 +33,59 @@ MIXED_UP = "arguments_mixed_up"
 """The same for those of several calls that an endpoint sent so that nobody can tell them apart."""
 
 
+SAME_FROM = 1000
+"""Characters from which a result is not appended a second time."""
+LOOK_BACK = 64
+"""Messages in which it is looked for: a bound on what a step costs."""
+
+
 held: Cache[Hashable, bytes] = Cache(64_000_000, len)
 """Bytes of messages, of those of a shelf or case, joined, and the like."""
 counts: Cache[Hashable, int] = Cache(200_000, lambda _: 1)
 """Numbers of tokens by what is counted and encoding."""
 
-Part = tuple[bytes, int, int, int]
+PROVIDER = "provider"
+NOTHING = b""
+"""Stands for the id of what lies beside messages, where nothing does."""
+Node = tuple[bytes, bytes]
+"""The id of a message's blob or of a tree of messages, and that of what lies beside."""
+Part = tuple[bytes, int, int, int, bytes]
 """Messages that lie together: the id of a message's blob, or of the tree of a shelf or case that is
-full; how many messages it holds (1, 32 or 1,024); the first of them and the one after the last."""
+full; how many messages it holds (1, 32 or 1,024); the first of them and the one after the last; the
+id of what lies beside."""
+
+
+class Form(Protocol):
+    """How a message is sent to one endpoint and model."""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for two forms that send the same."""
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether a message with nothing beside it is sent as it is stored."""
+
+    def render(self, message: bytes, provider_data: bytes) -> bytes:
+        """The message in this form: elements of a JSON list, joined by commas."""
+
+    @property
+    def marks(self) -> str:
+        """How the provider's cache is told where a message ends; `none` where it is not."""
+
+    def with_mark(self, message: bytes) -> bytes:
+        """A message that no model made, in this form, with such a mark."""
+
+
+class Weights(Protocol):
+    """How much of what lies beside messages is sent to one endpoint and model."""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for two that weigh the same."""
+
+    def tokens(self, provider_data: bytes, encoding: str) -> int:
+        """Tokens that are sent of it."""
 
 
 class Conversation:
@@ -49,16 +96,73 @@ class Conversation:
 
     def append(self, *messages: dict[str, Any]) -> Conversation:
         """Add messages at the end."""
-        files = self.files
-        for number, message in enumerate(messages, len(self)):
-            blob = files.store.write_blob(on_wire(message))
-            files = files.with_raw(_place(number), Raw(FILE, blob))
+        added = self
+        for message in messages:
+            added = added._with(message, added._original_id(message))
+        return added
+
+    def append_reply(
+        self, message: dict[str, Any], provider_data: dict[str, Any] | None
+    ) -> Conversation:
+        """Add a reply.
+
+        Args:
+            message: The reply as a message.
+            provider_data: What the provider wants back with it unchanged: `maker` says which
+                endpoint and model that is, and `ids`, if there, its own ids of the calls by ours.
+        """
+        return self._with(message, provider_data)
+
+    def _with(self, message: dict[str, Any], provider_data: dict[str, Any] | None) -> Conversation:
+        files, place = self.files, _place(len(self))
+        files = files.with_raw(place, Raw(FILE, files.store.write_blob(on_wire(message))))
+        if provider_data:
+            blob = files.store.write_blob(on_wire(provider_data))
+            files = files.with_raw((PROVIDER, *place), Raw(FILE, blob))
         return Conversation(files)
+
+    def _original_id(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """What lies beside the result of a call to which the provider gave an id of its own."""
+        called = message.get("tool_call_id")
+        if not called or self.files.raw((PROVIDER,)) is None:
+            return None
+        # Results follow their reply, and each has something beside it if the reply has ids.
+        for number in reversed(range(len(self))):
+            data = self.provider_data(number)
+            if data is None or "call_id" not in data:
+                original = data and data.get("ids", {}).get(called)
+                return {"maker": data["maker"], "call_id": original} if data and original else None
+        return None
+
+    def provider_data(self, number: int) -> dict[str, Any] | None:
+        """What lies beside a message, None if nothing does."""
+        raw = self.files.raw((PROVIDER, *_place(number)))
+        if raw is None:
+            return None
+        loaded: dict[str, Any] = json.loads(self.files.store.read(raw.id))
+        return loaded
+
+    def provider_bytes(self, start: int, stop: int) -> Iterator[bytes]:
+        """The bytes of what lies beside each of those messages, empty where nothing does."""
+        for number in range(start, stop):
+            raw = self.files.raw((PROVIDER, *_place(number)))
+            yield self.files.store.read(raw.id) if raw else NOTHING
+
+    @property
+    def without_provider_data(self) -> Files:
+        """The messages without what lies beside them."""
+        return self.files.with_raw((PROVIDER,), None)
 
     def __len__(self) -> int:
         return self._starts[-1]
 
-    def wire(self, start: int = 0, stop: int | None = None) -> list[bytes]:
+    def wire(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        form: Form | None = None,
+        marked: Sequence[int] = (),
+    ) -> list[bytes]:
         """Messages as they go on the wire, oldest first: joined by commas, they are the list.
 
         A shelf or case that is full is one piece, so that a long conversation costs little more
@@ -67,17 +171,59 @@ class Conversation:
         Args:
             start: Number of the first.
             stop: Number after the last; None for all.
+            form: None for the one they are stored in.
+            marked: Numbers of messages that get a mark for the provider's cache, in order; not of
+                replies.
         """
-        return [self._wire(part) for part in self._parts(start, stop)]
+        pieces: list[bytes] = []
+        end = len(self) if stop is None else stop
+        for number in marked if form else ():
+            if form and start <= number < end:
+                if start < number:
+                    pieces += [self._sent(part, form) for part in self._parts(start, number)]
+                [one] = self._parts(number, number + 1)
+                pieces.append(form.with_mark(self._sent(one, form)))
+                start = number + 1
+        if start < end:
+            pieces += [self._sent(part, form) for part in self._parts(start, end)]
+        return pieces
+
+    def cache_points(self) -> list[int]:
+        """The messages with which this request and the one before it end, in order.
+
+        Where a provider looks for what it cached only at marks, the first is where it finds it.
+        """
+        points: list[int] = []
+        number = len(self) - 1
+        while number >= 0 and len(points) < 2:
+            while number >= 0 and self._is_reply(number):
+                number -= 1
+            if number >= 0:
+                points.insert(0, number)
+            while number >= 0 and not self._is_reply(number):
+                number -= 1
+        return points
+
+    def _is_reply(self, number: int) -> bool:
+        return self._read(number).startswith(b'{"role":"assistant"')
 
     def stored(self) -> Iterator[bytes]:
         """The messages one by one, oldest first; nothing of it is held in memory."""
         for number in range(len(self)):
             yield self._read(number)
 
-    def tokens(self, encoding: str, start: int = 0, stop: int | None = None) -> int:
-        """Tokens of those messages; what was counted once is not counted again."""
-        return sum(self._tokens(part, encoding) for part in self._parts(start, stop))
+    def tokens(
+        self, encoding: str, start: int = 0, stop: int | None = None, weights: Weights | None = None
+    ) -> int:
+        """Tokens of those messages; what was counted once is not counted again.
+
+        Args:
+            encoding: Of the model.
+            start: Number of the first.
+            stop: Number after the last; None for all.
+            weights: For what lies beside them, if that counts.
+        """
+        return sum(self._tokens(part, encoding, weights) for part in self._parts(start, stop))
 
     def ids(self, start: int, stop: int) -> tuple[Part, ...]:
         """What names those messages by their content."""
@@ -92,6 +238,21 @@ class Conversation:
         """One message by its number, from 0."""
         loaded: dict[str, Any] = json.loads(self._read(index))
         return loaded
+
+    def same_result(self, content: str, start: int) -> str:
+        """Id of a recent call that had this very result; empty when there is none.
+
+        Args:
+            content: The result. One that is short is not looked for: to name another is no shorter.
+            start: Number of the first message that is shown whole.
+        """
+        if len(content) < SAME_FROM:
+            return ""
+        ending = on_wire(content)
+        for number in range(len(self) - 1, max(start, len(self) - LOOK_BACK) - 1, -1):
+            if ending in self._read(number):
+                return str(self.message(number).get("tool_call_id", ""))
+        return ""
 
     def calls(self, step: int) -> list[dict[str, Any]]:
         """The tool calls of the reply made at this step, the newest reply there is.
@@ -109,9 +270,11 @@ class Conversation:
         raise LookupError(f"the conversation holds no reply of step {step}")
 
     @cached_property
-    def _whole(self) -> list[tuple[bytes, int]]:
-        """The cases and shelves that are full, and the messages of the last shelf: id and size."""
-        *full, last = self._on(bytes.fromhex(self.files.id)) or [EMPTY_TREE]
+    def _whole(self) -> list[tuple[Node, int]]:
+        """The cases and shelves that are full, and the messages of the last shelf, with sizes."""
+        raw = self.files.raw((PROVIDER,))
+        root = bytes.fromhex(self.files.id), raw.id if raw else NOTHING
+        *full, last = self._on(root) or [(EMPTY_TREE, NOTHING)]
         sizes = [FAN_OUT] * min(len(full), FAN_OUT) + [CASE] * (len(full) - FAN_OUT)
         if len(full) >= FAN_OUT:
             *shelves, last = self._on(last)
@@ -125,9 +288,18 @@ class Conversation:
         """The number of the first message of each of them, and that of all messages."""
         return list(accumulate((size for _, size in self._whole), initial=0))
 
-    def _on(self, tree: bytes) -> list[bytes]:
-        """The ids in one tree; the names were made so that they sort in the order of messages."""
-        return [raw.id for _, raw in sorted(entries(self.files.store, tree).items())]
+    def _on(self, node: Node) -> list[Node]:
+        """What is in one tree; the names were made so that they sort in the order of messages."""
+        tree, beside = node
+        found = sorted(entries(self.files.store, tree).items())
+        if not beside:
+            return [(raw.id, NOTHING) for _, raw in found]
+        others = entries(self.files.store, beside)
+        return [
+            (raw.id, others[name].id if name in others else NOTHING)
+            for name, raw in found
+            if name != PROVIDER.encode()
+        ]
 
     def _parts(self, start: int, stop: int | None) -> list[Part]:
         """The pieces of a range."""
@@ -135,30 +307,41 @@ class Conversation:
 
     def _within(self, part: Part) -> list[Part]:
         """The pieces of a part of a case or shelf."""
-        tree, size, low, high = part
+        tree, size, low, high, beside = part
         each = size // FAN_OUT
-        pieces = [(piece, each) for piece in self._on(tree)]
+        pieces = [(piece, each) for piece in self._on((tree, beside))]
         return _cut(pieces, range(0, size + 1, each), low, high)
 
-    def _wire(self, part: Part) -> bytes:
-        found = held.get(part)
+    def _sent(self, part: Part, form: Form | None) -> bytes:
+        if form and form.verbatim and not part[4]:
+            form = None
+        found = held.get(key := (part, form.key) if form else part)
         if found is None:
-            if part[1] == 1:
-                found = self.files.store.read(part[0])
+            if part[1] > 1:
+                found = b",".join(self._sent(piece, form) for piece in self._within(part))
             else:
-                found = b",".join(map(self._wire, self._within(part)))
-            held.keep(part, found)
+                found = self.files.store.read(part[0])
+                if form:
+                    found = form.render(found, self._read_provider(part))
+            held.keep(key, found)
         return found
 
-    def _tokens(self, part: Part, encoding: str) -> int:
-        found = counts.get(key := (part, encoding))
+    def _tokens(self, part: Part, encoding: str, weights: Weights | None) -> int:
+        if not part[4]:
+            weights = None
+        found = counts.get(key := (part, encoding, weights.key if weights else None))
         if found is None:
-            if part[1] == 1:
-                found = of_message(self.files.store.read(part[0]), encoding)
+            if part[1] > 1:
+                found = sum(self._tokens(piece, encoding, weights) for piece in self._within(part))
             else:
-                found = sum(self._tokens(piece, encoding) for piece in self._within(part))
+                found = of_message(self.files.store.read(part[0]), encoding)
+                if weights:
+                    found += weights.tokens(self._read_provider(part), encoding)
             counts.keep(key, found)
         return found
+
+    def _read_provider(self, part: Part) -> bytes:
+        return self.files.store.read(part[4]) if part[4] else NOTHING
 
     def _read(self, number: int) -> bytes:
         [part] = self._parts(number, number + 1)
@@ -168,16 +351,16 @@ class Conversation:
 
 
 def _cut(
-    pieces: Sequence[tuple[bytes, int]], starts: Sequence[int], start: int, stop: int
+    pieces: Sequence[tuple[Node, int]], starts: Sequence[int], start: int, stop: int
 ) -> list[Part]:
     """The parts of pieces that lie between two messages."""
     first, after = bisect_right(starts, start) - 1, bisect_left(starts, stop)
-    parts = [(one, size, 0, size) for one, size in pieces[first:after]]
+    parts = [(one, size, 0, size, beside) for (one, beside), size in pieces[first:after]]
     if parts:
-        one, size, _, high = parts[0]
-        parts[0] = one, size, start - starts[first], high
-        one, size, low, high = parts[-1]
-        parts[-1] = one, size, low, min(high, stop - starts[after - 1])
+        one, size, _, high, beside = parts[0]
+        parts[0] = one, size, start - starts[first], high, beside
+        one, size, low, high, beside = parts[-1]
+        parts[-1] = one, size, low, min(high, stop - starts[after - 1]), beside
     return parts
 
 
@@ -219,7 +402,8 @@ def carried_out(conversation: Conversation) -> frozenset[str]:
             fine.add(message["tool_call_id"])
         names = [c["function"]["name"] for c in message.get("tool_calls", []) if c["id"] in fine]
         if "todo_complete" in names:
-            return frozenset(found.union(names[names.index("todo_complete") + 1 :]))
+            last = len(names) - names[::-1].index("todo_complete")
+            return frozenset(found.union(names[last:]))
         found.update(names)
     return frozenset(found)
 

@@ -2,7 +2,8 @@
 
     config.json     the agent's configuration, pinned when the job started
     state.json      phase, todos, scope, counters (`protocol.state.JobState`)
-    conversation/   messages of the running phase, ready to send
+    conversation/   messages of the running phase, ready to send; what their provider wants back
+                    with them beside them in provider/
     files/          the workspace
     reads/          for each path read in this phase, the content as it was then
     changes/        for each changed path, the number of the step that last changed it
@@ -11,6 +12,7 @@ and, where there are any,
 
     context.json    what of the conversation is cleared and summarised (`activities.context.view`)
     reasoning/      what the model returned of its reasoning, by step
+    arguments/      those of calls that could not be read, as they came
     history/        the conversations of earlier phases, by number
     review/         the conversation of the last review of a completion
     judge/          what the judge said of phases, by step
@@ -34,7 +36,7 @@ from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
 from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.context.view import Compaction, View
 from activities.guards.credentials import look_out_for
-from activities.job.conversation import Conversation
+from activities.job.conversation import Conversation, call_id
 from activities.job.volatile import without_volatile
 from config.schema import AgentConfig
 from protocol.handoffs import ProjectLink
@@ -80,6 +82,7 @@ class Snapshot:
     history: Files
     review: Files
     judge: Files
+    arguments: Files
     link: ProjectLink | None = None
     saved: Callable[[str], None] | None = None
     """Told of each commit that is saved."""
@@ -103,6 +106,7 @@ class Snapshot:
             history=empty,
             review=empty,
             judge=empty,
+            arguments=empty,
         )
         snapshot.pin(config)
         return snapshot
@@ -138,13 +142,16 @@ class Snapshot:
             files(b"history"),
             files(b"review"),
             files(b"judge"),
+            files(b"arguments"),
             _link(store, parts.get(b"project.json")),
         )
 
     def save(self, message: str, at: int) -> str:
         """Write the tree and its commit; the id is a function of content, parent and date."""
         parents = [self.commit] if self.commit else []
-        tree = self._tree(self.files, self.reads, self.changes)
+        tree = self._tree(
+            self.files, self.reads, self.changes, self.conversation.files, self.review
+        )
         self.commit = self.checkpoints.commit(tree.hex(), parents, message, at)
         if self.saved:
             self.saved(self.commit)
@@ -152,20 +159,28 @@ class Snapshot:
 
     @property
     def compared(self) -> str:
-        """Hex id of the tree without volatile paths: equal for two runs of the same steps.
+        """Hex id of the tree without what a provider alone decides, such as its ids, and without
+        volatile paths: equal for two runs of the same steps.
 
-        Where there are none it is the checkpoint's own tree.
+        Where there is nothing of either it is the checkpoint's own tree.
         """
         patterns = self.config.shell.volatile
-        kept = [without_volatile(part, patterns) for part in (self.files, self.reads, self.changes)]
-        return self._tree(*kept).hex()
+        return self._tree(
+            without_volatile(self.files, patterns),
+            without_volatile(self.reads, patterns),
+            without_volatile(self.changes, patterns),
+            self.conversation.without_provider_data,
+            Conversation(self.review).without_provider_data,
+        ).hex()
 
-    def _tree(self, workspace: Files, reads: Files, changes: Files) -> bytes:
+    def _tree(
+        self, workspace: Files, reads: Files, changes: Files, conversation: Files, review: Files
+    ) -> bytes:
         """The whole of the job, with these in place of its own."""
         store = self.checkpoints.store
         state = store.write_blob(self.state.model_dump_json(exclude_defaults=True).encode())
         folders = {
-            b"conversation": self.conversation.files,
+            b"conversation": conversation,
             b"files": workspace,
             b"reads": reads,
             b"changes": changes,
@@ -173,8 +188,9 @@ class Snapshot:
         extra = {
             b"reasoning": self.reasoning,
             b"history": self.history,
-            b"review": self.review,
+            b"review": review,
             b"judge": self.judge,
+            b"arguments": self.arguments,
         }
         empty = EMPTY_TREE.hex()
         folders |= {name: part for name, part in extra.items() if part.id != empty}
@@ -205,17 +221,22 @@ class Snapshot:
         empty = Files.empty(self.checkpoints.store)
         self.conversation = Conversation(empty).append(*messages)
         self.compaction = Compaction()
-        self.reads = empty
+        self.reads = self.arguments = empty
 
     def shelve_conversation(self, number: int) -> None:
         """Keep the conversation of the phase of that number where `search_history` looks."""
-        raw = Raw(FOLDER, bytes.fromhex(self.conversation.files.id))
+        raw = Raw(FOLDER, bytes.fromhex(self.conversation.without_provider_data.id))
         self.history = self.history.with_raw((f"{number:04d}",), raw)
 
     def keep_reasoning(self, text: str) -> None:
         """Keep what the model returned of its reasoning at this step, for the record."""
         raw = Raw(FILE, self.checkpoints.store.write_blob(text.encode()))
         self.reasoning = self.reasoning.with_raw((f"{self.state.step:06d}.md",), raw)
+
+    def keep_arguments(self, index: int, arguments: str) -> None:
+        """Keep the arguments of a call that the conversation cannot hold."""
+        raw = Raw(FILE, self.checkpoints.store.write_blob(arguments.encode()))
+        self.arguments = self.arguments.with_raw((call_id(self.state.step, index),), raw)
 
     def keep_judgement(self, text: str) -> None:
         """Keep what the judge said at this step, for the record."""
@@ -267,7 +288,10 @@ class Snapshot:
 
     def call(self, index: int) -> dict[str, Any]:
         """The `index`-th tool call of the newest reply."""
-        return self.conversation.calls(self.state.step)[index]
+        call = self.conversation.calls(self.state.step)[index]
+        if raw := self.arguments.raw((call_id(self.state.step, index),)):
+            call["function"]["arguments"] = self.checkpoints.store.read(raw.id).decode()
+        return call
 
     def argument(self, index: int, name: str) -> str:
         """One text argument of a call of the newest reply; empty when it is not there."""

@@ -31,7 +31,7 @@ ODD = (
     "[The call was made, and this is what came. It is not what the server declared: {why}. "
     "Repeating the call does not mend that.]"
 )
-Inner = TypeVar("Inner", bound=ReadStream[SessionMessage | Exception] | WriteStream[SessionMessage])
+Inner = TypeVar("Inner", ReadStream[SessionMessage | Exception], WriteStream[SessionMessage])
 
 
 @asynccontextmanager
@@ -62,7 +62,8 @@ class _Stream(Generic[Inner]):
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> bool | None:
-        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+        suppressed: bool | None = await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+        return suppressed
 
 
 class _Write(_Stream[WriteStream[SessionMessage]]):

@@ -24,9 +24,10 @@ from activities.heartbeats import still_wanted
 from activities.job.kept_results import KeptResults
 from activities.job.opening import attempt_key, job_id
 from activities.job.snapshot import Snapshot
-from activities.model.dialect import Dialect
+from activities.model.dialect import Dialect, dialect_of, remember
 from activities.model.endpoint import LOOKED_AT, Connect, explain
 from activities.model.prompt import plain_body
+from activities.model.providers import maker_of
 from activities.model.stream import BROKEN, Streamed, stream_reply
 from config.sections import ModelConfig
 
@@ -53,7 +54,7 @@ class Question:
     models: list[ModelConfig]
     """The model, then its fallbacks."""
     body: Callable[[ModelConfig], bytes]
-    """The request for each of them."""
+    """The request for each of them, its settings being what it takes."""
 
     @classmethod
     def apart(cls, snapshot: Snapshot, template: str, asked: str) -> Question:
@@ -122,9 +123,8 @@ class Asking:
             count = len(asked.models)
             place = (skip + number) % count
             model = asked.models[place]
-            dialect = tried or _learned.get((model.base_url, model.name)) or Dialect()
-            model = dialect.settings(model)
-            body = dialect.worded(asked.body(model))
+            dialect = tried or dialect_of(model, repository)
+            body = dialect.worded(asked.body(dialect.settings(model)))
             return model, dialect, body, place > 0, number + 1 == count
 
         def received(streamed: Streamed) -> R:
@@ -151,7 +151,7 @@ class Asking:
             model, dialect, body, is_fallback, is_last = found
             await still_wanted()
             try:
-                streamed = await answer(self._connect, model, body)
+                streamed = await answer(self._connect, dialect.settings(model), body)
             except ApplicationError as error:
                 if tried := dialect.after(refusal(error), model):
                     continue
@@ -163,9 +163,9 @@ class Asking:
                 number += 1
                 continue
             if tried:
-                # Now that it was taken: what a refusal names need not be what is wrong.
-                _learned[model.base_url, model.name] = tried
+                remember(model, repository, tried)
             streamed.model, streamed.is_fallback = model.name, is_fallback
+            streamed.maker = maker_of(model)
             return await asyncio.to_thread(received, streamed)
 
     async def summary(
@@ -194,10 +194,6 @@ class Asking:
             return None
 
 
-_learned: dict[tuple[str | None, str], Dialect] = {}
-"""How models, by address and name, were found to be asked."""
-
-
 def refusal(error: ApplicationError) -> str:
     """What an endpoint said of a request that it takes not in this form; else empty."""
     cause = error.__cause__
@@ -208,7 +204,13 @@ def refusal(error: ApplicationError) -> str:
 
 
 async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
-    """One request; whatever goes wrong is a typed failure."""
+    """One request to one endpoint; whatever goes wrong is a typed failure.
+
+    Args:
+        connect: Gives the client.
+        model: Its settings; `api`, which is not `auto`, says to which API it goes.
+        body: In the form of that API.
+    """
     try:
         client = connect(model)
         with observing.chat(model, client) as heard:

@@ -15,9 +15,9 @@ from activities.checkpoints import Root
 from activities.failures import typed
 from activities.guards.calls import Guards
 from activities.heartbeats import heartbeats
-from activities.job.conversation import CUT, MALFORMED, call_id
+from activities.job.conversation import CUT, MALFORMED, MIXED_UP, call_id
 from activities.job.folder import Follower
-from activities.job.opening import open_snapshot, scheduled_at
+from activities.job.opening import job_id, open_snapshot, scheduled_at
 from activities.job.pushing import PushedMeanwhile
 from activities.model.asking import Asking, Question
 from activities.model.called import called
@@ -25,6 +25,7 @@ from activities.model.classify import classify
 from activities.model.endpoint import Connect
 from activities.model.prices import priced
 from activities.model.prompt import context_tokens, request_body
+from activities.model.providers import cache_key
 from activities.model.stream import Streamed
 from protocol.requests import ModelReply, ModelRequest
 
@@ -69,7 +70,11 @@ class ModelCalls:
         return Question(
             snapshot.config.chain(snapshot.state.phase.kind),
             lambda model: request_body(
-                snapshot, model, request.correction, must_call=request.must_call
+                snapshot,
+                model,
+                request.correction,
+                must_call=request.must_call,
+                cache_key=cache_key(job_id(), snapshot.state.phase.number),
             ),
         )
 
@@ -77,9 +82,12 @@ class ModelCalls:
         snapshot = open_snapshot(self._root, request)
         estimate = context_tokens(snapshot)
         snapshot.state.step = request.step
-        model = snapshot.config.model_for(snapshot.state.phase.kind)
-        message = assistant_message(request.step, streamed, reasoning=model.send_reasoning)
-        snapshot.conversation = snapshot.conversation.append(message)
+        snapshot.conversation = snapshot.conversation.append_reply(
+            assistant_message(request.step, streamed), provider_data(request.step, streamed)
+        )
+        for index, (_, raw) in enumerate(streamed.calls):
+            if arguments := unusable(raw, cut=streamed.finish == "length"):
+                snapshot.keep_arguments(index, arguments)
         if streamed.reasoning:
             snapshot.keep_reasoning(streamed.reasoning)
         at = scheduled_at()
@@ -111,14 +119,12 @@ class ModelCalls:
         return reply
 
 
-def assistant_message(step: int, streamed: Streamed, *, reasoning: bool) -> dict[str, Any]:
+def assistant_message(step: int, streamed: Streamed) -> dict[str, Any]:
     """A reply as the message that the next request holds of it."""
     message: dict[str, Any] = {
         "role": "assistant",
         "content": streamed.text if streamed.text.strip() else None,
     }
-    if reasoning and streamed.reasoning:
-        message["reasoning_content"] = streamed.reasoning
     if streamed.calls:
         cut = streamed.finish == "length"
         message["tool_calls"] = [
@@ -127,24 +133,40 @@ def assistant_message(step: int, streamed: Streamed, *, reasoning: bool) -> dict
                 "type": "function",
                 "function": {
                     "name": name,
-                    "arguments": _sendable(raw, cut),
+                    # A model would imitate what it finds as a call of its own.
+                    "arguments": "{}" if unusable(raw, cut=cut) else raw or "{}",
                 },
             }
             for index, (name, raw) in enumerate(streamed.calls)
         ]
-        for call, extra in zip(message["tool_calls"], streamed.extras, strict=False):
-            if extra:
-                call["extra_content"] = extra
     elif message["content"] is None:
         # Some endpoints refuse a conversation in which a message has nothing but white space.
         message["content"] = SILENT
     return message
 
 
-def _sendable(raw: str, cut: bool) -> str:
-    """Arguments as they may be sent back: endpoints refuse a conversation in which they are no
-    object or broken JSON, which to a strict parser are NaN and half of a character as well."""
+def provider_data(step: int, streamed: Streamed) -> dict[str, Any] | None:
+    """What lies beside that message: what only its maker gets, None if there is nothing."""
+    own: dict[str, Any] = {}
+    if streamed.items:
+        called = [item for item in streamed.items if item.get("type") == "function_call"]
+        ids = {call_id(step, index): call["call_id"] for index, call in enumerate(called)}
+        own = {"items": streamed.items, "ids": ids}
+    if streamed.fields:
+        own["fields"] = streamed.fields
+    if streamed.extras:
+        own["extras"] = streamed.extras
+    return {"maker": streamed.maker, **own} if own else None
+
+
+def unusable(raw: str, *, cut: bool) -> str:
+    """Arguments that may not be sent back, as the tool is to find them; empty for all others.
+
+    Endpoints refuse a conversation in which they are no object or broken JSON, which to a strict
+    parser are NaN and half of a character as well.
+    """
     with suppress(ValueError):
-        if isinstance(from_json(raw or "{}", allow_inf_nan=False), dict):
-            return raw or "{}"
+        given = from_json(raw or "{}", allow_inf_nan=False)
+        if isinstance(given, dict):
+            return raw if MIXED_UP in given else ""
     return json.dumps({CUT if cut else MALFORMED: raw[:2000]}, ensure_ascii=False)

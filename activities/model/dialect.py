@@ -1,7 +1,8 @@
 """Which dialect of the protocol an endpoint speaks: learned from what it refuses.
 
-A request goes out in the ordinary form first. Where a refusal names a part of it that not every
-endpoint takes, it goes out again without that part.
+A request goes out in the ordinary form first, by what is known of the provider. Where a refusal
+names a part of it that not every endpoint takes, it goes out again without that part; where it
+names another API, or something that is missing, in that API or with it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,19 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
 from activities.job.conversation import on_wire
+from activities.model.providers import (
+    Api,
+    address_of,
+    known_api,
+    known_marks,
+    takes_cache_key,
+)
 from activities.toolkit.schemas import without_keywords
 from config.sections import ModelConfig
 
@@ -26,24 +35,53 @@ NULL = "null"
 STREAM = "stream"
 TURNS = "turns"
 IDS = "ids"
-EXTRAS = "extra_content"
+KEY = "prompt_cache_key"
+MARKS = "cache marks"
+STALE = "stale reasoning"
+REASONING = "reasoning"
+INCLUDE = "include"
+STRICT = "strict"
 NAMED = {
+    # First: it quotes other parts. Such reasoning was encrypted for another key, say.
+    STALE: re.compile(
+        r"invalid_encrypted_content|encrypted content .{0,300}could not be|provided without its"
+        r" required|Items are not persisted|Invalid .?signature.? in .?thinking",
+        re.IGNORECASE,
+    ),
     COUNTS: re.compile(r"stream_options"),
     LIMIT: re.compile(r"max_completion_tokens"),
     TEMPERATURE: re.compile(r"temperature", re.IGNORECASE),
     EFFORT: re.compile(
-        r"(supplied: |parameter:? ['\"`]?)reasoning_?effort|, ['\"]reasoning_effort['\"]\)?\]?"
-        r"|reasoning_effort\S* is not supported|does not support thinking",
+        r"(supplied: |parameter:? ['\"`]?)reasoning[_.]?effort|, ['\"]reasoning_effort['\"]\)?\]?"
+        r"|reasoning[_.]effort\S* (is|are) not supported|does not support thinking",
         re.IGNORECASE,
     ),
+    REASONING: re.compile(r"reasoning_content|reasoning_details|thinking_blocks"),
+    MARKS: re.compile(r"prompt_cache_breakpoint|cache_control"),
+    KEY: re.compile(KEY),
+    INCLUDE: re.compile(r"encrypted content is not supported|['\"`]include\b", re.IGNORECASE),
+    STRICT: re.compile(r"invalid schema for function|['\"`.]strict\b", re.IGNORECASE),
     TURNS: re.compile(r"unexpected role|roles? must alternate", re.IGNORECASE),
     IDS: re.compile(r"tool call id", re.IGNORECASE),
-    EXTRAS: re.compile(r"extra_content"),
     NULL: re.compile(r"\bcontent\b.{0,120}\b(null|none|nonetype|string)\b", re.IGNORECASE),
     # Last: the word stands in errors about others.
     STREAM: re.compile(r"\bstream(ing)?\b", re.IGNORECASE),
 }
 """By what a refusal names a part, the likelier ones first: a request may be quoted as a whole."""
+NEEDS_RESPONSES = re.compile(
+    r"v1/responses|responses api|not (supported in|accessible via) the \S*chat/completions",
+    re.IGNORECASE,
+)
+NEEDS_CHAT = re.compile(
+    r"v1/chat/completions|not (supported|available) (in|with|by|via) (the )?(v1/)?responses",
+    re.IGNORECASE,
+)
+"""By what a refusal of one API names the other."""
+NEEDS_REASONING = re.compile(
+    r"reasoning_content.{0,80}(passed back|is missing|is required|must be)"
+    r"|missing .?reasoning_content",
+    re.IGNORECASE,
+)
 TOO_MANY = re.compile(r"max_(completion_|output_|new_)?tokens|(completion|output) tokens")
 FIGURE = re.compile(r"(?<![\w.-])\d+(?![\w-])")
 LEAST = 1000
@@ -60,6 +98,9 @@ ON = {"role": "user", "content": "Go on."}
 """What stands between two messages of one side where turns must alternate."""
 
 _NO_TEXT = b'"role":"assistant","content":""'
+_CACHE_KEY = re.compile(rb',"prompt_cache_key":"[^"]*"')
+_TAIL = 200
+"""Bytes at the end of a request within which its key stands."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +113,24 @@ class Dialect:
     """Most tokens of a reply that it takes as a limit."""
     keywords: frozenset[str] = field(default_factory=frozenset)
     """Of schemas, those that it does not know."""
+    api: Api | None = None
+    """The one that it named; None as long as none was named."""
+    needs_reasoning: bool = False
+    """Whether it wants back the reasoning of every reply."""
 
     def settings(self, model: ModelConfig) -> ModelConfig:
-        """The model's settings, as far as it takes them."""
+        """The model's settings as it takes them: nothing in them is `auto`."""
         update: dict[str, Any] = {}
+        if model.api == "auto":
+            update["api"] = self.api or known_api(model)
+        if MARKS in self.without:
+            update["cache_marks"] = "none"
+        elif model.cache_marks == "auto":
+            update["cache_marks"] = known_marks(model)
+        if self.needs_reasoning:
+            update["send_reasoning"] = True
+        if self.without & {REASONING, STALE}:
+            update["send_reasoning"] = False
         if TEMPERATURE in self.without:
             update["temperature"] = None
         if EFFORT in self.without:
@@ -95,28 +150,47 @@ class Dialect:
         if NULL in self.without:
             # Within texts, the quotation marks of these would have a backslash before them.
             body = body.replace(b'"role":"assistant","content":null', _NO_TEXT)
-        if self.keywords or self.without & {TURNS, IDS, EXTRAS}:
+        if INCLUDE in self.without:
+            body = body.replace(b',"include":["reasoning.encrypted_content"]', b"", 1)
+        if STRICT in self.without:
+            body = body.replace(b',"strict":true', b',"strict":false')
+        if KEY in self.without:
+            body = body[:-_TAIL] + _CACHE_KEY.sub(b"", body[-_TAIL:])
+        if self.keywords or self.without & {TURNS, IDS}:
             request = from_json(body)
-            messages = request["messages"]
             for tool in request.get("tools", []):
-                function = tool["function"]
+                function = tool.get("function", tool)
                 function["parameters"] = without_keywords(function["parameters"], self.keywords)
-            if TURNS in self.without:
-                messages = list(_alternating(messages))
-            if IDS in self.without:
-                messages = [_with_short_ids(message) for message in messages]
-            if EXTRAS in self.without:
-                messages = [_without_extras(message) for message in messages]
-            body = on_wire({**request, "messages": messages})
+            if messages := request.get("messages"):
+                if TURNS in self.without:
+                    messages = list(_alternating(messages))
+                if IDS in self.without:
+                    messages = [_with_short_ids(message) for message in messages]
+                request["messages"] = messages
+            body = on_wire(request)
         return body
 
     def after(self, refusal: str, model: ModelConfig) -> Dialect | None:
-        """What to try next, after that refusal; None where it names nothing."""
+        """What to try next, after that refusal; None where it names nothing.
+
+        Args:
+            refusal: In the endpoint's words; empty where it refused something else.
+            model: Its settings, before or after `settings`.
+        """
+        settled = self.settings(model)
+        other = NEEDS_CHAT if settled.api == "responses" else NEEDS_RESPONSES
+        if model.api == "auto" and self.api is None and other.search(refusal):
+            return replace(self, api="chat" if settled.api == "responses" else "responses")
+        if NEEDS_REASONING.search(refusal):
+            known = self.without - {REASONING, STALE}
+            return (
+                None if self.needs_reasoning else replace(self, needs_reasoning=True, without=known)
+            )
         keywords = {name for found in KEYWORD.findall(refusal) for name in found if name}
         if keywords - self.keywords and len(self.keywords) < MOST_KEYWORDS:
             return replace(self, keywords=self.keywords | keywords)
         for part, named in NAMED.items():
-            if part not in self.without and named.search(refusal) and _sends(model, part):
+            if part not in self.without and named.search(refusal) and _sends(settled, part):
                 if part == LIMIT and self._limit(refusal, model):
                     break
                 return replace(self, without=self.without | {part})
@@ -137,6 +211,14 @@ def _sends(model: ModelConfig, part: str) -> bool:
         return model.temperature is not None
     if part == EFFORT:
         return model.reasoning_effort is not None
+    if part == MARKS:
+        return model.cache_marks != "none"
+    if part == KEY:
+        return takes_cache_key(model)
+    if part in (INCLUDE, STRICT):
+        return model.api == "responses"
+    if part in (REASONING, STALE):
+        return model.send_reasoning is not False
     return model.stream or part not in (STREAM, COUNTS)
 
 
@@ -160,13 +242,31 @@ def _with_short_ids(message: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-def _without_extras(message: dict[str, Any]) -> dict[str, Any]:
-    """A message without what another endpoint put beside its calls, as a fallback gets it."""
-    if calls := message.get("tool_calls"):
-        kept = [{k: v for k, v in call.items() if k != EXTRAS} for call in calls]
-        return {**message, "tool_calls": kept}
-    return message
-
-
 def _short(name: str) -> str:
     return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:ID_CHARACTERS]
+
+
+MOST_REMEMBERED = 10_000
+_learned: dict[tuple[str, str], Dialect] = {}
+"""How models, by address and name, were found to be asked."""
+_stale: set[tuple[str, str, Path]] = set()
+"""Jobs, by their repository, whose reasoning the model does not know again."""
+
+
+def dialect_of(model: ModelConfig, repository: Path) -> Dialect:
+    """What is known so far of how the model is asked for the job of that repository."""
+    where = address_of(model), model.name
+    known = _learned.get(where) or Dialect()
+    if (*where, repository) in _stale:
+        return replace(known, without=known.without | {STALE})
+    return known
+
+
+def remember(model: ModelConfig, repository: Path, dialect: Dialect) -> None:
+    """Keep what a model has taken: what a refusal names need not be what is wrong."""
+    where = address_of(model), model.name
+    _learned[where] = replace(dialect, without=dialect.without - {STALE})
+    if STALE in dialect.without:
+        if len(_stale) >= MOST_REMEMBERED:
+            _stale.clear()
+        _stale.add((*where, repository))

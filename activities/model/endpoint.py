@@ -40,9 +40,13 @@ TOO_LONG = re.compile(
 """How servers word it that give no code."""
 TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
 """How one words it that a single request is over what it serves in a minute: no waiting helps."""
+NOT_UNKNOWN = re.compile(r"tool_choice|v1/responses|v1/chat/completions")
+"""What one says with a 404 that takes the model, but not this request."""
 NO_KEY = re.compile(r"\bapi[ _]key not valid|\binvalid[ _]api[ _]key", re.IGNORECASE)
 NO_MODEL = re.compile(r"not a valid model id|\binvalid model\b|model_not_found", re.IGNORECASE)
 """How those word it who give a key or a model they do not know the status 400."""
+REFUSES = re.compile(r"invalid_prompt|\w+_policy(_violation)?|data_residency_mismatch")
+"""Codes of a reply that began and failed for what was asked."""
 LOOKED_AT = 2_000
 """Characters of an error in which that is sought: some quote the request."""
 
@@ -176,6 +180,8 @@ def _within_stream(error: openai.APIError, model: ModelConfig) -> ApplicationErr
         return _too_long(error, model)
     if "insufficient_quota" in (error.code, error.type):
         return _nothing_left(error, model, "in the stream")
+    if REFUSES.fullmatch(str(error.code)):
+        return failure("ModelRefused", f"The model endpoint took the reply back: {_text(error)}")
     return failure("Endpoint", f"The model endpoint broke off: {_text(error)}", retry=True)
 
 
@@ -216,7 +222,8 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
             "Set a valid one in the worker's environment, restart the worker and resume the job.",
         )
     # One router says so when none of its servers can be made to call a tool.
-    is_unknown = status == 404 and "tool_choice" not in said
+    # And OpenAI when the model is served by the other API.
+    is_unknown = status == 404 and not NOT_UNKNOWN.search(said)
     if is_unknown or (status == 400 and NO_MODEL.search(said)):
         return failure(
             "Credentials",

@@ -23,7 +23,7 @@ def dearest(config: AgentConfig) -> Price | None:
     if len(known) < len(prices):
         return None
     return Price(
-        prompt=max(price.prompt for price in known),
+        prompt=max(price.most(1_000_000, 0) for price in known),
         completion=max(price.completion for price in known),
     )
 
@@ -38,12 +38,19 @@ def priced(reply: Streamed, config: AgentConfig, estimate: int = 0) -> Usage:
     """
     usage, price = reply.usage, price_of(config, reply.model)
     # What is zero stays unset, so that it is not written into the history at each step.
-    update: dict[str, float] = {"estimated_tokens": estimate} if estimate else {}
+    figures = usage.model_dump(exclude_defaults=True)
+    if estimate:
+        figures["estimated_tokens"] = estimate
     if price and (
-        cost := price.cost(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+        cost := price.cost(
+            usage.prompt_tokens,
+            usage.cached_tokens,
+            usage.completion_tokens,
+            usage.written_tokens,
+        )
     ):
-        update["cost"] = cost
-    return usage.model_copy(update=update)
+        figures["cost"] = cost
+    return Usage.model_validate(figures)
 
 
 def check_prices(config: AgentConfig) -> None:
@@ -57,6 +64,6 @@ def check_prices(config: AgentConfig) -> None:
         if budget.cost is not None and unknown:
             raise Problem(
                 f"agent {config.name}: limits.{scope}.cost: the price of the model {unknown[0]} is "
-                f"not known; set prices.{unknown[0]} to {{prompt: …, cached: …, completion: …}}, "
-                "for a million tokens each"
+                f"not known; set prices.{unknown[0]} to "
+                "{prompt: …, cached: …, written: …, completion: …}, for a million tokens each"
             )

@@ -11,11 +11,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from activities.job.conversation import counts, on_wire
+from activities.job.conversation import Conversation, counts, on_wire
 from activities.job.snapshot import Snapshot
+from activities.model import responses
+from activities.model.forms import form_of, weights_of
+from activities.model.providers import drops_reasoning_when_forced, maker_of, takes_cache_key
 from activities.tokens import MESSAGE_TOKENS, count, encoding_of
 from activities.toolkit.offering import offer
 from activities.toolkit.registry import Tool
+from activities.toolkit.schemas import allows_strict
 from config.sections import ModelConfig
 from protocol import scope
 from protocol.state import JobState, Phase, PhaseKind
@@ -27,20 +31,47 @@ MOST_OPEN = 20
 
 
 def request_body(
-    snapshot: Snapshot, model: ModelConfig, correction: str | None, *, must_call: bool = False
+    snapshot: Snapshot,
+    model: ModelConfig,
+    correction: str | None,
+    *,
+    must_call: bool = False,
+    cache_key: str = "",
 ) -> bytes:
     """The body of the model call, put together from stored message bytes.
 
     Nothing of the conversation is parsed again, so the cost of a call does not grow with it
     beyond copying bytes. What is demanded of this one reply comes last, where it disturbs no
     cached prefix.
+
+    Args:
+        snapshot: Of the job.
+        model: Its settings, being what the endpoint takes.
+        correction: What was wrong with the reply before.
+        must_call: Whether the reply has to call a tool.
+        cache_key: Of the job and phase.
     """
-    last = {"role": "user", "content": render_todos(snapshot, correction)}
-    demand = b',"tool_choice":"required"' if must_call else b""
-    pieces = [*snapshot.view.wire(), b"%b]%b}" % (on_wire(last), demand)]
+    form = form_of(model)
+    last = on_wire({"role": "user", "content": render_todos(snapshot, correction)})
+    is_forced = must_call and not _thinks_unless_forced(snapshot, model)
+    demand = b',"tool_choice":"required"' if is_forced else b""
+    end = b"%b]%b%b}" % (form.render(last, b""), demand, _cache_key(model, cache_key))
+    pieces = [*snapshot.view.wire(form), end]
     # In one go: of a long conversation a second copy takes as long as the rest of the request.
-    pieces[0] = b'%b,"messages":[%b' % (_fixed(snapshot, model).text, pieces[0])
+    name = _messages_name(model)
+    pieces[0] = b'%b,"%b":[%b' % (_fixed(snapshot, model).text, name, pieces[0])
     return b",".join(pieces)
+
+
+def _thinks_unless_forced(snapshot: Snapshot, model: ModelConfig) -> bool:
+    """Whether the model has returned reasoning that a demand for a call would cost."""
+    if model.api == "responses" or not drops_reasoning_when_forced(model):
+        return False
+    if model.reasoning_effort:
+        return True
+    conversation = snapshot.conversation
+    last = conversation.provider_data(len(conversation) - 1) or {}
+    return last.get("maker") == maker_of(model) and bool(last.get("fields"))
 
 
 def context_tokens(snapshot: Snapshot) -> int:
@@ -56,7 +87,7 @@ def _context_tokens(snapshot: Snapshot) -> int:
     model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = encoding_of(model.name)
     todos = MESSAGE_TOKENS + _todo_tokens(render_todos(snapshot, None), encoding)
-    return fixed_tokens(snapshot) + snapshot.view.tokens(encoding) + todos
+    return fixed_tokens(snapshot) + snapshot.view.tokens(encoding, weights_of(model)) + todos
 
 
 @lru_cache(maxsize=256)
@@ -71,21 +102,24 @@ def fixed_tokens(snapshot: Snapshot) -> int:
 
 
 def conversation_body(
-    model: ModelConfig, tools: Sequence[Tool], messages: Sequence[bytes]
+    model: ModelConfig, tools: Sequence[Tool], conversation: Conversation, cache_key: str = ""
 ) -> bytes:
     """A request with tools and stored messages, for a conversation beside the job's own."""
-    text = on_wire({**_settings(model), "tools": [entry.schema for entry in tools]})[:-1]
-    return b'%b,"messages":[%b]}' % (text, b",".join(messages))
+    form = form_of(model)
+    marked = [0, *conversation.cache_points()] if form.marks != "none" else []
+    messages = b",".join(conversation.wire(0, None, form, marked))
+    schemas = [entry.schema for entry in tools]
+    text = on_wire({**_settings(model), "tools": _declared(schemas, model)})[:-1]
+    key = _cache_key(model, cache_key)
+    return b'%b,"%b":[%b]%b}' % (text, _messages_name(model), messages, key)
 
 
 def plain_body(model: ModelConfig, system: str, asked: str) -> bytes:
     """A request with a prompt of its own and no tools, for summaries."""
-    body = _settings(model)
-    body["messages"] = [
-        {"role": "system", "content": system},
-        {"role": "user", "content": asked},
-    ]
-    return on_wire(body)
+    form = form_of(model)
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": asked}]
+    sent = b",".join(form.render(on_wire(message), b"") for message in messages)
+    return b'%b,"%b":[%b]}' % (on_wire(_settings(model))[:-1], _messages_name(model), sent)
 
 
 def render_todos(snapshot: Snapshot, correction: str | None) -> str:
@@ -134,7 +168,7 @@ class _Fixed(NamedTuple):
     tokens: int
 
 
-_fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...], str], _Fixed] = {}
+_fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...], tuple[str, ...], str], _Fixed] = {}
 
 
 def _fixed(snapshot: Snapshot, model: ModelConfig) -> _Fixed:
@@ -142,19 +176,40 @@ def _fixed(snapshot: Snapshot, model: ModelConfig) -> _Fixed:
 
     But for tools that were found, which are added at the end of the list.
     """
-    config, kind, found = snapshot.config, snapshot.state.phase.kind, snapshot.state.found
-    key = (snapshot.config_id, kind, tuple(found), model.model_dump_json())
+    config, state = snapshot.config, snapshot.state
+    kind, found, unused = state.phase.kind, tuple(state.found), tuple(state.unused)
+    key = (snapshot.config_id, kind, found, unused, model.model_dump_json())
     if key not in _fixed_parts:
         if len(_fixed_parts) > 256:
             _fixed_parts.clear()
-        tools = [entry.schema for entry in offer(config, kind, found).offered]
-        text = on_wire({**_settings(model), "tools": tools})[:-1]
+        tools = [entry.schema for entry in offer(config, kind, found, unused).offered]
+        text = on_wire({**_settings(model), "tools": _declared(tools, model)})[:-1]
         tokens = count(json.dumps(tools, ensure_ascii=False), encoding_of(model.name))
         _fixed_parts[key] = _Fixed(text, tokens)
     return _fixed_parts[key]
 
 
+def _declared(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> list[dict[str, Any]]:
+    """Tools as the model's API wants them declared."""
+    if model.api != "responses":
+        return list(schemas)
+    functions = [schema["function"] for schema in schemas]
+    return [
+        {"type": "function", **one, "strict": allows_strict(one["parameters"])} for one in functions
+    ]
+
+
+def _messages_name(model: ModelConfig) -> bytes:
+    return b"input" if model.api == "responses" else b"messages"
+
+
+def _cache_key(model: ModelConfig, key: str) -> bytes:
+    return b',"prompt_cache_key":"%b"' % key.encode() if key and takes_cache_key(model) else b""
+
+
 def _settings(model: ModelConfig) -> dict[str, Any]:
+    if model.api == "responses":
+        return responses.settings_of(model)
     body: dict[str, Any] = {"model": model.name, "max_completion_tokens": model.max_output_tokens}
     if model.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}

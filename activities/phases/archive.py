@@ -14,7 +14,6 @@ from activities.job.snapshot import Snapshot
 from activities.plain import cut_middle
 from activities.tokens import count
 from protocol.state import Phase, Todo
-from protocol.text import sentence
 
 Outcome = Literal["completed", "rewound", "forked", "closed"]
 MAX_SUMMARY = 4000
@@ -89,9 +88,14 @@ def archive_question(snapshot: Snapshot) -> str:
     return f'Phase {phase.number} ({phase.kind}) "{phase.name}":\n\n{text}'
 
 
+def archive_stem(phase: Phase) -> str:
+    """Path of a phase's pages without what they end in."""
+    return f"archive/phase_{phase.number:03d}"
+
+
 def archive_phase(files: Files, phase: Phase, page: Page) -> Files:
     """Put the page into `archive/`."""
-    stem = f"archive/phase_{phase.number:03d}"
+    stem = archive_stem(phase)
     return files.write(f"{stem}.yaml", page.data.encode()).write(f"{stem}.md", page.text.encode())
 
 
@@ -120,15 +124,11 @@ def with_undone_pages(restored: Files, present: Files, since: int) -> Files:
 def _status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
     if todo.done:
         return "completed"
+    if not todo.needed:
+        return "not needed"
     return "interrupted" if todo is phase.current and outcome == "rewound" else "pending"
 
 
 def _from_notes(phase: Phase) -> str:
-    notes = [
-        f"- {sentence(todo.content)} {' '.join(todo.notes.split())}"
-        for todo in phase.todos
-        if todo.notes
-    ]
-    return (
-        "\n".join(["From the notes on the todos:", "", *notes]) if notes else "No notes were made."
-    )
+    noted = any(todo.notes for todo in phase.todos)
+    return "The notes on the todos above." if noted else "No notes were made."

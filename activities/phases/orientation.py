@@ -8,14 +8,16 @@ from typing import Any, get_args
 
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import FORKED, PAGE
-from activities.phases.summary import SUMMARY, folded
+from activities.phases.summary import SUMMARY, files_listed
+from activities.plan import boxes, parse_plan, section
 from activities.tokens import clip
-from activities.toolkit.offering import offer
-from activities.toolkit.registry import Tool
+from activities.toolkit.offering import offer, offered_names
 from config.schema import AgentConfig
 from config.templates import render
-from protocol.state import PhaseKind
-from protocol.text import first_few
+from protocol.requests import MAX_CALLS
+from protocol.scope import STEP_CHARACTERS
+from protocol.state import JobState, Phase, PhaseKind, fewest_todos
+from protocol.text import first_few, one_line
 
 PART_TOKENS = 3000
 MOST_LATER = 30
@@ -26,7 +28,6 @@ TOOL_LINE = 120
 
 def first_messages(
     snapshot: Snapshot,
-    issue: str,
     page: str,
     traces: Sequence[str] = (),
     *,
@@ -39,55 +40,82 @@ def first_messages(
 
     Args:
         snapshot: The phase's beginning.
-        issue: What went wrong, after a rewind.
         page: Archive page of the phase before.
         traces: What other jobs noted in situations like this one, a line each.
         restored: Whether a rewind took the files back too.
     """
-    config, phase = snapshot.config, snapshot.state.phase
-    limits = config.limits
+    config, state, phase = snapshot.config, snapshot.state, snapshot.state.phase
+    limits, kind = config.limits, phase.kind
+    offered = offer(config, kind, unused=state.unused)
     workspace = snapshot.text("workspace.md") or "(workspace.md is not written yet)"
+    plan = snapshot.text("plan.md")
     system = render(
-        config.templates[phase.kind],
+        config.templates[kind],
         agent=config.name,
         description=config.description,
         number=phase.number,
-        min_todos=limits.min_todos,
+        # Of the plan that a first phase makes nobody knows yet how many phases it has.
+        min_todos=fewest_todos(phase.purpose, phase.plan_total or 2, limits.min_todos),
         max_todos=limits.max_todos,
         workspace_tokens=limits.workspace_tokens,
+        most_calls=MAX_CALLS,
         deferred=[
             {"name": entry.name, "line": shorten(entry.summary, TOOL_LINE, placeholder=" …")}
-            for entry in offer(config, phase.kind).deferred
+            for entry in offered.deferred
         ],
-        later=_later(config) if phase.kind == "strategic" else "",
+        later=_later(config, state) if kind == "strategic" else "",
         workspace=clip(workspace, limits.workspace_tokens, 'read_file("workspace.md") shows all'),
     )
+    place = f"phase {phase.plan_position} of {phase.plan_total} in the plan"
     first = render(
         config.templates["orientation"],
-        bootstrap=phase.purpose == "bootstrap",
+        begins=phase.number == 1,
         forked=phase.purpose == "fork",
         number=phase.number,
-        kind=phase.kind,
+        kind=kind,
         name=phase.name,
+        place=place if kind == "tactical" and phase.plan_total > 1 else "",
         description=phase.description,
-        issue=issue,
+        issue=state.issue,
         restored=restored,
         away=sorted(config.away),
-        experience=last_experience(snapshot),
+        experience=last_experience(snapshot) if _may_need(phase, state) else "",
         traces="\n".join(f"- {line}" for line in traces),
-        can_look=any(entry.name == "get_trace" for entry in _all(config, phase.kind)),
-        scope=clip(
-            "\n".join(f"- {item.told}" for item in snapshot.state.scope),
-            PART_TOKENS,
-            f"{SUMMARY} lists what is open",
-        ),
+        can_look=any(entry.name == "get_trace" for entry in offered.offered + offered.deferred),
+        section=_section(plan, phase) if kind == "tactical" else "",
+        scope=_scope(state, plan) if kind == "strategic" else "",
         instructions=_part(snapshot, "instructions.md"),
-        summary=_part(snapshot, SUMMARY, folded),
+        summary=_part(snapshot, SUMMARY, files_listed),
         plan=_part(snapshot, "plan.md"),
         archive_name=last_page(snapshot),
         archive=clip(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
     )
     return [{"role": "system", "content": system}, {"role": "user", "content": first}]
+
+
+def _may_need(phase: Phase, state: JobState) -> bool:
+    """Whether the phase plans, or does again what failed before."""
+    return phase.number > 1 and (phase.kind == "strategic" or bool(state.issue))
+
+
+def _section(plan: str, phase: Phase) -> str:
+    """The phase's part of the plan, unless the plan's todos are the list itself."""
+    if phase.purpose == "work" and phase.number == 1:
+        return ""
+    return clip(section(plan, phase.plan_position), PART_TOKENS, 'read_file("plan.md") shows all')
+
+
+def _scope(state: JobState, plan: str) -> str:
+    """The open items, but for those that `plan.md` shows as its own boxes."""
+    shown = [one_line(text, STEP_CHARACTERS) for _, text in boxes(parse_plan(plan))]
+    of_plan = [item.text for item in state.scope if item.source == "plan"]
+    listed = [
+        item.told
+        for item in state.open_items
+        if item.source != "plan" or of_plan != shown[: len(of_plan)]
+    ]
+    text = "\n".join(f"- {line}" for line in listed)
+    return clip(text, PART_TOKENS, f"{SUMMARY} lists what is open")
 
 
 def last_experience(snapshot: Snapshot) -> str:
@@ -99,16 +127,11 @@ def last_experience(snapshot: Snapshot) -> str:
     return f"The last attempt that failed, and what was learned of it (experiences.md):\n\n{text}"
 
 
-def _later(config: AgentConfig) -> str:
+def _later(config: AgentConfig, state: JobState) -> str:
     """The tools that only tactical phases have: a plan is made for them."""
-    names = {kind: [entry.name for entry in _all(config, kind)] for kind in get_args(PhaseKind)}
+    names = {kind: offered_names(config, kind, state.unused) for kind in get_args(PhaseKind)}
     later = [name for name in names["tactical"] if name not in names["strategic"]]
     return first_few([f"`{name}`" for name in later], MOST_LATER)
-
-
-def _all(config: AgentConfig, kind: PhaseKind) -> list[Tool]:
-    made = offer(config, kind)
-    return made.offered + made.deferred
 
 
 def _part(snapshot: Snapshot, path: str, made: Callable[[str], str] = str) -> str:

@@ -14,6 +14,8 @@ from protocol import scope
 from protocol.state import JobState
 from protocol.text import one_line, sentence
 
+ACCOMPLISHED = "Accomplished in this phase"
+BEFORE = "Done before the phase was given up"
 MAX_FILES = 500
 PURPOSE_CHARACTERS = 90
 HEAD_BYTES = 4000
@@ -57,10 +59,7 @@ def workspace_summary(
         lines.append(_line(files, changes, entry))
     if len(listed) > MAX_FILES:
         lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
-    accomplished = (
-        "Done before the phase was given up" if given_up else "Accomplished in this phase"
-    )
-    lines += ["", f"## {accomplished}", ""]
+    lines += ["", f"## {BEFORE if given_up else ACCOMPLISHED}", ""]
     lines += [
         f"- {sentence(todo.content)} Notes: {one_line(todo.notes, 300)}"
         if todo.notes
@@ -69,7 +68,7 @@ def workspace_summary(
     ] or ["- nothing" if given_up else "- nothing yet"]
     if phase.current:
         lines += ["", "## Given up with it" if given_up else "## Open", ""]
-        lines += [f"- {todo.content}" for todo in phase.todos if not todo.done]
+        lines += [f"- {todo.content}" for todo in phase.open_todos]
     if state.scope:
         lines += ["", "## Scope", ""]
         lines += [f"{scope.line(state.scope)}."]
@@ -77,9 +76,12 @@ def workspace_summary(
     return plain("\n".join(lines) + "\n")
 
 
-def folded(text: str) -> str:
-    """The same for a phase's first message: many files whose paths differ in numbers alone are one
-    line, lest they push out what was done and what is open. The file itself has each."""
+def files_listed(text: str) -> str:
+    """The part of it for a phase's first message, which shows todos and scope elsewhere.
+
+    Many files whose paths differ in numbers alone are one line; the file itself has each.
+    """
+    text = text.partition(f"\n## {ACCOMPLISHED}")[0].partition(f"\n## {BEFORE}")[0]
     groups: dict[str, list[str]] = {}
     for line in text.splitlines():
         if found := _LISTED.match(line):

@@ -29,30 +29,26 @@ from activities.phases.archive import (
     archive_page,
     archive_phase,
     archive_question,
+    archive_stem,
     with_undone_pages,
 )
 from activities.phases.orientation import first_messages
+from activities.phases.predefined import STRATEGIC_NAMES, complete_ticked, predefined_todos
 from activities.phases.summary import with_summary
 from activities.phases.tags import phase_tag
-from activities.plan import boxes, listed_under, parse_plan, parse_todos
+from activities.plan import boxes, parse_plan, parse_todos, with_ticks
 from activities.stores.turning import after_rewind
+from activities.toolkit.offering import unused_tools
 from activities.traces.recalling import recalled
-from config.schema import AgentConfig, Problem
+from config.schema import Problem
 from protocol.endings import Transitioned, TransitionRequest
 from protocol.requests import Usage
 from protocol.scope import follow_boxes, plan_items
-from protocol.state import Phase, Purpose, Todo
+from protocol.state import Phase, Todo
 from protocol.text import one_line
 
 ISSUE_CHARACTERS = 500
 """Of an issue that goes into history."""
-STRATEGIC_NAMES: dict[Purpose, str] = {
-    "bootstrap": "Understand and plan",
-    "transition": "Take stock and plan ahead",
-    "rewind": "Reconsider the approach",
-    "fork": "Reconsider the plan",
-    "final": "Verify and complete",
-}
 
 
 class Phases:
@@ -82,15 +78,16 @@ class Phases:
 
     def _turn(self, request: TransitionRequest, spoken: Streamed | None) -> Transitioned:
         snapshot = open_snapshot(self._root, request)
-        if request.completes is not None:
-            notes = snapshot.argument(request.call or 0, "notes")
-            snapshot.state.complete_todo(request.completes, notes)
+        before = snapshot.files
+        notes = "" if request.call is None else snapshot.argument(request.call, "notes")
+        for todo in request.completes:
+            snapshot.state.complete_todo(todo, notes)
+        snapshot.files = with_ticks(snapshot.files, snapshot.state.scope)
         issue = request.issue
         if request.outcome == "rewound" and request.call is not None:
             issue = snapshot.argument(request.call, "issue")
         story = f"phase {snapshot.state.phase.number} {request.outcome}"
 
-        before = snapshot.files
         page = archive_page(snapshot, request.outcome, issue, spoken.text if spoken else "")
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
         last_page = page.text
@@ -105,6 +102,10 @@ class Phases:
         finished = snapshot.state.model_copy(deep=True)
         snapshot.state.phase = self._next_phase(snapshot, request)
         snapshot.state.found = []
+        if request.outcome == "rewound":
+            snapshot.state.issue = issue
+        elif finished.phase.kind == "tactical":
+            snapshot.state.issue = ""
         snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
         snapshot.note_changes(before)
         written = snapshot.files
@@ -113,9 +114,12 @@ class Phases:
         snapshot.note_changes(written)
         snapshot.shelve_conversation(finished.phase.number)
         traces = recalled(self._root, snapshot, issue)
+        snapshot.state.unused = unused_tools(
+            snapshot.files, has_traces=bool(traces), may_ask=request.may_ask
+        )
         restored = request.restore is not None and request.restore_files
         try:
-            messages = first_messages(snapshot, issue, last_page, traces, restored=restored)
+            messages = first_messages(snapshot, last_page, traces, restored=restored)
         except Problem as error:
             # The job's templates were checked when it began: as a rule a worker of another version
             # did that, and takes one of the next attempts.
@@ -142,8 +146,7 @@ class Phases:
         )
 
     def _next_phase(self, snapshot: Snapshot, request: TransitionRequest) -> Phase:
-        text = snapshot.text("plan.md")
-        phases = parse_plan(text)
+        phases = parse_plan(snapshot.text("plan.md"))
         position = next((n for n, phase in enumerate(phases, 1) if phase.open), len(phases))
         common: dict[str, Any] = {
             "number": request.number,
@@ -169,24 +172,13 @@ class Phases:
                 ],
                 **common,
             )
-        return Phase(
-            kind="strategic",
-            name=STRATEGIC_NAMES[request.purpose],
-            todos=predefined_todos(
-                snapshot.config, request.purpose, snapshot.text("instructions.md")
-            ),
-            **common,
+        page = f"{archive_stem(snapshot.state.phase)}.md"
+        todos = predefined_todos(
+            snapshot.config, request.purpose, snapshot.text("instructions.md"), page
         )
-
-
-def predefined_todos(config: AgentConfig, purpose: Purpose, instructions: str) -> list[Todo]:
-    """The list of a strategic phase; instructions may bring their own final todos."""
-    lists: dict[str, list[str]] = config.todos.model_dump()
-    contents = lists[purpose] or lists["rewind"]
-    if purpose == "final" and (own := listed_under(instructions, "Final todos")):
-        closing = contents[-1]
-        contents = own if "job_complete" in own[-1] else [*own, closing]
-    return [Todo(id=number, content=content) for number, content in enumerate(contents, 1)]
+        if request.purpose == "transition":
+            complete_ticked(todos, snapshot.state.phase, phases)
+        return Phase(kind="strategic", name=STRATEGIC_NAMES[request.purpose], todos=todos, **common)
 
 
 def _take_scope(snapshot: Snapshot) -> None:

@@ -10,14 +10,16 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root, folder_name
+from activities.commands.private import forget_private
 from activities.ending.cancelling import ask_server
 from activities.ending.done_when import checked
-from activities.failures import typed
+from activities.failures import failure, typed
 from activities.heartbeats import heartbeats, heartbeats_from_thread
 from activities.job.opening import check_root, job_id, scheduled_at
 from activities.model.endpoint import Connect
 from activities.plain import as_json, title
 from activities.plan import listed_under
+from activities.projects.needs import lacking
 from activities.projects.repository import MAIN, Repository, repository_path
 from activities.projects.take_work import Taking
 from activities.starting.attributes import registered_attributes
@@ -26,7 +28,7 @@ from activities.starting.pinning import choose_models
 from activities.toolkit.ownership import refusal
 from config.loader import load_agent
 from config.schema import AgentConfig, Problem
-from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE_FILES
+from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, RESULT, STATE, STATE_FILES
 from protocol.project_requests import (
     Merged,
     MergeRequest,
@@ -39,6 +41,7 @@ from protocol.project_start import ROLES, ProjectStart
 from protocol.requests import Moved
 from protocol.scope import given_items, too_large
 from protocol.state import DoneWhen
+from protocol.text import SUBJECT, one_line
 
 MOST_ID = 150
 OF_EVERY_JOB = ("notes", "output")
@@ -63,7 +66,7 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
             check_root(root, request.root)
             repository = _repository(root)
             made, conflicts = repository.merge(
-                request.head, request.commit, f"Merge {request.job}", scheduled_at()
+                request.head, request.commit, request.message, scheduled_at()
             )
             if conflicts:
                 repository.point(f"jobs/{folder_name(request.job)}", made)
@@ -131,19 +134,25 @@ def _prepare(root: Root, start: ProjectStart, chain: str, registered: list[str])
             f"the scope and the settings have {size:,} bytes together; at most "
             f"{MOST_SCOPE_AND_SETTINGS:,} are taken"
         )
+    if why := lacking(start, agents):
+        raise failure("Dependency", why)
     path = repository_path(root, job_id())
     repository = Repository.create(path)
     claim(root, path, chain, keep_days=kept_days(agents))
     name = start.title or title(start.instructions) or job_id()
     brief = f"# {name}\n\n{start.instructions.strip()}\n"
-    tree = repository.with_files(str(repository.git.TreeBuilder().write()), {BRIEF: brief.encode()})
-    commit = repository.commit(tree, [], f"Project: {name}", scheduled_at())
+    nothing = str(repository.git.TreeBuilder().write())
+    commit = repository.commit(nothing, [], f"Begin: {one_line(name, SUBJECT - 7)}", scheduled_at())
     repository.point(MAIN, commit)
+    told = repository.with_files(nothing, {BRIEF: brief.encode()})
+    state = repository.commit(told, [], f"Project: {one_line(name, SUBJECT - 9)}", scheduled_at())
+    repository.point(STATE, state)
     return ProjectPrepared(
         root=root.id,
         repository=str(path),
         title=name,
         commit=commit,
+        state=state,
         scope=scope,
         search_attributes=registered,
     )
@@ -180,7 +189,7 @@ def _repository(root: Root) -> Repository:
 def _write_state(repository: Repository, request: StateRequest) -> str:
     """Bring the units that changed up to date in the state file."""
     name = STATE_FILES[request.form]
-    raw = repository.file(request.head, name)
+    raw = repository.file(request.state, name)
     state: dict[str, Any] = json.loads(raw) if raw else {}
     key = {"features": "features", "groups": "groups", "pipeline": "stages"}[request.form]
     held = {unit["id"]: unit for unit in state.get(key, [])}
@@ -189,23 +198,26 @@ def _write_state(repository: Repository, request: StateRequest) -> str:
     state = {key: list(held.values())}
     if request.scope:
         state["items"] = [item.model_dump() for item in request.scope]
-    written = {name: as_json(state).encode()}
-    tree = repository.with_files(repository.tree_id(request.head), written)
-    if tree == repository.tree_id(request.head):
-        return request.head
-    made = repository.commit(tree, [request.head], request.why, scheduled_at())
-    repository.point(MAIN, made)
-    return made
+    return _keep(repository, request.state, {name: as_json(state)}, request.why)
 
 
 def _close(root: Root, request: ProjectClosing) -> Moved:
-    """Write the result into the repository."""
+    """Write the result beside the product, and name in it where that ends."""
     repository = _repository(root)
-    text = request.result.model_dump_json(indent=2, exclude={"commit"}) + "\n"
-    tree = repository.with_files(
-        repository.tree_id(request.head), {"project-result.json": text.encode()}
-    )
+    result = request.result.model_copy(update={"commit": request.head})
+    text = result.model_dump_json(indent=2) + "\n"
     story = f"Project {request.result.status}\n\n{request.result.summary}"
-    made = repository.commit(tree, [request.head], story, scheduled_at())
-    repository.point(MAIN, made)
+    made = _keep(repository, request.state, {RESULT: text}, story)
+    forget_private(root, job_id())
     return Moved(commit=made, at=scheduled_at())
+
+
+def _keep(repository: Repository, before: str, files: dict[str, str], story: str) -> str:
+    """Put files of the project's own on their branch; the commit that has them."""
+    written = {name: text.encode() for name, text in files.items()}
+    tree = repository.with_files(repository.tree_id(before), written)
+    if tree == repository.tree_id(before):
+        return before
+    made = repository.commit(tree, [before], story, scheduled_at())
+    repository.point(STATE, made)
+    return made

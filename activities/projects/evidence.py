@@ -1,7 +1,7 @@
-"""Evidence: what the system itself has recorded of a tester's runs, whatever the tester says.
+"""Evidence of checks that no command can make: tool results of a tester's job, such as a look at a
+page in a browser, as the conversation has them.
 
-A command is on record in `commands/log.jsonl`, any other tool in the conversation. What was run
-before the files under test were last changed shows nothing of them as they are.
+What came before the files under test were last changed shows nothing of them as they are.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from activities.checkpoints import Files, diff
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
 from activities.job.volatile import volatile
-from activities.projects.exit_codes import decides, found_none
-from activities.tools.shell import LOG
-from protocol.handoffs import Check, Handoff, Verdict
+from protocol.handoffs import Handoff, Verdict
+from protocol.proof import Check, Proof
+from protocol.text import one_line
 
 MOST_NAMED = 10
+MOST_PROOFS = 3
+"""Tool results that are kept of a check."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,11 @@ class Run:
 
     step: int
     tool: str
-    told: str
-    """`run_command make test: exit code 0`"""
-    passed: bool
-    flaw: str = ""
-    """Why it shows nothing, whatever came of it."""
+    call: str
+    """`browser_click {"ref": "e3"}`"""
+    head: str
+    """The first line of its answer; empty when it gave nothing."""
+    phase: int
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
     link = snapshot.link
     if link is None:
         return Evidence()
-    runs = [*_commands(snapshot), *_calls(snapshot)]
+    runs = list(_calls(snapshot))
     differs = volatile(snapshot.config.shell.volatile)
     handed = Files(snapshot.files.store, link.tree) if link.tree else None
     now, changes = _below(snapshot.files, link.folder), _below(snapshot.changes, link.folder)
@@ -69,6 +71,7 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
         runs={
             check: [run for run in runs if any(fnmatchcase(run.tool, each) for each in patterns)]
             for check, patterns in link.handoff.proof.items()
+            if check not in link.handoff.tests
         },
         changed=max(steps, default=0),
         altered=[
@@ -81,25 +84,25 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
 
 
 def unproved(handoff: Handoff, verdict: Verdict, found: Evidence) -> list[str]:
-    """What a verdict claims and nothing shows, a sentence each."""
+    """What is wrong with a verdict by itself, and of what it claims no tool shows anything."""
     told: list[str] = []
     by_check = {result.check: result for result in verdict.checks}
     if missing := [check for check in handoff.checks if check not in by_check]:
         told.append(f"The verdict says nothing of these checks: {', '.join(missing)}.")
-    if found.altered:
+    looked_at = [check for check in handoff.checks if check not in handoff.tests]
+    if looked_at and found.altered:
         told.append(
-            "What is tested stays as it was handed over; put these back and run the checks again: "
-            f"{', '.join(found.altered[:MOST_NAMED])}."
+            "What is tested stays as it was handed over; put these back (`git show HEAD:PATH` has "
+            f"them) and look again: {', '.join(found.altered[:MOST_NAMED])}."
         )
-    for check in handoff.checks:
-        result = by_check.get(check)
-        told += _unshown(check, bool(result and result.passed), handoff, found)
+    for check in looked_at:
+        told += _unshown(check, handoff, found)
     failed = [check for check, result in by_check.items() if not result.passed]
     if verdict.passed and failed:
         told.append(f"`passed` cannot be true while these did not pass: {', '.join(failed)}.")
     if not verdict.passed and not failed and not verdict.findings:
         told.append("`passed` is false: say in `findings` what is wrong.")
-    if verdict.passed and handoff.coverage is not None:
+    if verdict.passed and handoff.coverage is not None and not handoff.tests:
         if verdict.coverage is None:
             told.append("A least coverage is asked for: give the measured `coverage`.")
         elif verdict.coverage < handoff.coverage:
@@ -110,34 +113,49 @@ def unproved(handoff: Handoff, verdict: Verdict, found: Evidence) -> list[str]:
     return told
 
 
-def _unshown(check: Check, passed: bool, handoff: Handoff, found: Evidence) -> list[str]:
-    """Why nothing shows what the verdict says of one check; empty when something does."""
+def _unshown(check: Check, handoff: Handoff, found: Evidence) -> list[str]:
+    """Why no tool shows what the verdict says of one check; empty when one does."""
     runs = found.runs.get(check, [])
+    tools = ", ".join(handoff.proof.get(check, [])) or "none"
+    way_out = "hand over a list with todo_write with a todo for it"
     if not runs:
-        tools = ", ".join(handoff.proof.get(check, [])) or "none"
         return [
-            f"The check {check} was not run: there is no result of a tool that does that ({tools})."
+            f"The check {check} was not run: there is no result of a tool that does that "
+            f"({tools}); {way_out}."
         ]
-    sound = [run for run in runs if not run.flaw]
+    sound = [run for run in runs if run.head]
     if not sound:
         return [
-            f"Nothing that was run shows anything of the check {check}. {runs[-1].told}: "
-            f"{runs[-1].flaw}."
+            f"{runs[-1].call} gave nothing, so that nothing shows the check {check}; {way_out}."
         ]
-    new = [run for run in sound if run.step >= found.changed]
-    if not new:
+    if not any(run.step >= found.changed for run in sound):
         return [
-            f"The check {check} was run before the files that it is about were last changed; "
-            "run it again."
-        ]
-    # Of what was run more than once the newest counts.
-    newest = list({run.told.rpartition(": ")[0]: run for run in new}.values())
-    if passed and not any(run.passed for run in newest):
-        return [
-            f"The check {check} is said to have passed, but no run of it did. {newest[-1].told}. "
-            "Run it so that it passes, or say that it did not."
+            f"{sound[-1].call} was before the files that the check {check} is about were last "
+            f"changed, so run it again: {way_out}."
         ]
     return []
+
+
+def tool_proofs(snapshot: Snapshot, commit: str) -> list[Proof]:
+    """The newest tool results that show a check which no command can make."""
+    if snapshot.link is None:
+        return []
+    handoff, found = snapshot.link.handoff, evidence_of(snapshot)
+    return [
+        Proof(
+            check=check,
+            ran=run.call,
+            passed=True,
+            end=one_line(run.head, 300),
+            cut=len(run.head) > 300,
+            commit=commit,
+            asked_by=handoff.id,
+            phase=run.phase,
+            step=run.step,
+        )
+        for check, runs in found.runs.items()
+        for run in [run for run in runs if run.head and run.step >= found.changed][-MOST_PROOFS:]
+    ]
 
 
 def _below(files: Files, folder: str) -> Files:
@@ -146,35 +164,14 @@ def _below(files: Files, folder: str) -> Files:
     return files.below(folder) if there else Files.empty(files.store)
 
 
-def _commands(snapshot: Snapshot) -> Iterator[Run]:
-    """The commands of this job, as the system wrote them down."""
-    # Not splitlines: JSON holds some ends of lines as they are.
-    for line in filter(None, snapshot.text(LOG).split("\n")):
-        entry: dict[str, Any] = json.loads(line)
-        code, command = entry["exit_code"], " ".join(entry["command"].split())
-        flaw = ""
-        if not decides(entry["command"]):
-            flaw = (
-                "its exit code would not tell whether a test failed, so end the command with the "
-                "test itself"
-            )
-        elif not entry["bytes"]:
-            flaw = "it printed nothing, so make it say what was tested"
-        elif found_none(entry["end"]):
-            flaw = "it found no tests to run"
-        ended = entry["trouble"] or f"exit code {code}"
-        told = f"run_command {command[:150]}: {ended}"
-        yield Run(entry["step"], "run_command", told, code == 0, flaw)
-
-
 def _calls(snapshot: Snapshot) -> Iterator[Run]:
     """Calls of other tools, of all phases, that were carried out and did not fail."""
     earlier = [
-        Conversation(snapshot.history.below(entry.path))
+        (int(entry.path), Conversation(snapshot.history.below(entry.path)))
         for entry in snapshot.history.children()
         if entry.kind == "folder"
     ]
-    for conversation in [*earlier, snapshot.conversation]:
+    for phase, conversation in [*earlier, (snapshot.state.phase.number, snapshot.conversation)]:
         calls: dict[str, dict[str, Any]] = {}
         for raw in conversation.stored():
             message = json.loads(raw)
@@ -187,7 +184,6 @@ def _calls(snapshot: Snapshot) -> Iterator[Run]:
             if called["name"] == "run_command":
                 continue
             head = next((line for line in content.splitlines() if line.strip()), "")
-            told = f"{called['name']} {str(called['arguments'])[:100]}: {head[:150]}"
-            flaw = "" if content.strip() else "it gave nothing"
             step = int(message["tool_call_id"][1:].partition("c")[0])
-            yield Run(step, called["name"], told, True, flaw)
+            call = f"{called['name']} {one_line(str(called['arguments']), 200)}"
+            yield Run(step, called["name"], call, head, phase)

@@ -15,24 +15,45 @@ from activities.job.snapshot import Snapshot
 from activities.job.volatile import without_volatile
 from activities.plain import plain
 from activities.projects.evidence import evidence_of, unproved
+from activities.projects.proving import Proving, proved
 from activities.projects.repository import Repository, is_git, repository_path, takes
+from activities.projects.runners import fault, lacks_runner
+from activities.projects.stand_ins import is_test, stand_ins
 from config.schema import Problem
 from protocol.handoffs import REPORTS, FeatureReport, Handoff, ProjectLink, Report, Routing, Verdict
-from protocol.project import BRIEF, STATE_FILES
+from protocol.project import BRIEF, RESULT, STATE_FILES
+from protocol.proof import in_repository
 from protocol.routing import problems
 from protocol.telling import wrong_everywhere
+from protocol.text import end_of, first_few, start_of
+from protocol.tools import ToolRoute
 
-KEPT_BY_SYSTEM = (BRIEF, *STATE_FILES.values())
-"""Files at the top of a project's repository that no job changes."""
+KEPT_BY_SYSTEM = (RESULT, *STATE_FILES.values())
+"""Files that the system writes beside a project's product: no job makes them in it."""
 NOT_PRODUCT = {"output": ("completion.json",)}
 """What every job writes to a folder, where that is the product's."""
 BRIEF_CHARACTERS = 20_000
+FINDINGS_CHARACTERS = 12_000
+FINDINGS = "documents/findings.md"
+WHOLE_BRIEF = f"documents/{BRIEF}"
 MOST_REPORT_BYTES = 1_000_000
 KINDS: dict[Report, type[BaseModel]] = {
     "features": FeatureReport,
     "groups": Routing,
     "verdict": Verdict,
 }
+MEND = (
+    "Mend it: files in {folder}/ can be edited in every phase, and todo_write hands over a list "
+    "for what takes commands. Then call job_complete again; the system runs the tests itself. If "
+    "it cannot be done, an entry in `unresolved` that names the check and says why ends the job, "
+    "and the feature goes back."
+)
+SAY_SO = (
+    "Write into output/verdict.json that it did not pass, with this as a finding, and call "
+    "job_complete again."
+)
+STARTING_SECONDS = 600
+"""In which the commands of a feature list can be tried."""
 _MARKS = re.compile(rb"^(?:<{7}|>{7}) (.+?)\r?$", re.MULTILINE)
 
 
@@ -40,9 +61,22 @@ def told(root: Root, link: ProjectLink, *, again: bool = False) -> str:
     """A handoff as the receiver's instructions; `again` for one who knows the project already."""
     handoff = link.handoff
     lines = [handoff.task.strip()]
+    if handoff.inputs.findings:
+        text = _numbered(handoff.inputs.findings)
+        if len(text) > FINDINGS_CHARACTERS:
+            text = f"{start_of(text, FINDINGS_CHARACTERS)}\nAll of it is in {FINDINGS}."
+        lines += ["", "## What was found wrong with this very work", "", text]
     if handoff.inputs.results:
         lines += ["", "## What came before", ""]
-        lines += [f"- {' '.join(text.split())[:4000]}" for text in handoff.inputs.results]
+        lines += [f"- {start_of(_indented(text), 4000)}" for text in handoff.inputs.results]
+    if handoff.tests and handoff.report != "features":
+        lines += ["", "## What the system runs itself", ""]
+        lines += [f"- {check}: `{each.command}`" for check, each in handoff.tests.items()]
+        lines += [
+            "",
+            f"It runs each at the top of {link.folder}/ in a fresh copy of what you leave there "
+            "when you call job_complete, and takes nothing over that does not pass.",
+        ]
     if handoff.postcondition or handoff.success:
         lines += ["", "## When it is done", ""]
         lines += [f"- {condition.told}" for condition in handoff.postcondition]
@@ -59,11 +93,27 @@ def told(root: Root, link: ProjectLink, *, again: bool = False) -> str:
     ]
     if again:
         return "\n".join(lines)
-    repository = Repository(repository_path(root, link.id))
-    brief = (repository.file(handoff.inputs.commit, BRIEF) or b"").decode(errors="replace")
+    brief = _brief(Repository(repository_path(root, link.id)), handoff)
     if len(brief) > BRIEF_CHARACTERS:
-        brief = f"{brief[:BRIEF_CHARACTERS]}\n… the rest is in {link.folder}/{BRIEF}"
+        brief = f"{start_of(brief, BRIEF_CHARACTERS)}\nAll of it is in {WHOLE_BRIEF}."
     return "\n".join(lines) + f"\n{brief}"
+
+
+def _brief(repository: Repository, handoff: Handoff) -> str:
+    """What the project was asked for."""
+    if not handoff.inputs.state:
+        return ""
+    return (repository.file(handoff.inputs.state, BRIEF) or b"").decode(errors="replace")
+
+
+def _numbered(findings: list[str]) -> str:
+    """Findings word for word, each under a heading of its own."""
+    return "\n\n".join(f"### Finding {n}\n\n{text}" for n, text in enumerate(findings, 1))
+
+
+def _indented(text: str) -> str:
+    """A text as an entry of a list, its lines as they are."""
+    return text.strip().replace("\n", "\n  ")
 
 
 def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
@@ -72,12 +122,20 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
     Raises:
         Problem: it does not hold; the job does not begin.
     """
-    repository = Repository(repository_path(root, link.id))
-    files = repository.put_into(snapshot.files, link.handoff.inputs.commit, link.folder)
-    for path in REPORTS.values():
+    repository, inputs = Repository(repository_path(root, link.id)), link.handoff.inputs
+    files = repository.put_into(snapshot.files, inputs.commit, link.folder)
+    for path in (*REPORTS.values(), FINDINGS):
         # What the job before answered is not this one's answer.
         if files.entry(path) is not None:
             files = files.delete(path)
+    findings, brief = _numbered(inputs.findings), _brief(repository, link.handoff)
+    if len(findings) > FINDINGS_CHARACTERS:
+        files = files.write(FINDINGS, findings.encode())
+    if len(brief) > BRIEF_CHARACTERS:
+        files = files.write(WHOLE_BRIEF, brief.encode())
+    listed = STATE_FILES["groups"]
+    if link.handoff.report == "groups" and (raw := repository.file(inputs.state, listed)):
+        files = files.write(f"documents/{listed}", raw)
     tree = files.below(link.folder).id
     snapshot.files, snapshot.link = files, link.model_copy(update={"tree": tree})
     for condition in link.handoff.precondition:
@@ -103,9 +161,32 @@ def refusals(snapshot: Snapshot) -> list[str]:
         found += [problem] if problem else []
         if isinstance(answer, Verdict):
             found += unproved(handoff, answer, evidence_of(snapshot))
+        if isinstance(answer, FeatureReport):
+            found += _untested(answer, handoff, snapshot.link.folder)
         if isinstance(answer, Routing) and handoff.routing:
             found += problems(answer, handoff.routing)
     return found
+
+
+def _untested(report: FeatureReport, handoff: Handoff, folder: str) -> list[str]:
+    """Checks of features that nothing could prove, a sentence for each reason."""
+    found: dict[str, list[str]] = {}
+    for feature in report.features:
+        for check in feature.checks:
+            if check in handoff.tests or (check in handoff.proof and check not in feature.tests):
+                continue
+            command = feature.tests.get(check)
+            if command is None:
+                why = (
+                    "have no test command: name one for each under `tests`, such as "
+                    '{"unit": "python3 -m pytest -q tests"}, to be run at the top of the repository'
+                )
+            elif wrong := fault(in_repository(command.command, folder)):
+                why = f"cannot be proved by `{command.command}`: {wrong}"
+            else:
+                continue
+            found.setdefault(why, []).append(f"{feature.id} ({check})")
+    return [f"These checks {why}: {first_few(named, 10)}." for why, named in found.items()]
 
 
 def read_report(files: Files, kind: Report) -> tuple[BaseModel | None, str]:
@@ -136,6 +217,86 @@ def product(repository: Repository, snapshot: Snapshot, folder: str, handoff: Ha
     before = handoff.inputs.commit
     kept = {name: repository.file(before, name) for name in KEPT_BY_SYSTEM}
     return repository.with_files(tree, kept | dict.fromkeys(NOT_PRODUCT.get(folder, ())))
+
+
+def with_new_tests(repository: Repository, snapshot: Snapshot) -> tuple[str, list[str]]:
+    """What a tester was handed with the tests that it wrote, as a tree, and their paths."""
+    assert snapshot.link
+    handoff, folder = snapshot.link.handoff, snapshot.link.folder
+    made = product(repository, snapshot, folder, handoff)
+    return repository.with_added(repository.tree_id(handoff.inputs.commit), made, is_test)
+
+
+def unproved_work(root: Root, job: str, snapshot: Snapshot) -> str:
+    """What the system's own runs show to be wrong with what a job hands over; empty if nothing."""
+    link = snapshot.link
+    if link is None:
+        return ""
+    handoff, repository = link.handoff, Repository(repository_path(root, link.id))
+    if handoff.report == "features":
+        return _not_startable(root, job, snapshot)
+    if not handoff.tests:
+        return ""
+    if handoff.report != "verdict":
+        made = proved(root, job, snapshot, product(repository, snapshot, link.folder, handoff))
+        return (
+            f"{' '.join(made.problems)} {MEND.format(folder=link.folder)}" if made.problems else ""
+        )
+    verdict, _ = read_report(snapshot.files, "verdict")
+    if not isinstance(verdict, Verdict) or not verdict.passed:
+        return ""
+    made = proved(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
+    if made.problems:
+        return f"`passed` cannot be true. {' '.join(made.problems)} {SAY_SO}"
+    tree, paths = with_new_tests(repository, snapshot)
+    if paths and (made := proved(root, job, snapshot, tree)).problems:
+        return (
+            f"With the tests that you wrote ({first_few(paths, 10)}) it does not pass. "
+            f"{' '.join(made.problems)} {SAY_SO} If the tests are wrong, correct or delete them."
+        )
+    return ""
+
+
+def with_proof(routes: list[ToolRoute], link: ProjectLink | None) -> list[ToolRoute]:
+    """The routes of a job, with the time that the system's own runs take at its end."""
+    if link is None or not (link.handoff.tests or link.handoff.report == "features"):
+        return routes
+    for route in routes:
+        if route.name == "job_complete":
+            route.guarded = True
+            route.seconds += 2 * link.handoff.proof_seconds + STARTING_SECONDS
+    return routes
+
+
+def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
+    """Why the commands of a feature list cannot be run here at all."""
+    link = snapshot.link
+    report, _ = read_report(snapshot.files, "features")
+    if link is None or not isinstance(report, FeatureReport):
+        return ""
+    repository = Repository(repository_path(root, link.id))
+    tree = product(repository, snapshot, link.folder, link.handoff)
+    files = repository.files_of(snapshot.files.store, tree)
+    base = repository.tree_id(link.handoff.inputs.base or link.handoff.inputs.commit)
+    if found := stand_ins(files, repository.files_of(snapshot.files.store, base)):
+        return f"{' '.join(found)} The tests of the features could show nothing."
+    proving = Proving(root, job, snapshot.config.shell, link.folder)
+    proposed = {
+        each.command: each
+        for feature in report.features
+        for check, each in feature.tests.items()
+        if check not in link.handoff.tests
+    }
+    for command in proposed.values():
+        line = in_repository(command.command, link.folder)
+        ended, _ = proving.run(files, command.model_copy(update={"command": line}))
+        if lacks_runner(ended.code, ended.output, line):
+            return (
+                f"`{command.command}` cannot be run in the sandbox (exit code {ended.code}): its "
+                "test runner is not there. Name a runner that is, such as python3 -m unittest, in "
+                f"output/features.json.\n{end_of(ended.output.strip(), 400)}"
+            )
+    return ""
 
 
 def _with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:

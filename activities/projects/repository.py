@@ -8,19 +8,19 @@ they are; nothing is read from them.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pygit2
-from pygit2.enums import FileMode
+from pygit2.enums import DeltaStatus, FileMode
 
 from activities.checkpoints import CheckpointMissing, Files, Root, folder_name, unescape
 from activities.checkpoints.drafting import drafted
 from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw, build, entries
 from activities.checkpoints.names import entry_name, from_bytes
-from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.objects import EMPTY_TREE, Store
 
 MAIN = "main"
 NOWHERE = pygit2.Oid(raw=b"\1" * 20)
@@ -102,19 +102,28 @@ class Repository:
 
     def put_into(self, files: Files, commit: str, folder: str) -> Files:
         """The files with the commit's tree in a folder, in place of what was there."""
-        tree = self._as_folder(files, self.commit_of(commit).tree)
+        tree = self._as_folder(files.store, self.commit_of(commit).tree)
         return files.with_raw((folder,), Raw(FOLDER, tree))
 
-    def _as_folder(self, files: Files, tree: pygit2.Tree) -> bytes:
+    def files_of(self, store: Store, tree: str) -> Files:
+        """A tree of this repository as files of a job's."""
+        return Files(store, self._as_folder(store, self._tree(tree)).hex())
+
+    def _tree(self, tree: str) -> pygit2.Tree:
+        found = self.git[tree]
+        assert isinstance(found, pygit2.Tree)
+        return found
+
+    def _as_folder(self, store: Store, tree: pygit2.Tree) -> bytes:
         node: Node = {}
         for entry in tree:
             name = entry_name(from_bytes(entry.raw_name or b""))
             if isinstance(entry, pygit2.Tree):
-                node[name] = Raw(FOLDER, self._as_folder(files, entry))
+                node[name] = Raw(FOLDER, self._as_folder(store, entry))
             elif isinstance(entry, pygit2.Blob) and entry.filemode in MODES:
-                blob = files.store.write_blob(bytes(entry.data))
+                blob = store.write_blob(bytes(entry.data))
                 node[name] = Raw(MODES[FileMode(entry.filemode)], blob)
-        return build(files.store, node)
+        return build(store, node)
 
     def take_from(self, files: Files, folder: str) -> str:
         """The id of a tree here with what is in a folder of a workspace and has a name for git."""
@@ -148,6 +157,23 @@ class Repository:
                 builder.remove(name)
         return str(builder.write())
 
+    def with_added(
+        self, tree: str, other: str, wanted: Callable[[str], bool]
+    ) -> tuple[str, list[str]]:
+        """A tree with the files that only another has and that are wanted, and their paths."""
+        before, after = self._tree(tree), self._tree(other)
+        added = [
+            each.new_file
+            for each in before.diff_to_tree(after).deltas
+            if each.status == DeltaStatus.ADDED and wanted(each.new_file.path)
+        ]
+        index = pygit2.Index()
+        index.read_tree(before)
+        for file in added:
+            index.add(pygit2.IndexEntry(file.path, file.id, file.mode))
+        paths = sorted(file.path for file in added)
+        return (str(index.write_tree(self.git)) if added else tree), paths
+
     def commit(self, tree: str, parents: list[str], message: str, at: int) -> str:
         """A commit; the same arguments give the same one. It moves no branch."""
         who = pygit2.Signature("longhaul", "longhaul@localhost", at, 0)
@@ -172,9 +198,13 @@ class Repository:
             del index.conflicts[path]
             told.append(f"{path}{self._settle(index, ancestor, mine, other)}")
         tree = str(index.write_tree(self.git))
+        if not told:
+            if tree == self.tree_id(head):
+                return head, []
+            # One commit for each piece of work: how a job came to it is on the job's branch.
+            return self.commit(tree, [head], message, at), []
         # The side that is to be mended goes first: its story is the one that goes on.
-        parents = [commit, head] if told else [head, commit]
-        return self.commit(tree, parents, message, at), sorted(told)
+        return self.commit(tree, [commit, head], "Both versions\n\n" + message, at), sorted(told)
 
     def _put_aside(self, index: Any, ours: pygit2.Commit) -> list[str]:
         """Put files beside where a folder is as well, as after a rename: git would drop them."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,16 +29,20 @@ from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
 from activities.model.prices import dearest, priced
 from activities.model.stream import Streamed
-from activities.projects.evidence import evidence_of
-from activities.projects.handoff import product, read_report, refusals
+from activities.projects.evidence import tool_proofs
+from activities.projects.handoff import product, read_report, refusals, with_new_tests
+from activities.projects.proving import proved
 from activities.projects.repository import Repository, repository_path
 from protocol.handoffs import FeatureReport, Routing, Verdict
 from protocol.project_requests import TakeRequest, Work
+from protocol.proof import Proof
 from protocol.requests import Usage
-from protocol.text import first_few
+from protocol.text import both_ends, commit_message, first_few, start_of
 
 MOST_CHANGED = 50
 MOST_PROBLEMS = 20
+MOST_PROBLEM = 2000
+"""Characters of one."""
 MOST_ASKED = 100_000
 """Characters of a summary that are shown to the model."""
 
@@ -112,7 +117,7 @@ class Taking:
         sent = tokens.count(config.templates["handoff_summary"] + asked)
         received = max(model.max_output_tokens for model in config.models)
         price = dearest(config)
-        cost = price.cost(sent, 0, received) if price else 0
+        cost = price.most(sent, received) if price else 0
         needed = {"model_calls": 1, "tokens": sent + received, "cost": cost}
         return all(needed[key] <= left for key, left in request.room.items())
 
@@ -124,31 +129,74 @@ def take(root: Root, request: TakeRequest, repository: Repository) -> tuple[Work
     """Put a job's work into the repository and look into it."""
     handoff = request.handoff
     snapshot = Snapshot.load(open_checkpoints(root, request.job), request.checkpoint)
-    before = handoff.inputs.commit
-    tree = product(repository, snapshot, request.folder, handoff)
-    commit = before
-    if tree != repository.tree_id(before):
-        story = f"{handoff.id} by {handoff.to_agent}\n\n{handoff.task[:1000]}"
-        commit = repository.commit(tree, [before], story, scheduled_at())
-        repository.point(f"jobs/{folder_name(request.job)}", commit)
-    changed = repository.changed(before, commit)
-    work = Work(commit=commit, changed=changed[:MOST_CHANGED], problems=refusals(snapshot))
+    told = _told(snapshot)
+    work = Work(commit=handoff.inputs.commit, problems=refusals(snapshot))
     if handoff.report:
         answer, _ = read_report(snapshot.files, handoff.report)
         work.features = answer if isinstance(answer, FeatureReport) else None
         work.routing = answer if isinstance(answer, Routing) else None
         work.verdict = answer if isinstance(answer, Verdict) else None
+    if handoff.report == "verdict":
+        _take_verdict(root, repository, snapshot, work, told)
+    else:
+        tree = product(repository, snapshot, request.folder, handoff)
+        _commit(repository, snapshot, work, tree, told)
+        if not work.problems and not handoff.report:
+            made = proved(root, job_id(), snapshot, tree)
+            work.proofs, work.problems = made.proofs, made.problems
+    for run in work.proofs:
+        run.commit = run.commit or work.commit
+    changed = repository.changed(handoff.inputs.commit, work.commit)
+    work.changed = changed[:MOST_CHANGED]
     work.left = _left(snapshot)
-    if handoff.proof:
-        work.evidence = [
-            f"{check}: {run.told}"
-            for check, runs in evidence_of(snapshot).runs.items()
-            for run in runs[-3:]
-        ]
     if work.routing and work.routing.complete:
         work.problems += _unsuccessful(snapshot, repository, request)
-    work.problems = [problem[:1000] for problem in work.problems[:MOST_PROBLEMS]]
-    return work, _told(snapshot, changed, request.tokens)
+    work.problems = [both_ends(problem, MOST_PROBLEM) for problem in work.problems[:MOST_PROBLEMS]]
+    return work, _room_for(told, changed, request.tokens)
+
+
+def _take_verdict(
+    root: Root, repository: Repository, snapshot: Snapshot, work: Work, told: Said
+) -> None:
+    """Prove what a tester passed; keep the tests that it wrote, whatever they show."""
+    verdict, before = work.verdict, work.commit
+    if verdict is None or work.problems:
+        return
+    tree, paths = with_new_tests(repository, snapshot)
+    if verdict.passed:
+        made = proved(root, job_id(), snapshot, repository.tree_id(before))
+        work.proofs, work.problems = made.proofs, made.problems
+        for run in work.proofs:
+            run.commit = before
+        work.proofs += tool_proofs(snapshot, before)
+    if not paths or work.problems:
+        return
+    made = proved(root, job_id(), snapshot, tree)
+    _commit(repository, snapshot, work, tree, told)
+    work.tests = paths[:MOST_CHANGED]
+    if not verdict.passed:
+        work.proofs = made.proofs
+    elif made.problems:
+        work.problems = made.problems
+    elif _count(made.proofs) > _count(work.proofs):
+        work.proofs = [*made.proofs, *(run for run in work.proofs if run.tests is None)]
+    else:
+        # Nothing runs them: they stay on the branch of the tester's job.
+        work.commit = before
+
+
+def _count(proofs: list[Proof]) -> int:
+    return sum(run.tests or 0 for run in proofs)
+
+
+def _commit(repository: Repository, snapshot: Snapshot, work: Work, tree: str, told: Said) -> None:
+    """Put what a job made on a branch of its own, with what it says of it."""
+    if snapshot.link is None or tree == repository.tree_id(work.commit):
+        return
+    handoff, job = snapshot.link.handoff, f"{snapshot.link.id}.{snapshot.link.handoff.id}"
+    story = commit_message(told.summary or f"Work of {handoff.id}", {"Job": job})
+    work.commit = repository.commit(tree, [work.commit], story, scheduled_at())
+    repository.point(f"jobs/{folder_name(job)}", work.commit)
 
 
 def _left(snapshot: Snapshot) -> dict[int, str]:
@@ -170,15 +218,30 @@ def _unsuccessful(snapshot: Snapshot, repository: Repository, request: TakeReque
     return [why for condition in request.success if (why := unmet(below, condition))]
 
 
-def _told(snapshot: Snapshot, changed: list[str], most: int) -> Told:
-    """What a job hands back: its own summary, what changed, what is open."""
+@dataclass(frozen=True)
+class Said:
+    """What a job said of its work at its end."""
+
+    summary: str = ""
+    notes: str = ""
+    unresolved: Sequence[str] = ()
+
+
+def _told(snapshot: Snapshot) -> Said:
     result: dict[str, Any] = {}
     if (raw := snapshot.bytes("output/completion.json")) is not None:
         result = json.loads(raw)
+    return Said(
+        str(result.get("summary") or ""),
+        str(result.get("notes") or ""),
+        result.get("unresolved") or (),
+    )
+
+
+def _room_for(said: Said, changed: list[str], most: int) -> Told:
+    """What a job hands back: its own summary, what changed, what is open."""
     tail = f"\nFiles changed: {first_few(changed, 30) or 'none'}."
-    if unresolved := result.get("unresolved"):
-        tail += f"\nUnresolved: {'; '.join(unresolved)[:1000]}."
-    told = str(result.get("summary") or "")
-    if notes := str(result.get("notes") or ""):
-        told += f"\n{notes}"
-    return Told(told, max(most - tokens.count(tail), most // 2), tail)
+    if said.unresolved:
+        tail += f"\nUnresolved: {start_of('; '.join(said.unresolved), 1000)}."
+    text = f"{said.summary}\n{said.notes}" if said.notes else said.summary
+    return Told(text, max(most - tokens.count(tail), most // 2), tail)

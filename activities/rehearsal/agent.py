@@ -81,6 +81,7 @@ def _procedure(view: View, text: str) -> Steps:
     validating = strategic.validates(view) or "take_requirement" in view.tools | view.deferred
     return (
         (validation.procedure(text) if validating else formulation.procedure(text))
+        or team.of_role(view, text)
         or team.procedure(text)
         or generalist.work(view, todo_id, text)
     )

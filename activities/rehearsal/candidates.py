@@ -6,7 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_LINE = re.compile(r"^- (C-\d+) · p\.(\d+) · ([^·]+?) · ([\d.]+) · (.*\S)\s*$")
+_LINE = re.compile(
+    r"^- (?:(\S.*?): )?(C-\d+) · p\.(\d+)(?:, [^·]*)? · ([^·]+?) · ([\d.]+) · (.*\S)\s*$"
+)
+_REST = re.compile(r" \[goes on on p\.\d+: (.*)\]$")
+_REST = re.compile(r" \[goes on on p\.\d+: (.*)\]$")
 _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("legal", ("gdpr", "gobd", "dsgvo", "statut", "law", "gesetz", "regulation")),
     ("data", ("data", "record", "daten", "field", "document", "aufzeichnung")),
@@ -16,40 +20,52 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
+SHORT = 12
+
+
 @dataclass(frozen=True)
 class Candidate:
     id: str
     page: int
-    kind: str
+    force: str
     confidence: float
     text: str
+    document: str = ""
+    """Where the list names it with each."""
 
     @property
     def type(self) -> str:
         """The type of requirement it would be."""
-        words = f"{self.kind} {self.text}".lower()
+        words = f"{self.force} {self.text}".lower()
         for name, signs in _RULES:
             if any(sign in words for sign in signs):
                 return name
-        return "constraint" if self.kind == "prohibition" else "functional"
+        return "constraint" if self.force == "must not" else "functional"
 
     @property
-    def quotes(self) -> list[str]:
-        """What to cite, the whole first and then a part that is more likely to be found."""
-        whole = self.text.rstrip("…").strip()
-        part = " ".join(whole.split()[:8])
-        return list(dict.fromkeys([whole, part]))
+    def quotes(self) -> list[tuple[int, str]]:
+        """Page and words of what to cite: of a sentence that goes on both parts."""
+        rest = _REST.search(self.text)
+        parts = [(self.page, _REST.sub("", self.text).strip())]
+        # A word or two on the next page prove nothing.
+        return [*parts, (self.page + 1, rest[1])] if rest and len(rest[1]) >= SHORT else parts
+
+    @property
+    def statement(self) -> str:
+        """The whole sentence."""
+        return _REST.sub(r" \1", self.text)
+
+    @property
+    def part(self) -> str:
+        """A part of it that is more likely to be found."""
+        return " ".join(self.text.split()[:8])
 
 
 def parse_lines(lines: Iterable[str]) -> list[Candidate]:
     """The candidates among lines of the list."""
     return [
         Candidate(
-            found.group(1),
-            int(found.group(2)),
-            found.group(3).strip(),
-            float(found.group(4)),
-            found.group(5),
+            found[2], int(found[3]), found[4].strip(), float(found[5]), found[6], found[1] or ""
         )
         for line in lines
         if (found := _LINE.match(line))

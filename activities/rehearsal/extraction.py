@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
-from itertools import groupby
 
-from activities.rehearsal.candidates import Candidate, parse_lines
 from activities.rehearsal.plans import Plan, PlanPhase, counted
-from activities.rehearsal.reading import MAX_PAGES, documents_of, list_paths, read_all, read_page
-from activities.rehearsal.replay import Call, Steps, closing, insist, together
+from activities.rehearsal.reading import documents_of, list_paths, read_all, read_page
+from activities.rehearsal.replay import Call, Steps, closing, insist, once, together
 
 LIST = "candidates/candidates.md"
 LEFT = "notes/left_out.md"
 """A line for each candidate that became no requirement: id, document, why."""
+UNCOVERED = "candidates/uncovered.md"
 RESULT = "output/requirements.json"
 COLLECT = "collect_requirements"
 """The tool that writes it."""
@@ -25,12 +24,14 @@ AGAIN = " (again: what was decided stays)"
 """Ends the todos of a phase that is done again."""
 NOT_RELEVANT = "not relevant"
 LATER = "The batches of candidates follow when they have been counted"
-BATCH = 4
+BATCH = 24
+"""Candidates of one todo: each is a call of one reply, and their lines fit into one result."""
 _TYPE = re.compile(r"([a-z]+) (\d[\d,]*\b)")
-_CANDIDATES = re.compile(r"\bof (\d[\d,]*) candidate")
-Listed = tuple[int, str, Candidate]
-"""A line of the list: its number, the document, the candidate."""
-BATCHES_PER_PHASE = 8
+_COVERED = re.compile(r"(?:Not c|C)overed: ")
+_HEADING = re.compile(rf"^{re.escape(LIST)}:(\d+): (###? .*)$", re.MULTILINE)
+Section = tuple[str, int, int]
+"""A document, and the first and last line that the list has of it."""
+BATCHES_PER_PHASE = 16
 DOCUMENTS_PER_PHASE = 8
 
 
@@ -87,9 +88,9 @@ def may_grow(plan: Plan) -> bool:
 
 def grow(plan: Plan) -> Generator[list[Call], list[str], bool]:
     """Divide the formulating phase into batches of the candidates that were found."""
-    listed = yield from read_list()
+    sections = yield from read_sections()
     at = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
-    steps = batches(listed)
+    steps = batches(sections)
     count = -(-len(steps) // BATCHES_PER_PHASE)
     share = -(-len(steps) // count) if count else 0
     plan.phases[at : at + 1] = [
@@ -107,16 +108,14 @@ def grow(plan: Plan) -> Generator[list[Call], list[str], bool]:
     return True
 
 
-def batches(listed: list[Listed]) -> list[str]:
+def batches(sections: list[Section]) -> list[str]:
     """One todo for every few candidates of a document, named by their lines in the list."""
-    steps: list[str] = []
-    for document, group in groupby(listed, key=lambda entry: entry[1]):
-        members = list(group)
-        for at in range(0, len(members), BATCH):
-            (first, _, start), (last, _, end) = members[at], members[at : at + BATCH][-1]
-            where = f"(lines {first}-{last} of `{LIST}`)"
-            steps.append(f"Formulate {start.id} to {end.id} of `{document}` {where}")
-    return steps
+    return [
+        f"Formulate the candidates in lines {start}-{min(start + BATCH - 1, last)} of `{LIST}` "
+        f"from `{document}`"
+        for document, first, last in sections
+        for start in range(first, last + 1, BATCH)
+    ]
 
 
 def report() -> Steps:
@@ -128,15 +127,17 @@ def report() -> Steps:
     documents = list(documents_of(paths))
     types = _TYPE.findall(told.partition("\nBy type: ")[2].partition("\n")[0])
     total = sum(_number(count) for _, count in types)
-    candidates = _number(found[1]) if (found := _CANDIDATES.search(told)) else 0
     sources = counted(len(documents), "document")
     decided = [line for line in left if line.endswith(NOT_RELEVANT)]
     open_ = [line for line in left if line not in decided]
+    decided += [f"- {line}" for line in told.splitlines() if line.startswith("Set aside ")]
+    open_ += [f"- {line}" for line in told.splitlines() if line.startswith("Not read as it is")]
+    covered = next((line for line in told.splitlines() if _COVERED.match(line)), "")
     done = (
-        f"Of {counted(candidates, 'candidate')} found in {sources}, {total} became "
-        f"{'a requirement' if total == 1 else 'requirements'} with a citation."
-        if candidates
-        else f"No requirement candidates were found in {sources}, so there are no requirements."
+        f"{total} {'requirement was' if total == 1 else 'requirements were'} found in {sources}, "
+        f"each with a citation. {covered}"
+        if total
+        else f"No requirements were found in {sources}. {covered}"
     )
     counts = [f"- {name}: {count}" for name, count in types]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Sources", ""]
@@ -152,18 +153,17 @@ def _number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-def read_list() -> Generator[list[Call], list[str], list[Listed]]:
-    """The candidates of the list, which has a section for each document."""
-    listed: list[Listed] = []
-    document = ""
-    offset = 1
-    for _ in range(MAX_PAGES):
-        page = yield from read_page(LIST, offset, 60)
-        for number, line in page.lines:
-            if line.startswith("## "):
-                document = line[3:].strip()
-            listed += [(number, document, item) for item in parse_lines([line])]
-        if not page.more:
-            break
-        offset = page.after
-    return listed
+def read_sections() -> Generator[list[Call], list[str], list[Section]]:
+    """Where the list has the candidates of each document, but for the weak ones."""
+    page, found = yield from together(
+        read_page(LIST, 1, 1), once("search_files", query="^###? ", path=LIST, mode="regex")
+    )
+    headings = [(int(number), line) for number, line in _HEADING.findall(found)]
+    ends = [number - 1 for number, _ in headings[1:]] + [page.total]
+    sections = []
+    for (number, line), end in zip(headings, ends, strict=True):
+        # A blank line follows the heading, and one stands before the next.
+        first, last = number + 2, end if end == page.total else end - 1
+        if line.startswith("## ") and last >= first:
+            sections.append((line.removeprefix("## ").strip(), first, last))
+    return sections

@@ -14,6 +14,7 @@ from activities.rehearsal.extraction import (
     LIST,
     NOT_RELEVANT,
     RESULT,
+    UNCOVERED,
     report,
 )
 from activities.rehearsal.plans import counted
@@ -21,10 +22,10 @@ from activities.rehearsal.reading import read_all, read_page
 from activities.rehearsal.replay import Call, Steps, closing, insist
 from activities.rehearsal.seen import failed
 
-_BATCH = re.compile(r"^Formulate \S+ to \S+ of `([^`]+)` \(lines (\d+)-(\d+) of")
+_BATCH = re.compile(r"^Formulate the candidates in lines (\d+)-(\d+) of `[^`]+` from `([^`]+)`")
 _NAMED = re.compile(r"`([^`]+)`")
-_CITATION = re.compile(r"CIT-\d+")
 DOUBTFUL = 0.6
+WEAK = "weak wording, which mostly asks for nothing"
 LINES = 60
 """Lines of one read; a page of long candidates still fits into one tool result."""
 
@@ -33,8 +34,7 @@ def procedure(text: str) -> Steps | None:
     """The procedure for a tactical todo, or None when it is not about requirements."""
     named = _NAMED.findall(text)
     if found := _BATCH.match(text):
-        lines = (int(found.group(2)), int(found.group(3)))
-        return formulate(found.group(1), *lines, again=text.endswith(AGAIN))
+        return formulate(found[3], int(found[1]), int(found[2]), again=text.endswith(AGAIN))
     if text.startswith("Extract the text of") and named:
         return extract(named[0])
     if text.startswith("Identify candidates in") and named:
@@ -42,7 +42,7 @@ def procedure(text: str) -> Steps | None:
     if text.startswith(f"Write `{RESULT}`"):
         return collect(COLLECT)
     if text.startswith(f"Check `{RESULT}`"):
-        return check(COLLECT)
+        return settle()
     if text.startswith("Write the report `output/summary.md`"):
         return report()
     if text.startswith("Note in `notes/open_questions.md`"):
@@ -80,15 +80,13 @@ def formulate(document: str, first: int, last: int, *, again: bool = False) -> S
         candidates = yield from _undecided(document, candidates)
         if not candidates:
             return "All of these were decided before the phase was done again."
-    where = str(candidates[0].page)
-    doubtful = [item for item in candidates if item.confidence < DOUBTFUL][:3]
-    _, *verdicts = yield [
-        ("extract_document_text", {"path": document, "pages": where}),
-        *(("assess_relevance", {"text": item.text}) for item in doubtful),
-    ]
-    dropped = {
+    doubtful = [item for item in candidates if item.confidence < DOUBTFUL]
+    verdicts: list[str] = []
+    if doubtful:
+        verdicts = yield [("assess_relevance", {"text": item.text}) for item in doubtful]
+    dropped = [
         item.id for item, said in zip(doubtful, verdicts, strict=True) if NOT_RELEVANT in said
-    }
+    ]
     left = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
     accepted = [item for item in candidates if item.id not in dropped]
     left += yield from _add(document, accepted)
@@ -99,6 +97,28 @@ def formulate(document: str, first: int, last: int, *, again: bool = False) -> S
     return (yield from closing(note, "append_file", path=LEFT, content="\n".join(left) + "\n"))
 
 
+def settle() -> Steps:
+    """Set aside what is cited by no requirement, by rules with reasons; check what is left."""
+    told = yield from insist(COLLECT)
+    if not told.startswith("Error") and "Not covered: " in told:
+        listed = yield from read_all(UNCOVERED, LINES)
+        yield _rules(parse_lines(listed), (yield from read_all(LEFT, LINES)))
+    return (yield from check(COLLECT))
+
+
+def _rules(uncovered: list[Candidate], left: list[str]) -> list[Call]:
+    """A call for each document and reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for item in uncovered:
+        begin = f"{item.id} · {item.document} · "
+        why = next((line.removeprefix(begin) for line in left if line.startswith(begin)), WEAK)
+        reasons.setdefault((item.document, why), []).append(item.id)
+    return [
+        ("set_sentences_aside", {"path": path, "reason": f"By rule: {why}", "ids": ids})
+        for (path, why), ids in reasons.items()
+    ]
+
+
 def open_questions() -> Steps:
     left = [f"- {line}" for line in (yield from read_all(LEFT, LINES))]
     lines = ["# Open questions", "", *(left or ["Every candidate found was formulated."]), ""]
@@ -107,53 +127,31 @@ def open_questions() -> Steps:
 
 
 def _add(document: str, candidates: list[Candidate]) -> Generator[list[Call], list[str], list[str]]:
-    """Cite, then add; returns a line on each that is left out."""
-    citations = yield from _cite(document, candidates)
-    cited = [item for item in candidates if item.id in citations]
-    left = [
-        f"{item.id} · {document} · the quote was not found on page {item.page}"
-        for item in candidates
-        if item.id not in citations
+    """Add with the quote; one that is refused is tried once more, shorter.
+
+    Returns a line on each that is left out.
+    """
+    results = yield [_addition(document, item, item.quotes) for item in candidates]
+    again = [item for item, said in zip(candidates, results, strict=True) if failed(said)]
+    if not again:
+        return []
+    results = yield [_addition(document, item, [(item.page, item.part)]) for item in again]
+    return [
+        f"{item.id} · {document} · {said[:200].splitlines()[0]}"
+        for item, said in zip(again, results, strict=True)
+        if failed(said)
     ]
-    if not cited:
-        return left
-    results = yield [_addition(document, item, citations[item.id]) for item in cited]
-    for item, result in zip(cited, results, strict=True):
-        if failed(result):
-            left.append(f"{item.id} · {document} · {result[:200].splitlines()[0]}")
-    return left
 
 
-def _cite(
-    document: str, candidates: list[Candidate]
-) -> Generator[list[Call], list[str], dict[str, str]]:
-    """Citations by candidate; a quote that is refused is tried once more, shorter."""
-    citations: dict[str, str] = {}
-    for attempt in (0, -1):
-        calls: list[Call] = []
-        names = []
-        for item in candidates:
-            if item.id not in citations:
-                arguments = {"path": document, "page": item.page, "quote": item.quotes[attempt]}
-                calls.append(("cite_document", arguments))
-                names.append(item.id)
-        if not calls:
-            break
-        results = yield calls
-        for name, result in zip(names, results, strict=True):
-            if not failed(result) and (found := _CITATION.search(result)):
-                citations[name] = found.group(0)
-    return citations
-
-
-def _addition(document: str, item: Candidate, citation: str) -> Call:
-    reasoning = f"The passage on page {item.page} of {document} states this {item.kind}."
+def _addition(document: str, item: Candidate, quotes: list[tuple[int, str]]) -> Call:
+    reasoning = f"The passage on page {item.page} of {document} says {item.force}."
     return (
         "add_requirement",
         {
-            "text": item.text,
+            "text": item.statement,
             "type": item.type,
-            "citations": [citation],
+            "force": item.force,
+            "quotes": [{"path": document, "page": page, "quote": quote} for page, quote in quotes],
             "reasoning": reasoning,
             "confidence": item.confidence,
             "candidate": item.id,
@@ -169,7 +167,9 @@ def _undecided(
     rest = [item for item in candidates if not any(
         line.startswith(f"{item.id} · {document} · ") for line in left
     )]  # fmt: skip
-    found = yield [("search_files", {"query": item.text, "path": "requirements"}) for item in rest]
+    found = yield [
+        ("search_files", {"query": item.statement, "path": "requirements"}) for item in rest
+    ]
     return [item for item, hits in zip(rest, found, strict=True) if "requirements/req_" not in hits]
 
 

@@ -15,6 +15,8 @@ _TOTAL = re.compile(r"lines \d+-\d+ of (\d+)")
 PAGE = 200
 MAX_PAGES = 30
 _ORIGINAL = (".pdf", ".docx", ".html", ".htm")
+READING = ".reading.json"
+"""Ending of what is said of how a document was read."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Page:
 
     lines: list[tuple[int, str]]
     more: bool
+    total: int = 0
+    """Lines of the whole file, where the answer says so."""
 
     @property
     def text(self) -> str:
@@ -45,7 +49,8 @@ def parse_page(result: str, limit: int) -> Page:
     total = _TOTAL.search(head.partition("\n")[0])
     # Without a total in the header a full page is taken to have another after it.
     rest = lines[-1][0] < int(total.group(1)) if lines and total else len(lines) >= limit
-    return Page(lines, more=bool(lines) and (bool(cut) or rest))
+    more = bool(lines) and (bool(cut) or rest)
+    return Page(lines, more, int(total[1]) if total else 0)
 
 
 def read_page(path: str, offset: int, limit: int) -> Generator[list[Call], list[str], Page]:
@@ -90,7 +95,9 @@ def documents_of(paths: list[str]) -> dict[str, str]:
     inputs = [
         path
         for path in paths
-        if path.startswith("documents/") and not path.startswith("documents/sources/")
+        if path.startswith("documents/")
+        and not path.startswith("documents/sources/")
+        and not (path.endswith(READING) and path.removesuffix(READING) in paths)
     ]
     texts = {path: text for path in inputs if (text := _companion(path, inputs))}
     beside = set(texts.values())

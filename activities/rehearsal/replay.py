@@ -14,12 +14,12 @@ from typing import Any
 
 from activities.rehearsal.seen import View, canonical, failed
 from activities.rehearsal.wire import Reply
+from protocol.requests import MAX_CALLS
 
 Call = tuple[str, dict[str, Any]]
 Steps = Generator[list[Call], list[str], str]
 """A procedure for one todo; what it returns is the note on completing it."""
 
-MAX_CALLS = 4
 MAX_REPLIES = 100
 """After so many replies for one todo it is completed as it is: never stuck."""
 MAX_AGAIN = 3

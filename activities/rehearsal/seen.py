@@ -13,6 +13,10 @@ _HEADER = re.compile(r'Todo list · (strategic|tactical) phase (\d+)(?: "(.*?)")
 _TODO = re.compile(r"^([☑▶☐]) (-?\d+)\. (.*)$")
 _LIMITS = re.compile(r"(\d+) to\s+(\d+) todos")
 _SCOPE = re.compile(r"^- ([SPA]\d+) \(open\): (.*)$", re.MULTILINE)
+_ENDED = re.compile(r"^# Phase \d+: (.*) \(tactical, completed\)$", re.MULTILINE)
+_SAME = re.compile(r"The same result as that of call (\S+) above")
+_BOX = re.compile(r"^- \[([ xX])\] (.*)$", re.MULTILINE)
+_OF_PLAN = re.compile(r"^Scope: .*; open: .*\bP\d", re.MULTILINE)
 _WORKSPACE = "## workspace.md as this phase began"
 _JUDGED = "# The task (instructions.md)"
 _DEFERRED = "## Tools on demand"
@@ -47,6 +51,8 @@ class View:
     opening: str
     """The phase's first message."""
     tools: frozenset[str]
+    last_message: str = ""
+    """The last message: the todo list and what is said below it."""
     made: list[Made] = field(default_factory=list)
     """Calls since the last `todo_complete`, oldest first."""
     replies: int = 0
@@ -79,8 +85,19 @@ class View:
 
     @property
     def open_items(self) -> dict[str, str]:
-        """The scope items that were open when the phase began: text by id."""
-        return dict(_SCOPE.findall(self.opening))
+        """The scope items that were open when the phase began: text by id.
+
+        Those of the plan are its boxes, in their order, where they are not listed.
+        """
+        plan = self.opening.partition("\n# plan.md\n")[2].partition("\n# archive")[0]
+        boxes = {
+            f"P{number}": text
+            for number, (mark, text) in enumerate(_BOX.findall(plan), 1)
+            if mark == " "
+        }
+        listed = dict(_SCOPE.findall(self.opening))
+        of_plan = _OF_PLAN.search(self.last_message) and not any(i[0] == "P" for i in listed)
+        return {**boxes, **listed} if of_plan else listed
 
     @property
     def issue(self) -> str:
@@ -93,6 +110,12 @@ class View:
         """The last archive page, from the phase's first message."""
         found = list(re.finditer(r"^# archive.*$", self.opening, re.MULTILINE))
         return self.opening[found[-1].end() :].strip() if found else ""
+
+    @property
+    def ended(self) -> str:
+        """Name of the tactical phase that ended before this one; empty when none did."""
+        found = _ENDED.search(self.archive)
+        return found.group(1) if found else ""
 
     @property
     def todo_limits(self) -> tuple[int, int]:
@@ -112,6 +135,7 @@ def look(request: Request) -> View:
         todos=_todos(last),
         system=text_of(messages[0]),
         opening=text_of(messages[1]) if len(messages) > 2 else "",
+        last_message=last,
         tools=frozenset(tool["function"]["name"] for tool in request.get("tools") or []),
     )
     _collect(view, messages)
@@ -147,23 +171,26 @@ def _todos(text: str) -> list[Todo]:
 
 def _collect(view: View, messages: list[dict[str, Any]]) -> None:
     """Walk back to the last `todo_complete`: only what was done for this todo counts."""
-    results: dict[str, str] = {}
+    results = {
+        message.get("tool_call_id", ""): text_of(message)
+        for message in messages
+        if message.get("role") == "tool"
+    }
+    for id_, text in results.items():
+        if named := _SAME.match(text):
+            results[id_] = results.get(named[1], text)
     for message in reversed(messages[1:-1]):
-        if message.get("role") == "tool":
-            results[message.get("tool_call_id", "")] = text_of(message)
         calls = message.get("tool_calls") or []
         if not calls:
             continue
-        made = []
-        for entry in calls:
+        for entry in reversed(calls):
             function, result = entry["function"], results.get(entry["id"], "")
             if function["name"] == "todo_complete":
                 view.refusal = result if failed(result) else ""
                 view.made.reverse()
                 return
-            made.append(Made(function["name"], canonical(function["arguments"]), result))
+            view.made.append(Made(function["name"], canonical(function["arguments"]), result))
         view.replies += 1
-        view.made += reversed(made)
     view.made.reverse()
 
 

@@ -66,9 +66,14 @@ def tests(feature: str, description: str) -> str:
     return "\n".join([*lines, ""])
 
 
+def test_command(feature: str) -> str:
+    """The command that runs those tests, at the top of the repository."""
+    return f"python3 -B -m unittest -v tests.test_{module_of(feature)}"
+
+
 def command(folder: str, feature: str) -> str:
-    """The command that runs those tests and leaves nothing behind."""
-    return f"cd {folder} && python3 -B -m unittest -v tests.test_{module_of(feature)}"
+    """The same from the workspace; it leaves nothing behind."""
+    return f"cd {folder} && {test_command(feature)}"
 
 
 def findings(result: str) -> list[str]:

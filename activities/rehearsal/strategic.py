@@ -125,7 +125,9 @@ def mark_progress(view: View) -> Steps:
     if finished is None:
         return "The plan has no open phase."
     before = finished.boxes
-    finished.done = True
+    # Where its todos covered the boxes, the system has ticked them, and the next phase is open.
+    ticked = view.ended not in ("", finished.name)
+    finished.done = not ticked
     grown = False
     if extraction.may_grow(plan):
         grown = yield from extraction.grow(plan)
@@ -135,13 +137,15 @@ def mark_progress(view: View) -> Steps:
                 yield from once("drop_item", id=item, reason=reason)
     if validates(view):
         grown = yield from validation.grow(plan)
+    ahead = counted(sum(not phase.done for phase in plan.phases), "phase")
+    if ticked and not grown:
+        return f"{view.ended!r} is ticked in plan.md; {ahead} ahead."
     result = "Error"
     if not grown:
         result = yield from once("edit_file", path="plan.md", old=before, new=finished.boxes)
     if failed(result):
         yield from insist("write_file", path="plan.md", content=plan.text)
-    ahead = sum(not phase.done for phase in plan.phases)
-    return f"Ticked {finished.name!r} in plan.md; {counted(ahead, 'phase')} ahead."
+    return f"Marked progress in plan.md; {ahead} ahead."
 
 
 def revise_plan(view: View) -> Steps:

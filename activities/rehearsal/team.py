@@ -9,11 +9,14 @@ from typing import Any
 
 from activities.rehearsal import generalist, software
 from activities.rehearsal.plans import Plan, PlanPhase, slug_of
-from activities.rehearsal.reading import read_all
+from activities.rehearsal.reading import list_paths, read_all
 from activities.rehearsal.replay import Call, Steps, closing, once
+from activities.rehearsal.seen import View
 from protocol.handoffs import REPORTS
 
 MOST_FEATURES = 8
+ROLES = ("initializer", "coder", "tester")
+"""Agents whose work is one list."""
 _ANSWER = re.compile(r"\bwrite\s+(output/(?:features|groups|verdict)\.json)", re.IGNORECASE)
 _GROUP = re.compile(
     r"Work on the group \S+ of the project, in (\w+)/[\s\S]*?items, all of them:\n((?:- .*\n)+)"
@@ -52,6 +55,69 @@ def plan(instructions: str) -> Plan | None:
         return None
     head = "# Plan\n\nThe task is small: it is done at once, without a way to choose among others."
     return Plan(head, [PlanPhase("Do the task", "What was handed over is done.", steps)])
+
+
+def of_role(view: View, text: str) -> Steps | None:
+    """The procedure for a todo of the list that an agent of a project brings; None for others."""
+    if view.agent not in ROLES:
+        return None
+    wanted = text.lower()
+    if answer := re.search(r"output/\w+\.json", wanted):
+        return _answer(answer[0])
+    if "layout" in wanted:
+        return _lay_out()
+    if "make the feature" in wanted:
+        return _make()
+    if "run the tests" in wanted:
+        return _test()
+    return _look_around()
+
+
+def _task() -> Generator[list[Call], list[str], str]:
+    """What is asked now: of a job that goes on from another the amended part."""
+    told = "\n".join((yield from read_all("instructions.md")))
+    return told.partition("## Amended")[2] or told
+
+
+def _look_around() -> Steps:
+    paths = yield from list_paths("repo")
+    return f"{len(paths)} files are there."
+
+
+def _lay_out() -> Steps:
+    found = _SET_UP.search((yield from _task()))
+    folder = found[1] if found else "repo"
+    readme = "# The project\n\nTests are in tests/: python3 -m unittest.\n"
+    yield [
+        ("write_file", {"path": f"{folder}/README.md", "content": readme}),
+        ("write_file", {"path": f"{folder}/tests/__init__.py", "content": ""}),
+    ]
+    return "The layout is there, and how its tests are run."
+
+
+def _make() -> Steps:
+    found = _FEATURE.search((yield from _task()))
+    if found is None:
+        return "Nothing names a feature."
+    folder, told, module = found[2], found[3], software.module_of(found[1])
+    yield [
+        ("write_file", {"path": f"{folder}/{module}.py", "content": software.source(told)}),
+        (
+            "write_file",
+            {
+                "path": f"{folder}/tests/test_{module}.py",
+                "content": software.tests(module, told),
+            },
+        ),
+    ]
+    return f"Made {module}.py with its tests."
+
+
+def _test() -> Steps:
+    found = _FEATURE.search((yield from _task()))
+    if found is None:
+        return "Nothing names a feature."
+    return (yield from _run(found[2], software.module_of(found[1])))
 
 
 def procedure(text: str) -> Steps | None:
@@ -101,7 +167,8 @@ def _features(told: str) -> dict[str, Any]:
     for number, step in enumerate(steps, 1):
         shown = software.examples(step)
         name = shown[0].name if shown else f"f{number}"
-        found.append({"id": name, "description": step, "checks": ["unit"]})
+        tests = {"unit": software.test_command(name)}
+        found.append({"id": name, "description": step, "checks": ["unit"], "tests": tests})
     return {"features": found}
 
 

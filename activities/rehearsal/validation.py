@@ -23,7 +23,7 @@ REPORT = "output/decisions.md"
 PLACES = [f"- `{RESULT}`: what was decided, once it is collected; until then the store has it"]
 ROUNDS = 8
 """Todos of one phase."""
-A_ROUND = 3
+A_ROUND = 8
 """Requirements of one todo."""
 _UNDECIDED = "Taken and not decided: "
 _NONE_LEFT = "Drafts left to take: 0."
@@ -136,9 +136,10 @@ def validate() -> Steps:
     """Take and decide a few."""
     documents = yield from list_paths("documents")
     count = 0
-    for _ in range(A_ROUND):
-        result = yield from once("take_requirement")
+    result = yield from once("take_requirement")
+    while count < A_ROUND:
         if CLEARED in result:
+            result = yield from once("take_requirement")
             continue  # of a requirement that was decided since
         taken = parse(result)
         if taken is None:
@@ -148,9 +149,10 @@ def validate() -> Steps:
         if decision.duplicate_of:
             arguments["duplicate_of"] = decision.duplicate_of
         calls: list[Call] = [*decision.before, ("decide_requirement", arguments)]
-        *_, told = yield calls
+        more: list[Call] = [("take_requirement", {})] if count + 1 < A_ROUND else []
+        *_, told, result = [*(yield [*calls, *more]), *([] if more else [""])]
         if failed(told):
-            *_, told = yield calls
+            *_, told, result = [*(yield [*calls, *more]), *([] if more else [""])]
         if failed(told):
             return f"{taken.ref} could not be decided: {_short(told)}"
         count += 1

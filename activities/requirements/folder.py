@@ -39,6 +39,11 @@ def listed(files: Files) -> dict[str, tuple[str, str]]:
     return found
 
 
+def path_of(id: str) -> str:
+    """`requirements/req_001/final.json` of REQ-001."""
+    return f"{FOLDER}/req_{id.removeprefix('REQ-')}/final.json"
+
+
 def read(files: Files, path: str, wanted: str, job: str) -> Requirement:
     """One requirement, with the job filled in.
 

@@ -48,8 +48,10 @@ def read(files: Files) -> list[Identified]:
         raise Unusable(f"{JSON}: {where}: {first['msg']}") from None
 
 
-def put(files: Files, document: str, found: list[Candidate]) -> Files:
+def put(files: Files, document: str, found: list[Candidate], threshold: float) -> Files:
     """Both files with these as the document's candidates, in the place of those it had.
+
+    In the one for people those below the threshold follow under a heading of their own.
 
     Raises:
         Unusable: as `read`.
@@ -59,21 +61,29 @@ def put(files: Files, document: str, found: list[Candidate]) -> Files:
     every = {each.document: each for each in read(files)} | {document: made}
     content = [each.model_dump() for each in every.values()]
     files = files.write(JSON, as_json(content).encode())
-    return files.write(MARKDOWN, _page(list(every.values())).encode())
+    return files.write(MARKDOWN, _page(list(every.values()), threshold).encode())
 
 
 def told(candidate: Candidate, most: int | None = None) -> str:
     """A line on the candidate, with its text or the first characters of it."""
+    section = f", {one_line(candidate.section, 60)}" if candidate.section else ""
+    rest = f" [goes on on p.{candidate.page + 1}: {candidate.rest}]" if candidate.rest else ""
+    text = " ".join(f"{candidate.text}{rest}".split())
     return (
-        f"{candidate.id} · p.{candidate.page} · {candidate.modality} · "
+        f"{candidate.id} · p.{candidate.page}{section} · {candidate.force} · "
         f"{candidate.confidence:.2f} · "
-        f"{one_line(candidate.text, most) if most else ' '.join(candidate.text.split())}"
+        f"{one_line(text, most) if most else text}"
     )
 
 
-def _page(every: list[Identified]) -> str:
+def _page(every: list[Identified], threshold: float) -> str:
     lines = ["# Candidates"]
     for each in every:
-        lines += ["", f"## {each.document}", ""]
-        lines += [f"- {told(candidate)}" for candidate in each.candidates] or ["None."]
+        strong = [one for one in each.candidates if one.confidence >= threshold]
+        weak = [one for one in each.candidates if one.confidence < threshold]
+        lines += ["", f"## {each.document}", "", *(f"- {told(one)}" for one in strong)]
+        lines += [] if strong else ["None."]
+        if weak:
+            lines += ["", f"### Below confidence {threshold:g}", ""]
+            lines += [f"- {told(one)}" for one in weak]
     return "\n".join(lines) + "\n"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
+from activities.documents.candidates import Force
+from activities.plain import as_json
 from protocol.state import Data
 
 Kind = Literal["functional", "data", "process", "legal", "quality", "constraint"]
@@ -13,6 +15,7 @@ Status = Literal["draft", "accepted", "rejected", "duplicate"]
 Verdict = Literal["accepted", "rejected", "duplicate"]
 
 MAX_TEXT = 4000
+MAX_SECTION = 200
 MAX_CITATIONS = 20
 
 
@@ -22,11 +25,23 @@ class Citation(Data):
     id: str = Field(min_length=1, max_length=100)
     document: str = Field(min_length=1, max_length=1000)
     page: int = Field(ge=1, le=10_000_000)
+    label: str | None = Field(None, max_length=100)
+    """What is printed on the page as its number, where that differs."""
+    section: str | None = Field(None, max_length=MAX_SECTION)
+    """Number, else title, of the section that the passage stands in."""
     quote: str = Field(min_length=1, max_length=MAX_TEXT)
+    """The page's own words, on one line."""
     url: str | None = Field(None, max_length=2000)
     """Of a web page; `document` is then the copy that was fetched."""
     accessed: str | None = Field(None, max_length=40)
     """Date on which the web page was read."""
+
+    @property
+    def place(self) -> str:
+        """`page 18 (8), 2.2.1`: where a reader finds the passage."""
+        label = f" ({self.label})" if self.label else ""
+        section = f", {self.section}" if self.section else ""
+        return f"page {self.page}{label}{section}"
 
 
 class Requirement(Data):
@@ -35,6 +50,7 @@ class Requirement(Data):
     id: str = Field(pattern=r"^REQ-\d{3,9}$")
     """Given by the system; one in its job."""
     text: str = Field(min_length=1, max_length=MAX_TEXT)
+    force: Force = "must"
     type: Kind
     source: str = Field(max_length=1000)
     """The document of the first citation."""
@@ -58,4 +74,11 @@ class Requirement(Data):
     @property
     def final_json(self) -> str:
         """The content of its `final.json`."""
-        return self.model_dump_json(indent=2, exclude={"job"}) + "\n"
+        return as_json(self.content)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What `final.json` says, as data."""
+        content = self.model_dump(exclude={"job"})
+        content["citations"] = [each.model_dump(exclude_none=True) for each in self.citations]
+        return content

@@ -29,8 +29,8 @@ from activities.forgetting.records import forgotten
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import FORKED, archive_page, archive_phase
 from activities.phases.orientation import last_page
+from activities.phases.predefined import STRATEGIC_NAMES, begin_own_list, predefined_todos
 from activities.phases.tags import phase_starts, phase_tag
-from activities.phases.transition import STRATEGIC_NAMES, predefined_todos
 from activities.plan import listed_under, parse_plan
 from activities.starting.inputs import Document
 from config.schema import AgentConfig, Problem
@@ -193,24 +193,29 @@ def begin(
     scope = [*scope, *given_items(items or listed_under(instructions, "Scope"), given + 1)]
     if why := too_large(scope):
         raise Problem(f"fork: with those of the first job {why}")
+    snapshot.state = JobState(
+        step=snapshot.state.step, scope=scope, phase=_first_phase(snapshot, config, text)
+    )
+    if config.todos.work:
+        begin_own_list(snapshot, snapshot.state.phase.number)
+    return snapshot.text(last) if (last := last_page(snapshot)) else ""
+
+
+def _first_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> Phase:
+    """The strategic phase that follows the one at the start of which the fork begins."""
     plan = parse_plan(snapshot.text("plan.md"))
     # Without a plan there is nothing to reconsider: the work begins from its beginning.
     purpose: Purpose = "fork" if plan else "bootstrap"
-    snapshot.state = JobState(
-        step=snapshot.state.step,
-        scope=scope,
-        phase=Phase(
-            number=snapshot.state.phase.number + 1,
-            kind="strategic",
-            purpose=purpose,
-            name=STRATEGIC_NAMES[purpose],
-            since=snapshot.state.step,
-            plan_position=next((n for n, each in enumerate(plan, 1) if each.open), len(plan)),
-            plan_total=len(plan),
-            todos=predefined_todos(config, purpose, text),
-        ),
+    return Phase(
+        number=snapshot.state.phase.number + 1,
+        kind="strategic",
+        purpose=purpose,
+        name=STRATEGIC_NAMES[purpose],
+        since=snapshot.state.step,
+        plan_position=next((n for n, each in enumerate(plan, 1) if each.open), len(plan)),
+        plan_total=len(plan),
+        todos=predefined_todos(config, purpose, instructions),
     )
-    return snapshot.text(last) if (last := last_page(snapshot)) else ""
 
 
 def _damaged(fork: Fork, error: CheckpointMissing) -> Problem:

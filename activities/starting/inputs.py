@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import stat
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 import httpx2
 
 from activities.checkpoints import Files, PathRefused, Root, parse
-from activities.documents import DocumentError, extract_bounded, render, unread_told
-from activities.documents import parse as pages_of
+from activities.documents import DocumentError, Quality, read_bounded, render
+from activities.documents.text import needs_text_beside
 from activities.job.kept_results import KeptResults
 from activities.unpacking import ACCEPTED, Unpacking
 from config.schema import Problem
@@ -25,25 +26,37 @@ from protocol.text import one_line
 STAGED = "staged:"
 """Prefix of documents that `starter.py` put below the workspaces root."""
 FETCH_SECONDS = 60
+MOST_DOUBTS = 50
+"""Documents that a result names for how they were read."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """An input document with its text, page marks kept."""
+    """An input document with its text, page marks kept, and how well it was read."""
 
     name: str
     data: bytes
     text: str
+    quality: Quality
 
     def put_into(self, files: Files) -> Files:
-        """Into `documents/`, the text beside it."""
-        files = files.write(f"documents/{self.name}", self.data)
-        return files.write(f"documents/{text_beside(self.name)}", self.text.encode())
+        """Into `documents/`: the text beside it, unless it is itself text that anyone can read,
+        and what is to be said of the reading."""
+        return put_document(files, f"documents/{self.name}", self.data, self.text, self.quality)
 
     def notices(self) -> list[str]:
         """For people: what of it the job does without."""
-        told = unread_told(pages_of(self.text))
-        return [f"document {self.name}:{told}"] if told else []
+        return [f"document {self.name}: {warning}" for warning in self.quality.warnings]
+
+
+def put_document(files: Files, path: str, data: bytes, text: str, quality: Quality) -> Files:
+    """A document with what stands beside it."""
+    files = files.write(path, data)
+    if needs_text_beside(path, data):
+        files = files.write(text_beside(path), text.encode())
+    if quality:
+        files = files.write(quality_beside(path), quality.as_json().encode())
+    return files
 
 
 def read_documents(
@@ -74,23 +87,29 @@ def read_documents(
         except PathRefused as error:
             raise Problem(f"document {source}: its name cannot be used. {error}") from None
         try:
-            documents.append(Document(name, data, _text(name, data, kept)))
+            documents.append(Document(name, data, *_text(name, data, kept)))
         except DocumentError as error:
             raise Problem(f"document {source}: {error}") from None
     return documents
 
 
-def _text(name: str, data: bytes, kept: KeptResults | None) -> str:
+def _text(name: str, data: bytes, kept: KeptResults | None) -> tuple[str, Quality]:
     if kept is None:
-        return render(extract_bounded(name, data))
+        return _extracted(name, data)
     # By the ending too, which says how the content is read.
     read_as = f"{PurePosixPath(name).suffix.lower()}\n".encode()
-    key = f"text-{hashlib.sha256(read_as + data).hexdigest()}"
+    key = f"reading-{hashlib.sha256(read_as + data).hexdigest()}"
     if (found := kept.find(key)) is not None:
-        return found.decode()
-    text = render(extract_bounded(name, data))
-    kept.keep(key, text.encode())
-    return text
+        kept_text = json.loads(found)
+        return kept_text["text"], Quality(**kept_text["quality"])
+    text, quality = _extracted(name, data)
+    kept.keep(key, json.dumps({"text": text, "quality": asdict(quality)}).encode())
+    return text, quality
+
+
+def _extracted(name: str, data: bytes) -> tuple[str, Quality]:
+    reading = read_bounded(name, data)
+    return render(reading.pages), reading.quality
 
 
 def _read(root: Root, source: str, limit: int) -> tuple[str, bytes]:
@@ -168,11 +187,38 @@ def text_beside(name: str) -> str:
     return f"{name}.txt"
 
 
+def quality_beside(name: str) -> str:
+    """Name of the file that says how a document was read, where there is something to say."""
+    return f"{name}.reading.json"
+
+
+def doubts(files: Files) -> list[str]:
+    """What is to be said of how the documents of a workspace were read, a line for each."""
+    if files.entry("documents") is None:
+        return []
+    ending = quality_beside("")
+    records = [
+        entry
+        for entry in files.walk("documents")
+        # A document of its own may be named so.
+        if entry.path.endswith(ending) and files.entry(entry.path.removesuffix(ending))
+    ]
+    lines = []
+    for entry in records[:MOST_DOUBTS]:
+        quality = Quality.from_json(files.content(entry).decode())
+        lines.append(one_line(f"{entry.path.removesuffix(ending)}: {quality}", 400))
+    more = len(records) - MOST_DOUBTS
+    return [*lines, f"and {more} more documents were not read well"] if more > 0 else lines
+
+
 def _unused(name: str, taken: set[str]) -> str:
-    """A second document of the same name gets a number; so does one named as another's text."""
-    beside = {text_beside(other) for other in taken}
+    """A second document of the same name gets a number; so does one named as what stands beside
+    another."""
+    beside = {said(other) for other in taken for said in (text_beside, quality_beside)}
     candidate, number = name, 2
-    while candidate in taken | beside or text_beside(candidate) in taken:
+    while candidate in taken | beside or not taken.isdisjoint(
+        (text_beside(candidate), quality_beside(candidate))
+    ):
         path = PurePosixPath(name)
         candidate, number = f"{path.stem}-{number}{path.suffix}", number + 1
     return candidate

@@ -119,6 +119,7 @@ def limits_of(config: AgentConfig) -> JobLimits:
     return JobLimits.model_validate(
         named
         | {
+            "single_list": bool(config.todos.work),
             "stuck": config.stuck,
             "reflection": config.reflection,
             "review": ReviewLimits(attempts=config.review.attempts, calls=config.review.calls)

@@ -26,12 +26,12 @@ from activities.job.opening import attempt_key, check_root, job_id, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
 from activities.phases.orientation import first_messages
+from activities.phases.predefined import STRATEGIC_NAMES, begin_own_list, predefined_todos
 from activities.phases.summary import with_summary
 from activities.phases.tags import phase_tag
-from activities.phases.transition import STRATEGIC_NAMES, predefined_todos
 from activities.plain import title
 from activities.plan import listed_under
-from activities.projects.handoff import hand_over, told
+from activities.projects.handoff import hand_over, told, with_proof
 from activities.projects.repository import repository_path
 from activities.starting.attributes import registered_attributes
 from activities.starting.claiming import check_free, claim, join
@@ -52,7 +52,8 @@ from activities.starting.pinning import (
     routes_of,
     tools_for,
 )
-from activities.stores.turning import instead_of
+from activities.stores.turning import after_fork, instead_of
+from activities.toolkit.offering import unused_tools
 from activities.toolkit.registry import Tool
 from activities.traces.recalling import recalled
 from config.loader import amend, load_agent, overridden
@@ -115,10 +116,15 @@ class Preparation:
         fork = request.fork
         begun = self._forked(request, fork, newest) if fork else self._first(request)
         snapshot, config, state = begun.snapshot, begun.snapshot.config, begun.snapshot.state
-        snapshot.begin_conversation(
-            *first_messages(snapshot, "", begun.last_page, recalled(self._root, snapshot))
+        traces = recalled(self._root, snapshot)
+        state.unused = unused_tools(
+            snapshot.files, has_traces=bool(traces), may_ask=config.limits.clarifications > 0
         )
-        notices = [*begun.notices, *instead_of(self._root, snapshot, _not_taken_over(snapshot))]
+        snapshot.begin_conversation(*first_messages(snapshot, begun.last_page, traces))
+        notices = list(begun.notices)
+        if fork:
+            notices += after_fork(self._root, snapshot, fork.job)
+        notices += instead_of(self._root, snapshot, _not_taken_over(snapshot))
         at = scheduled_at()
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)
@@ -130,8 +136,8 @@ class Preparation:
             agent=config.name,
             model=config.model.name,
             title=title(request.instructions or snapshot.text("instructions.md")),
-            state=state,
-            tools=routes_of(config, begun.tools),
+            state=state.without_notes(),
+            tools=with_proof(routes_of(config, begun.tools), snapshot.link),
             context=context_tokens(snapshot),
             limits=limits_of(config),
             search_attributes=registered,
@@ -175,6 +181,8 @@ class Preparation:
             for document in documents:
                 files = document.put_into(files)
             snapshot.files = files
+        if config.todos.work:
+            begin_own_list(snapshot, 1)
         if request.project:
             hand_over(self._root, snapshot, request.project)
         return Begun(snapshot, tools, notices=notices)

@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    literal,
+    not_,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from activities.requirements.requirement import Requirement, Verdict
 from activities.stores.away import StoreRefuses
@@ -24,6 +35,9 @@ from activities.stores.requirements import (
     reopen,
 )
 from activities.stores.schema import REQUIREMENTS, storable
+
+FIRST = REQUIREMENTS.alias("first")
+F = FIRST.c
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,8 @@ def take(
         hours: How long it is held without another call.
         before: Jobs that are over and had the same task: what they hold is the job's.
 
+    A draft that says the same as another, word for word, is called its duplicate on the way.
+
     Raises:
         StoreRefuses: a later call of the same job was faster.
     """
@@ -67,9 +83,14 @@ def take(
         .limit(1)
         .with_for_update(skip_locked=True)
     )
-    row = connection.execute(held.limit(1)).first() or connection.execute(following).first()
-    if row is None:
-        return None
+    row = connection.execute(held.limit(1)).first()
+    while row is None:
+        row = connection.execute(following).first()
+        if row is None:
+            return None
+        if first := _first_of_doubles(connection, row):
+            _call_double(connection, call, row, first)
+            row = None
     taken = {
         "taken_by": call.job,
         "taken_key": call.key,
@@ -77,6 +98,35 @@ def take(
     }
     change(connection, row.job, row.id, taken)
     return as_requirement(connection, row)
+
+
+def _doubled(row: ColumnElement[str], place: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Of another: it says the same, word for word, and it is the one of the two that stays."""
+    first = and_(F.said == row, F.withdrawn.is_(False))
+    return and_(first, or_(F.status == "accepted", and_(F.status == "draft", place)))
+
+
+def _first_of_doubles(connection: Connection, row: Row[Any]) -> Row[Any] | None:
+    before = tuple_(F.at, F.job, F.id) < tuple_(literal(row.at), literal(row.job), literal(row.id))
+    same = _doubled(literal(row.said), before)
+    other = or_(F.job != row.job, F.id != row.id)
+    # Locked, lest it is rejected meanwhile and none of the two stays.
+    wanted = select(FIRST).where(same, other).order_by(F.status, F.at, F.job, F.id).limit(1)
+    return connection.execute(wanted.with_for_update()).first()
+
+
+def _call_double(connection: Connection, call: Call, row: Row[Any], first: Row[Any]) -> None:
+    named = f"{first.job}/{first.id}"
+    values = {
+        "status": "duplicate",
+        "reasons": f"It says the same as {named}, word for word, of the same passage.",
+        "duplicate_of": named,
+        "decided_by": call.job,
+        "decided_key": call.key,
+        "decided_at": call.at,
+    }
+    change(connection, row.job, row.id, values)
+    reopen(connection, R.duplicate_of == f"{row.job}/{row.id}")
 
 
 def decide(
@@ -155,7 +205,10 @@ def decided(
     held = connection.execute(left.where(R.taken_by.in_(jobs)))
     lapsed = and_(R.taken_by.not_in(jobs), R.taken_until < now)
     others = left.where(R.job.not_in(jobs), or_(R.taken_by.is_(None), lapsed))
-    free = connection.execute(others.with_only_columns(R.id)).all()
+    before = tuple_(F.at, F.job, F.id) < tuple_(R.at, R.job, R.id)
+    itself = and_(F.job == R.job, F.id == R.id)
+    double = select(F.id).where(_doubled(R.said, before), not_(itself)).exists()
+    free = connection.execute(others.where(not_(double)).with_only_columns(R.id)).all()
     return made, [f"{row.job}/{row.id}" for row in held], len(free)
 
 

@@ -7,18 +7,31 @@ scheduled; one that comes later than a newer one of the same job changes nothing
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from activities.requirements.requirement import Citation, Requirement
+from activities.stores.away import StoreRefuses
 from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable
 
 R = REQUIREMENTS.c
-FIELDS = ("text", "type", "source", "reasoning", "confidence", "candidate")
+FIELDS = ("text", "force", "type", "source", "reasoning", "confidence", "candidate")
 
 
 @dataclass(frozen=True)
@@ -43,8 +56,10 @@ class Known:
 
 
 def held_blobs(connection: Connection, job: str) -> dict[str, str]:
-    """The content that the store has of a job's requirements, by id; not what is withdrawn."""
-    wanted = select(R.id, R.blob).where(R.job == job, R.withdrawn.is_(False))
+    """The content that the store has of a job's requirements, by id; of what is withdrawn only
+    where that stays so."""
+    kept = or_(R.withdrawn.is_(False), R.withdrawn_why.is_not(None))
+    wanted = select(R.id, R.blob).where(R.job == job, kept)
     return {row.id: row.blob for row in connection.execute(wanted)}
 
 
@@ -65,7 +80,9 @@ def fill(
     if not first_in_line(connection, call):
         return
     rows = connection.execute(
-        select(R.id, R.blob, R.withdrawn).where(R.job == call.job).with_for_update()
+        select(R.id, R.blob, R.withdrawn, R.withdrawn_why)
+        .where(R.job == call.job)
+        .with_for_update()
     )
     there = {row.id: row for row in rows}
     for gone in [id for id, row in there.items() if id not in present and not row.withdrawn]:
@@ -75,7 +92,7 @@ def fill(
         row = there.get(requirement.id)
         if row is not None and row.blob == blob:
             # It is back as it was, say by an undone rewind: what was decided on it holds.
-            if row.withdrawn:
+            if row.withdrawn and row.withdrawn_why is None:
                 change(connection, call.job, requirement.id, {"withdrawn": False, "at": call.at})
         else:
             _put(connection, call, requirement, blob, replace=row is not None)
@@ -91,11 +108,12 @@ def _put(
                 delete(table).where(table.c.job == call.job, column == requirement.id)
             )
         reopen(connection, R.duplicate_of == f"{call.job}/{requirement.id}")
-    said = requirement.model_dump(include=set(FIELDS))
+    content = requirement.model_dump(include=set(FIELDS))
     connection.execute(
         insert(REQUIREMENTS).values(
             job=call.job, id=requirement.id, status="draft", blob=blob, key=call.key, at=call.at,
-            withdrawn=False, **{name: storable(value) for name, value in said.items()},
+            withdrawn=False, said=fingerprint(requirement),
+            **{name: storable(value) for name, value in content.items()},
         )
     )  # fmt: skip
     connection.execute(
@@ -106,6 +124,54 @@ def _put(
             for place, citation in enumerate(requirement.citations)
         ],
     )
+
+
+def fingerprint(requirement: Requirement) -> str:
+    """The same for two that say the same, word for word, of the same passage."""
+    first = requirement.citations[0]
+    name = first.url or first.document.rpartition("/")[2]
+    said = [" ".join(text.split()).casefold() for text in (requirement.text, first.quote, name)]
+    return hashlib.sha256("\0".join(said).encode(errors="replace")).hexdigest()
+
+
+def take_over(connection: Connection, call: Call, parent: str, present: Mapping[str, str]) -> None:
+    """Withdraw the drafts of a fork's parent that are the fork's from now on.
+
+    Args:
+        connection: In a transaction.
+        call: The fork's.
+        parent: The job it was forked from.
+        present: As for `fill`: what of the fork's workspace has the same content is the same.
+    """
+    if not first_in_line(connection, call):
+        return
+    left = and_(R.job == parent, R.status == "draft", R.withdrawn.is_(False))
+    for row in connection.execute(select(R.id, R.blob).where(left).with_for_update()).all():
+        if present.get(row.id) == row.blob:
+            _withdraw(connection, parent, row.id, call.job, f"taken over by the fork {call.job}")
+
+
+def withdraw(connection: Connection, ref: str, by: str, why: str) -> str:
+    """Withdraw a requirement for good, whatever its workspace says; the status that it had.
+
+    Raises:
+        StoreRefuses: there is none of that name, or it is withdrawn already.
+    """
+    row = find(connection, ref, lock=True)
+    if row is None:
+        raise StoreRefuses(f"there is no requirement {ref}")
+    if row.withdrawn and row.withdrawn_why is not None:
+        raise StoreRefuses(
+            f"{ref} is withdrawn already, by {row.withdrawn_by}: {row.withdrawn_why}"
+        )
+    _withdraw(connection, row.job, row.id, by, why)
+    return str(row.status)
+
+
+def _withdraw(connection: Connection, job: str, id: str, by: str, why: str) -> None:
+    reasons = {"withdrawn": True, "withdrawn_by": by, "withdrawn_why": storable(why)}
+    change(connection, job, id, reasons | FREE)
+    reopen(connection, R.duplicate_of == f"{job}/{id}")
 
 
 def drafts(connection: Connection, jobs: Sequence[str]) -> list[tuple[str, str]]:
@@ -146,6 +212,65 @@ def forget(connection: Connection, job: str) -> None:
     reopen(connection, R.duplicate_of.in_(refs))
     connection.execute(delete(CITATIONS).where(CITATIONS.c.job == job))
     connection.execute(delete(REQUIREMENTS).where(R.job == job))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A requirement with what became of it."""
+
+    requirement: Requirement
+    reasons: str | None
+    decided_by: str | None
+    withdrawn: bool
+    withdrawn_by: str | None
+    withdrawn_why: str | None
+
+
+def search(
+    connection: Connection,
+    *,
+    job: str = "",
+    status: str = "",
+    document: str = "",
+    withdrawn: bool = False,
+    refs: Sequence[str] = (),
+) -> list[Stored]:
+    """What the store holds of which all that is given is true, by job and id.
+
+    Args:
+        connection: In a transaction.
+        job: Whose.
+        status: Which.
+        document: The end of the path of the first passage's document.
+        withdrawn: Whether those that are withdrawn are among them.
+        refs: Only these.
+    """
+    wanted = select(REQUIREMENTS).order_by(R.job, func.length(R.id), R.id)
+    for column, value in ((R.job, job), (R.status, status)):
+        wanted = wanted.where(column == value) if value else wanted
+    if not withdrawn:
+        wanted = wanted.where(R.withdrawn.is_(False))
+    if document:
+        wanted = wanted.where(R.source.endswith(document, autoescape=True))
+    if refs:
+        wanted = wanted.where((R.job + "/" + R.id).in_(refs))
+    found = connection.execute(wanted).all()
+    cited: dict[tuple[str, str], list[Row[Any]]] = {}
+    jobs = sorted({row.job for row in found})
+    passages = select(CITATIONS).where(CITATIONS.c.job.in_(jobs)).order_by(CITATIONS.c.place)
+    for passage in connection.execute(passages):
+        cited.setdefault((passage.job, passage.requirement), []).append(passage)
+    return [
+        Stored(
+            _requirement(row, cited.get((row.job, row.id), [])),
+            row.reasons,
+            row.decided_by,
+            row.withdrawn,
+            row.withdrawn_by,
+            row.withdrawn_why,
+        )
+        for row in found
+    ]
 
 
 def find(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any] | None:
@@ -206,6 +331,10 @@ def as_requirement(connection: Connection, row: Row[Any]) -> Requirement:
         .where(CITATIONS.c.job == row.job, CITATIONS.c.requirement == row.id)
         .order_by(CITATIONS.c.place)
     )
+    return _requirement(row, cited.all())
+
+
+def _requirement(row: Row[Any], cited: Sequence[Row[Any]]) -> Requirement:
     return Requirement(
         id=row.id,
         job=row.job,

@@ -33,6 +33,7 @@ REQUIREMENTS = Table(
     Column("job", Text, primary_key=True),
     Column("id", Text, primary_key=True),
     Column("text", Text, nullable=False),
+    Column("force", Text, nullable=False, server_default="must"),
     Column("type", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("reasoning", Text, nullable=False),
@@ -51,6 +52,10 @@ REQUIREMENTS = Table(
     Column("decided_key", Text),
     Column("decided_at", BigInteger),  # when the call was scheduled, epoch ms
     Column("reasons", Text),
+    Column("said", Text),  # fingerprint of its words: who has the same is a double
+    Column("withdrawn_by", Text),  # a person or a fork; what a rewind undid has none
+    Column("withdrawn_why", Text),  # with it the workspace does not bring the row back
+    Index("requirements_said", "said"),
     Index("requirements_to_take", "status", "withdrawn", "at"),
     Index("requirements_taken", "taken_by"),
 )
@@ -64,6 +69,8 @@ CITATIONS = Table(
     Column("id", Text, nullable=False),
     Column("document", Text, nullable=False),
     Column("page", Integer, nullable=False),
+    Column("label", Text),
+    Column("section", Text),
     Column("quote", Text, nullable=False),
     Column("url", Text),
     Column("accessed", Text),

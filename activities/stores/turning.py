@@ -37,6 +37,17 @@ def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
     return workspace.bring_up(_writer(root, snapshot))
 
 
+def after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
+    """Take over the drafts of the job that this one was forked from, which would else be there
+    twice: what the fork's workspace has of them is the fork's from now on.
+
+    Answers with remarks for people.
+    """
+    if not has_tool(snapshot.config, "add_requirement"):
+        return []
+    return workspace.take_over(_writer(root, snapshot), parent)
+
+
 def instead_of(root: Root, snapshot: Snapshot, before: Sequence[str]) -> list[str]:
     """For a job that begins in the place of others of its project, which are over: what they left
     undecided is nobody's any more, and their successor would take its own for a duplicate of it.

@@ -7,11 +7,12 @@ from activities.requirements.requirement import Requirement
 from activities.stores import deciding
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway, StoreRefuses
-from activities.stores.deferring import Writer, attempt, defer, flush, makes
+from activities.stores.deferring import Writer, attempt, defer, flush, makes, write
 from protocol.state import Deferred
 
 FILLED = "requirements"
 DECIDED = "decision"
+TAKEN_OVER = "takeover"
 MOST_NAMED = 5
 
 
@@ -26,6 +27,27 @@ def _decide(writer: Writer, entry: Deferred) -> list[str]:
     call = rows.Call(writer.call.job, entry.key, entry.at)
     writer.store.run(lambda connection: deciding.decide(connection, call, **entry.data))
     return []
+
+
+@makes(TAKEN_OVER)
+def _take_over(writer: Writer, entry: Deferred) -> list[str]:
+    """What the fork's workspace still has as its parent had it."""
+    present = {name: blob for name, (_, blob) in folder.listed(writer.files).items()}
+    parent = entry.data["parent"]
+    writer.store.run(lambda c: rows.take_over(c, writer.call, parent, present))
+    return fill(writer)
+
+
+def take_over(writer: Writer, parent: str) -> list[str]:
+    """Have a fork's drafts in the store instead of its parent's; remarks for people."""
+    if not folder.listed(writer.files):
+        return []
+    call = writer.call
+    entry = Deferred(kind=TAKEN_OVER, key=call.key, at=call.at, data={"parent": parent})
+    try:
+        return write(writer, entry)
+    except StoreRefuses as refusal:
+        return [f"Not in the store: {refusal}"]
 
 
 def fill(writer: Writer) -> list[str]:

@@ -34,8 +34,6 @@ from activities.toolkit.registry import REGISTRY, Tool
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
-NOT_RUN = "Not run: the call before it ended the reply. Call it again if it is still wanted."
-
 
 def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
     """One activity for each tool of the registry, and `deny_call` for calls that are not run."""
@@ -79,10 +77,9 @@ def _deny(root: Root) -> Callable[[ToolRequest], ToolReply]:
     def deny(request: ToolRequest) -> ToolReply:
         with typed():
             snapshot = open_snapshot(root, request)
-            why = request.refusal or NOT_RUN
-            return _record(
-                snapshot, request, when(request), snapshot.story("denied"), why, failed=True
-            )
+            why = request.refusal or ""
+            story = snapshot.story("denied")
+            return _record(snapshot, request, when(request), story, why, failed=True)
 
     return deny
 
@@ -90,6 +87,9 @@ def _deny(root: Root) -> Callable[[ToolRequest], ToolReply]:
 def when(request: ToolRequest) -> int:
     """Date of the commit: a local activity takes the last regular one's."""
     return request.at if activity.info().is_local else scheduled_at()
+
+
+SAME = "The same result as that of call {call} above, to the letter; nothing of it has changed."
 
 
 class Refused(Exception):
@@ -185,6 +185,7 @@ def _run(
         key=_call_key(request),
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         project=snapshot.link.id if snapshot.link else "",
+        link=snapshot.link,
         before=snapshot.link.before if snapshot.link else (),
         commit=snapshot.commit,
         at=order(),
@@ -269,12 +270,12 @@ def _record(
     # A server's answer, say, may hold the key that it was given.
     text = hide(text)
     content = cut(text + hide(added), snapshot.config.limits.result_characters)
+    if not failed and (
+        same := snapshot.conversation.same_result(content, snapshot.view.whole_from)
+    ):
+        content = SAME.format(call=same)
     snapshot.conversation = snapshot.conversation.append(
-        tool_result(request.step, request.call, f"Error: {content}" if failed else content),
-        *(
-            tool_result(request.step, request.call + 1 + n, f"Error: {NOT_RUN}")
-            for n in range(request.skip)
-        ),
+        tool_result(request.step, request.call, f"Error: {content}" if failed else content)
     )
     guarded = told.model_dump(exclude_unset=True) if told else {}
     commit = snapshot.save(story, at)

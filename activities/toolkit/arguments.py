@@ -14,7 +14,7 @@ from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
 from referencing import Registry
 
-from activities.toolkit.schemas import facts, offerable
+from activities.toolkit.schemas import brief, facts, offerable
 from config.patterns import compiled
 from protocol.telling import message
 
@@ -60,15 +60,11 @@ class ModelArguments:
 
     @property
     def schema(self) -> dict[str, Any]:
-        parameters = self.model.model_json_schema()
-        parameters.pop("title", None)
-        for field in parameters.get("properties", {}).values():
-            field.pop("title", None)
-        return parameters
+        return brief(self.model.model_json_schema())
 
     @property
     def listed(self) -> list[Argument]:
-        schema = self.schema
+        schema = self.model.model_json_schema()
         told = schema.get("properties", {})
         return [
             Argument(

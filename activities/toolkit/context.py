@@ -9,6 +9,7 @@ from activities.checkpoints import Files, Root, parse
 from activities.checkpoints.entries import with_entry
 from activities.job.conversation import Conversation
 from config.schema import AgentConfig
+from protocol.handoffs import ProjectLink
 from protocol.state import JobState
 
 
@@ -45,6 +46,8 @@ class ToolContext:
     """Which one this is, where those before may have been made on another host."""
     project: str = ""
     """The project it works for, if it does."""
+    link: ProjectLink | None = None
+    """What that handed over."""
     before: Sequence[str] = ()
     """Jobs of the project that had its task before it."""
     commit: str = ""

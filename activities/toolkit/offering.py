@@ -7,10 +7,11 @@ in the system prompt, described in `tools/<name>.md`, callable once found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from activities.checkpoints import Files
 from activities.toolkit.equipment import equipment, toolbox
 from activities.toolkit.registry import REGISTRY, Tool
 from config.schema import AgentConfig
@@ -32,11 +33,23 @@ class Offer:
     deferred: list[Tool]
 
 
-def offer(config: AgentConfig, kind: PhaseKind, found: Sequence[str] = ()) -> Offer:
-    """What is offered and what is deferred, after the tools in `found` were found."""
+def offer(
+    config: AgentConfig,
+    kind: PhaseKind,
+    found: Sequence[str] = (),
+    unused: Collection[str] = (),
+) -> Offer:
+    """What is offered and what is deferred.
+
+    Args:
+        config: The agent's.
+        kind: Of the phase.
+        found: Deferred tools that were found.
+        unused: Tools that the job has no use for at present.
+    """
     tools = [entry for entry in equipment(config) if kind in entry.phases]
     # Not among what is counted: it is there for the others.
-    tools = [entry for entry in tools if entry.name != SEARCH]
+    tools = [entry for entry in tools if entry.name not in (SEARCH, *unused)]
     deferred = {entry.name: entry for entry in tools if entry.group not in CORE}
     if len(tools) <= config.limits.tools_offered or not deferred:
         return Offer(tools, [])
@@ -44,6 +57,28 @@ def offer(config: AgentConfig, kind: PhaseKind, found: Sequence[str] = ()) -> Of
     at_hand = [entry for entry in REGISTRY.values() if entry.name in core]
     at_hand += [deferred.pop(name) for name in found if name in deferred]
     return Offer(at_hand, list(deferred.values()))
+
+
+def unused_tools(files: Files, *, has_traces: bool, may_ask: bool = True) -> list[str]:
+    """Tools that a phase does not offer, since the job has nothing for them when it begins.
+
+    They can be called all the same: `tools/` documents them.
+
+    Args:
+        files: The workspace.
+        has_traces: Whether earlier jobs left notes on such a situation.
+        may_ask: Whether a question to a person is left.
+    """
+    groups = {"documents": bool(files.entry("documents") and files.children("documents"))}
+    groups["traces"] = has_traces
+    unused = [entry.name for entry in REGISTRY.values() if not groups.get(entry.group, True)]
+    return unused if may_ask else [*unused, "request_clarification"]
+
+
+def offered_names(config: AgentConfig, kind: PhaseKind, unused: Collection[str]) -> list[str]:
+    """Names of the tools that a kind of phase has, deferred ones included."""
+    made = offer(config, kind, unused=unused)
+    return [entry.name for entry in made.offered + made.deferred]
 
 
 def tools_of(config: AgentConfig) -> list[Tool]:

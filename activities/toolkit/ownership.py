@@ -14,6 +14,7 @@ SYSTEM = (
     "tools/",
     "errors/",
     "citations/",
+    "requirements/set_aside.json",
     "commands/",
     "workspace_summary.md",
     "output/completion.json",
@@ -41,8 +42,9 @@ def refusal(path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = ()) ->
         return f"{path} is an input of the job and stays as it is. Write to another path."
     if phase == "tactical" and _covers(STRATEGIC, path):
         return (
-            f"{path} is written in strategic phases only. Put findings into notes/ and let the "
-            "next strategic phase take them up, or call todo_rewind if the plan is wrong."
+            f"{path} is written in strategic phases only; a todo ticks the boxes that it covers. "
+            "Put findings into notes/ and let the next strategic phase take them up, or call "
+            "todo_rewind if the plan is wrong."
         )
     return None
 

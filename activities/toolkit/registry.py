@@ -48,7 +48,6 @@ class Tool:
     effect: Effect
     local: bool
     seconds: int
-    ends_reply: bool
     polling: bool
     at_most_once: bool
     owns: tuple[str, ...]
@@ -61,7 +60,6 @@ class Tool:
             phases=list(self.phases),
             local=self.local,
             seconds=self.seconds,
-            ends_reply=self.ends_reply,
             polling=self.polling,
         )
 
@@ -174,7 +172,6 @@ def tool(
     phases: tuple[PhaseKind, ...] = ("strategic", "tactical"),
     local: bool = True,
     seconds: int = 10,
-    ends_reply: bool = False,
     polling: bool = False,
     at_most_once: bool = False,
     owns: tuple[str, ...] = (),
@@ -189,7 +186,6 @@ def tool(
         local: Run as a local activity. Only for work on the checkpoint whose time is bounded
             by the size of one file; what parses, waits or reaches outside is regular.
         seconds: Time limit of one attempt.
-        ends_reply: Calls that follow in the same reply are not run.
         polling: It asks how something stands that goes on by itself, so calling it again is no
             repetition while its result changes.
         at_most_once: Its effects outside cannot be recognised by `ToolContext.key`: a call that
@@ -222,7 +218,6 @@ def tool(
             effect=effect,
             local=local,
             seconds=seconds,
-            ends_reply=ends_reply,
             polling=polling,
             at_most_once=at_most_once,
             owns=owns,

@@ -37,7 +37,6 @@ def remote_tool(declared: Declared, server: Server) -> Tool:
         effect="outside",
         local=False,
         seconds=seconds + (FOLDER_SECONDS if server.cwd else 0),
-        ends_reply=False,
         polling=False,
         at_most_once=declared.effect == "once",
         owns=(),

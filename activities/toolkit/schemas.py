@@ -20,6 +20,15 @@ BEYOND = {"exclusiveMinimum": "above", "exclusiveMaximum": "below"}
 MOST_VALUES = 50
 MOST_DEEP = 5
 NOT_AT_THE_TOP = {*CHOICES, "enum", "not"}
+STRICT = frozenset(
+    {
+        *("type", "properties", "required", "additionalProperties", "items", "enum", "const"),
+        *("description", "title", "anyOf", "$ref", "$defs", "pattern", "multipleOf"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"),
+    }
+)
+"""Keywords that OpenAI's endpoints take in a schema that a model keeps to strictly:
+https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas"""
 
 
 def offerable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -83,6 +92,64 @@ def _is_figure(value: object) -> bool:
 
 def _number(value: Any) -> str:
     return f"{value:,}"
+
+
+CHECKED_ANYWAY = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
+
+
+def brief(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a signature without what costs tokens and tells a model next to nothing.
+
+    That is titles, the variant null of an argument that can be left out, and the lengths that texts
+    and lists may have: a call that exceeds one is answered with it. That no other fields are taken
+    is said where it lets an endpoint hold the model to the schema.
+    """
+    definitions = schema.get("$defs", {})
+
+    def change(one: dict[str, Any]) -> dict[str, Any]:
+        if named := str(one.get("$ref", "")).removeprefix("#/$defs/"):
+            told = {key: value for key, value in one.items() if key != "$ref"}
+            one = {**_without(definitions[named], "description"), **told}
+        variants = [each for each in one.get("anyOf", []) if each != {"type": "null"}]
+        if len(variants) == 1 and "anyOf" in one:
+            one = {**variants[0], **{k: v for k, v in one.items() if k != "anyOf"}}
+            return change(one)
+        if one.get("default", ...) in (None, "", []):
+            one = {key: value for key, value in one.items() if key != "default"}
+        said = {k: v for k, v in one.items() if k not in CHECKED_ANYWAY}
+        if set(said.get("properties", {})) - set(said.get("required", [])):
+            said.pop("additionalProperties", None)
+        return said if isinstance(said.get("title"), dict) else _without(said, "title")
+
+    return _each({key: value for key, value in schema.items() if key != "$defs"}, change)
+
+
+def _without(one: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in one.items() if name != key}
+
+
+def allows_strict(schema: dict[str, Any]) -> bool:
+    """Whether endpoints can hold a model to the schema: it has no field that may be left out, none
+    beside those named, and no keyword that they do not know."""
+    parts: list[dict[str, Any]] = []
+
+    def note(part: dict[str, Any]) -> dict[str, Any]:
+        parts.append(part)
+        return part
+
+    _each(schema, note)
+    return all(map(_is_strict, parts))
+
+
+def _is_strict(schema: dict[str, Any]) -> bool:
+    if not schema or not STRICT.issuperset(schema):
+        return False
+    if schema.get("type") != "object" and "properties" not in schema:
+        return True
+    fields = schema.get("properties", {})
+    return schema.get("additionalProperties") is False and set(schema.get("required", ())) == {
+        *fields
+    }
 
 
 def without_keywords(schema: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:

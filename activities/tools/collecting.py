@@ -5,59 +5,119 @@ A model that writes sixty requirements down once more makes mistakes that nobody
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from activities.checkpoints import Files
+from activities.documents import Candidate, Page, unread_told
 from activities.graph.interface import GraphAway, GraphRefused
 from activities.graph.places import Place, places
 from activities.job.opening import began
 from activities.plain import as_json
 from activities.requirements import folder, listing
+from activities.requirements.coverage import Coverage, measure_coverage
+from activities.requirements.export import as_pages
 from activities.requirements.requirement import Requirement
+from activities.requirements.set_aside import Rule, read_rules
 from activities.stores import deciding
 from activities.stores.away import StoreAway
 from activities.stores.deferring import Writer, flush
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError, Unreached
 from activities.toolkit.registry import tool
+from activities.tools.documents import inputs_in, reading_in
 from activities.tools.validating import integrates
 
 REQUIREMENTS = "output/requirements.json"
+PAGES = "output/requirements.md"
+UNCOVERED = "candidates/uncovered.md"
 DECISIONS = "output/decisions.json"
 MOST_DOCUMENTS = 30
 MOST_PAGES = 60
 MOST_NAMED = 60
-_CANDIDATE = re.compile(r"C-\d+")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the requirements of a workspace are, and how far they cover its documents."""
+
+    found: list[Requirement]
+    broken: list[str]
+    """What is wrong with each `final.json` that cannot be used."""
+    coverage: Coverage
+    rules: list[Rule]
+    badly_read: dict[str, str]
+    """Documents whose text is not what their pages show, each with what is wrong."""
+
+
+def survey(files: Files, job: str, heartbeat: Callable[[], None]) -> Survey:
+    """Read the requirements, and hold them against the text of the documents.
+
+    Raises:
+        Unusable: the rules by which sentences are set aside cannot be read.
+    """
+    found: list[Requirement] = []
+    broken: list[str] = []
+    listed = folder.listed(files)
+    for name in sorted(listed, key=lambda name: (len(name), name)):
+        heartbeat()
+        try:
+            found.append(folder.read(files, listed[name][0], name, job))
+        except folder.Unusable as problem:
+            broken.append(f"{problem}.")
+    documents: dict[str, list[Page]] = {}
+    badly_read: dict[str, str] = {}
+    for path in inputs_in(files):
+        try:
+            reading = reading_in(files, path, heartbeat)
+        except ToolError as error:
+            badly_read[path] = str(error)
+            continue
+        documents[path] = reading.pages
+        why = " ".join(reading.quality.warnings) if reading.quality.badly else ""
+        if why := why or unread_told(reading.pages).strip():
+            badly_read[path] = why
+    rules = read_rules(files)
+    out_of_scope = {rule.document for rule in rules if rule.is_whole}
+    return Survey(
+        found,
+        broken,
+        measure_coverage(documents, found, rules, heartbeat),
+        rules,
+        {path: why for path, why in badly_read.items() if path not in out_of_scope},
+    )
 
 
 @tool("requirements", effect="writes", local=False, seconds=180)
 def collect_requirements(context: ToolContext) -> str:
     """Write output/requirements.json from every requirements/req_NNN/final.json.
 
-    Answers with what helps to verify it: how many of each type, the pages that are cited of each
-    document, candidates to which no requirement refers, and what is wrong with a `final.json` that
-    was left out. Call it again when one of them has changed.
+    output/requirements.md has the same to be read. The text of the documents is searched for
+    sentences that say must, must not or should: those that no citation touches and no rule sets
+    aside are in candidates/uncovered.md, and the job cannot complete while there are any. Answers
+    with them, with how many requirements there are of each force and type, the pages cited, and
+    what is wrong with a `final.json` that was left out. Call it again when something has changed.
     """
-    found: list[Requirement] = []
-    broken: list[str] = []
-    listed = folder.listed(context.files)
-    for name in sorted(listed, key=lambda name: (len(name), name)):
-        context.heartbeat()
-        try:
-            found.append(folder.read(context.files, listed[name][0], name, context.job))
-        except folder.Unusable as problem:
-            broken.append(f"{problem}.")
-    content = [each.model_dump(exclude={"job"}) for each in found]
-    context.files = context.files.write(REQUIREMENTS, as_json(content).encode())
-    lines = [f"Wrote {_counted(len(found), 'requirement')} to {REQUIREMENTS}."]
-    if broken:
-        lines += ["Left out, to be mended:", *_some(broken)]
-    if found:
-        lines.append(f"By type: {_tally(each.type for each in found)}.")
-        lines += ["Pages cited:", *_some(_pages(found), MOST_DOCUMENTS)]
-    return "\n".join([*lines, *_without(context, found)])
+    try:
+        now = survey(context.files, context.job, context.heartbeat)
+    except folder.Unusable as problem:
+        raise ToolError(f"{problem}.") from None
+    for path, text in {
+        REQUIREMENTS: as_json([each.content for each in now.found]),
+        PAGES: as_pages(now.found, _set_aside(now)),
+        UNCOVERED: _uncovered(now.coverage),
+    }.items():
+        context.files = context.files.write(path, text.encode())
+    lines = [f"Wrote {_counted(len(now.found), 'requirement')} to {REQUIREMENTS} and {PAGES}."]
+    if now.broken:
+        lines += ["Left out, to be mended:", *_some(now.broken)]
+    if now.found:
+        lines.append(f"By force: {_tally(each.force for each in now.found)}.")
+        lines.append(f"By type: {_tally(each.type for each in now.found)}.")
+        lines += ["Pages cited:", *_some(_pages(now.found), MOST_DOCUMENTS)]
+    return "\n".join([*lines, *_covered(now)])
 
 
 @tool("validation", effect="outside", local=False, seconds=180)
@@ -114,29 +174,48 @@ def _pages(found: list[Requirement]) -> list[str]:
     ]
 
 
-def _without(context: ToolContext, found: list[Requirement]) -> list[str]:
-    """The candidates to which no requirement refers."""
-    try:
-        documents = listing.read(context.files)
-    except folder.Unusable as problem:
-        return [f"Candidates were not compared: {problem}."]
-    # Candidates are numbered in each document anew.
-    referred = {
-        (citation.document, name)
-        for each in found
-        for name in _CANDIDATE.findall(each.candidate or "")
-        for citation in each.citations
-    }
-    every = [(each.document, candidate) for each in documents for candidate in each.candidates]
-    left = [
-        f"- {document}: {listing.told(candidate, 60)}"
-        for document, candidate in every
-        if (document, candidate.id) not in referred
+def _covered(now: Survey) -> list[str]:
+    """How far the text is covered, in lines."""
+    coverage = now.coverage
+    aside = sum(coverage.aside.values())
+    what = f"{_counted(coverage.total, 'sentence')} that say must, must not or should"
+    if coverage.open:
+        lines = [
+            f"Not covered: {len(coverage.open):,} of {what} are neither cited nor set aside. "
+            f"All of them, in {UNCOVERED}:",
+            *_some([_told(*each) for each in coverage.open]),
+        ]
+    else:
+        lines = [f"Covered: of {what} {coverage.cited:,} are cited and {aside:,} set aside."]
+    lines += _set_aside(now)
+    if coverage.weaker:
+        lines.append(
+            f"No citation touches {_counted(coverage.weaker, 'other candidate')}: permissions, and "
+            "items of lists without a word of obligation."
+        )
+    lines += [
+        f"Not read as it is, so that nothing is complete of it: {path}. {why}"
+        for path, why in now.badly_read.items()
     ]
-    if not left:
-        return [f"Every one of {_counted(len(every), 'candidate')} has a requirement."]
-    count = f"{len(left):,} of {_counted(len(every), 'candidate')}"
-    return [f"No requirement refers to {count}:", *_some(left)]
+    return lines
+
+
+def _set_aside(now: Survey) -> list[str]:
+    """A line for each rule that sets sentences aside."""
+    return [
+        f"Set aside {count:,}: {now.rules[place].told}"
+        for place, count in sorted(now.coverage.aside.items())
+    ]
+
+
+def _uncovered(coverage: Coverage) -> str:
+    lines = ["# Sentences that nothing covers", ""]
+    lines += [_told(document, each, None) for document, each in coverage.open] or ["None."]
+    return "\n".join(lines) + "\n"
+
+
+def _told(document: str, candidate: Candidate, most: int | None = 60) -> str:
+    return f"- {document}: {listing.told(candidate, most)}"
 
 
 def _entry(each: deciding.Decided, known: dict[str, Place] | None) -> dict[str, Any]:

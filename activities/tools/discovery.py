@@ -48,7 +48,7 @@ def search_tools(
     stays callable until the phase ends.
     """
     kind = context.state.phase.kind
-    pool = offer(context.config, kind).deferred
+    pool = offer(context.config, kind, unused=context.state.unused).deferred
     if not pool:
         return "Every tool of this phase is offered already; there is nothing to search for."
     matching = _by_pattern(pool, query) if mode == "regex" else _by_words(pool, query)
@@ -59,7 +59,7 @@ def search_tools(
             'prompt, or a part of names with mode="regex", such as "graph|node".'
         )
     best, more = matching[:BEST], matching[BEST:]
-    offered = offer(context.config, kind, context.state.found).offered
+    offered = offer(context.config, kind, context.state.found, context.state.unused).offered
     new = [entry.name for entry in best if entry not in offered]
     if len(offered) + len(new) > MOST_OFFERED:
         raise ToolError(

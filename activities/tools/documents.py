@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Annotated
 
 from pydantic import Field
 
 from activities import tokens
+from activities.checkpoints import Files
 from activities.checkpoints import parse as parts_of
 from activities.documents import (
     DocumentError,
     Page,
-    extract_bounded,
+    Quality,
+    Reading,
     parse,
+    read_bounded,
     render,
     unread_told,
 )
 from activities.plain import as_json
-from activities.starting.inputs import text_beside
+from activities.starting.inputs import quality_beside, text_beside
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.ownership import DATA, refusal
 from activities.toolkit.registry import tool
+from activities.web import FOLDER as FETCHED
 
 DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]
 NEAR = 16
@@ -38,15 +43,20 @@ def extract_document_text(
     path: DocumentPath,
     pages: Annotated[str | None, Field(description='A page or a range: "3" or "2-5".')] = None,
 ) -> str:
-    """Show the text of a PDF, DOCX, HTML, Markdown or text document, page by page."""
-    found = document_pages(context, path)
+    """Show the text of a PDF, DOCX, HTML, Markdown or text document, page by page.
+
+    The mark of a page names the number printed on it and the sections on it, where the document
+    has them; HTML has a page for each heading. What looks broken or was guessed is said first.
+    """
+    reading = document_reading(context, path)
+    found = reading.pages
     first, last = _range(pages, found)
     shown = [page for page in found if first <= page.number <= last]
     if not shown:
         raise ToolError(f"{path} has the pages {_span(found)}; there is none in {pages}.")
     what = "page" if len(shown) == 1 else "pages"
-    whole = f"{path}, {what} {_span(shown)} of {found[-1].number}.{unread_told(shown)}"
-    return f"{whole} {DATA}\n{render(shown)}"
+    doubts = f" {reading.quality}" if reading.quality else unread_told(shown)
+    return f"{path}, {what} {_span(shown)} of {found[-1].number}.{doubts} {DATA}\n{render(shown)}"
 
 
 @tool("documents", effect="writes", local=False, seconds=180)
@@ -94,16 +104,48 @@ def document_pages(context: ToolContext, path: str) -> list[Page]:
     Raises:
         ToolError: no such document, or one whose text cannot be had.
     """
-    name = document_of(context, path)
-    data = context.files.read(name)
+    return document_reading(context, path).pages
+
+
+def document_reading(context: ToolContext, path: str) -> Reading:
+    """The pages of a document of the workspace, and how well they were read.
+
+    Raises:
+        ToolError: no such document, or one whose text cannot be had.
+    """
+    return reading_in(context.files, path, context.heartbeat)
+
+
+def reading_in(files: Files, path: str, heartbeat: Callable[[], None]) -> Reading:
+    """The same, of any tree of files."""
+    name = document_in(files, path)
+    data = files.read(name)
     beside = text_beside(name)
     try:
         # Only inputs have their text beside them; elsewhere the agent could write what it cites.
-        if _covers_input(name) and context.files.entry(beside):
-            return parse(context.files.read(beside).decode())
-        return extract_bounded(PurePosixPath(path).name, data, heartbeat=context.heartbeat)
+        if _covers_input(name) and files.entry(beside):
+            return Reading(parse(files.read(beside).decode()), quality=_kept_quality(files, name))
+        return read_bounded(PurePosixPath(path).name, data, heartbeat=heartbeat)
     except DocumentError as error:
         raise ToolError(f"{path}: {error}") from None
+
+
+def inputs_in(files: Files) -> list[str]:
+    """The documents that the job was given, by path; not what it fetched itself."""
+    if files.entry("documents") is None:
+        return []
+    given = [
+        entry.path
+        for entry in files.walk("documents")
+        if entry.kind == "file" and not entry.path.startswith(f"{FETCHED}/")
+    ]
+    beside = {quality_beside(path) for path in given}
+    return [path for path in given if path not in beside and document_in(files, path) == path]
+
+
+def _kept_quality(files: Files, name: str) -> Quality:
+    path = quality_beside(name)
+    return Quality() if files.entry(path) is None else Quality.from_json(files.read(path).decode())
 
 
 def document_of(context: ToolContext, path: str) -> str:
@@ -111,11 +153,16 @@ def document_of(context: ToolContext, path: str) -> str:
 
     That text has all pages in one file, so as a document of its own it would have one page.
     """
+    return document_in(context.files, path)
+
+
+def document_in(files: Files, path: str) -> str:
+    """The same, of any tree of files."""
     name = "/".join(parts_of(path))
     whole = name.removesuffix(text_beside(""))
-    if whole == name or not _covers_input(whole) or context.files.entry(name) is None:
+    if whole == name or not _covers_input(whole) or files.entry(name) is None:
         return name
-    meant = context.files.entry(whole)
+    meant = files.entry(whole)
     return whole if meant and meant.kind == "file" else name
 
 

@@ -18,7 +18,7 @@ from activities.toolkit.ownership import DATA, from_outside
 from activities.toolkit.registry import tool
 from protocol.tools import READ_LINES
 
-Path = Annotated[str, Field(description="Path relative to the workspace, with / between parts.")]
+Path = Annotated[str, Field(description="Path in the workspace.")]
 MAX_LISTED = 500
 MAX_LINE = 400
 AROUND = 40

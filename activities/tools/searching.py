@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Annotated, Literal
 
 import re2
 from pydantic import Field
 
-from activities.checkpoints import Entry, PathRefused
+from activities.checkpoints import Entry
 from activities.checkpoints.errors import FileMissing
-from activities.documents import DocumentError
-from activities.documents.text import sniff
 from activities.plain import lines_of
 from activities.search import search
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from activities.tools.documents import document_of
 from activities.tools.files import MAX_LINE, Path
 from config.patterns import compile_pattern, why_not
 
@@ -86,23 +82,8 @@ def _among(context: ToolContext, path: str) -> Iterator[Entry]:
     named = context.files.entry(path)
     for entry in [named] if named and named.kind == "file" else context.files.walk(path):
         context.heartbeat()
-        if entry.kind == "file" and not (entry != named and _stands_twice(context, entry)):
+        if entry.kind == "file":
             yield entry
-
-
-def _stands_twice(context: ToolContext, entry: Entry) -> bool:
-    """Whether it is the text beside a document that has the same lines itself.
-
-    A page or a PDF may pass for text, with its words in other lines, or apart by what marks them.
-    """
-    # A command may have left a name that no tool would give: that is no text of ours.
-    with suppress(PathRefused, DocumentError):
-        whole = document_of(context, entry.path)
-        document = context.files.entry(whole) if whole != entry.path else None
-        if document is None or not _lines(context, document):
-            return False
-        return sniff(whole, context.files.content(document)) == "text"
-    return False
 
 
 def _lines(context: ToolContext, entry: Entry) -> list[str]:

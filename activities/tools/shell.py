@@ -13,6 +13,7 @@ from activities.commands import sandbox
 from activities.commands.private import private_folder
 from activities.job.kept_results import KeptResults
 from activities.plain import cut_middle
+from activities.projects.working_copy import readable_git
 from activities.tool_calls import effects
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError, Unreached
@@ -46,7 +47,8 @@ def run_command(
     Gives the exit code and the output. What it changes in the workspace is kept, /tmp is not, and
     nothing it leaves running outlives it. There is no network unless the job's configuration
     allows it. Output too long to show is in a file under commands/. Files that are not yours to
-    write are put back as they were.
+    write are put back as they were. In a project's folder git can be read (status, diff, log,
+    blame, show); the system makes the commits.
     """
     config = context.config.shell
     seconds = timeout or config.seconds
@@ -70,7 +72,10 @@ def _run(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
     before = context.files
     try:
         with private_folder(before, context.root, context.job) as private:
-            ended = sandbox.run(command, private.path, context.config.shell, seconds)
+            shell = context.config.shell
+            confined = shell.sandbox == "bubblewrap"
+            with readable_git(context.root, context.link, private.path, confined=confined) as shown:
+                ended = sandbox.run(command, private.path, shell, seconds, shown)
             after, notes = private.read_back(), private.notes
     except sandbox.NoSandbox as error:
         raise Unreached(str(error)) from error

@@ -13,22 +13,39 @@ from contextlib import suppress
 from typing import Annotated
 
 import yaml
-from pydantic import AfterValidator, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+)
 
 from activities.checkpoints import FilesError, PathRefused
 from activities.ending.check_commands import Checks
 from activities.ending.done_when import NO_COMMANDS, checked, unmet
-from activities.plan import TodosFile, boxes, parse_plan, parse_todos
+from activities.plan import PlanPhase, TodosFile, boxes, parse_plan, parse_todos, with_ticks
 from activities.toolkit.context import ToolContext
 from activities.toolkit.equipment import has_tool
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from protocol.state import Data, DoneWhen
-from protocol.text import sentence
+from protocol.state import DoneWhen, fewest_todos
+
+DONE_WHEN = (
+    '{"file_exists": "output/a*.md"}, {"matches": {"path": "output/a.md", "pattern": "RE2"}} or '
+    '{"command": "make test"}'
+)
 
 
 def _usable(condition: DoneWhen | None) -> DoneWhen | None:
     return condition and checked(condition)
+
+
+def _of_a_form(given: object) -> object:
+    if given is None or isinstance(given, dict | DoneWhen):
+        return given
+    raise ValueError(f"expected an object of the form {DONE_WHEN}")
 
 
 MOST_UNRESOLVED_BYTES = 500_000
@@ -46,31 +63,32 @@ def _fitting(entries: list[str] | None) -> list[str] | None:
     return entries
 
 
-class NewTodo(Data):
-    """An entry of `todo_write`."""
+class NewTodo(BaseModel):
+    """An entry of `todo_write`. Other agents' fields, such as a status, are passed over."""
 
-    id: int = Field(description="Number of the todo, unique in the list.")
+    model_config = ConfigDict(extra="ignore")
+
     content: str = Field(min_length=1, max_length=500, description="One concrete step.")
-    items: list[str] = Field(
-        default_factory=list, description="Ids of the scope items it covers, if any."
-    )
-    done_when: Annotated[DoneWhen | None, AfterValidator(_usable)] = Field(
-        None,
-        description="What the system checks before the todo counts as done: file_exists (a path "
-        "or pattern), matches with a path and an RE2 pattern, or, where run_command is one of the "
-        "tools, command: one that must exit with 0.",
-    )
+    id: int | None = Field(None, description="Its number; the place in the list if left out.")
+    items: list[str] = Field(default_factory=list, description="Ids of the scope items it covers.")
+    done_when: Annotated[
+        DoneWhen | None,
+        AfterValidator(_usable),
+        BeforeValidator(_of_a_form),
+        WithJsonSchema({"type": "object"}),
+    ] = Field(None, description=f"What the system checks before it counts: {DONE_WHEN}.")
 
 
-@tool("todos", effect="writes", ends_reply=True)
+@tool("todos", effect="writes", owns=("plan.md",))
 def todo_complete(
     context: ToolContext,
     notes: Annotated[str, Field(max_length=4000, description="What came of it.")] = "",
 ) -> str:
-    """Complete the current todo and go on to the next.
+    """Complete the current todo; completing the last one ends the phase.
 
-    Refused while its `done_when` does not hold. Completing the last todo ends the phase, if its
-    gates agree.
+    Refused while its `done_when` does not hold. Not counted where an earlier call of the same
+    reply failed: it was written without knowing that. The boxes of `plan.md` that its items came
+    from are ticked with it.
     """
     todo = context.state.phase.current
     if todo is None:
@@ -80,16 +98,16 @@ def todo_complete(
         raise ToolError(why)
     unnamed = [] if todo.items else context.state.covered_by(todo)
     context.state.complete_todo(todo.id, notes)
+    context.files = with_ticks(context.files, context.state.scope)
     following = context.state.phase.current
     remain = context.state.phase.open_count
-    done = f"Completed todo {todo.id}: {sentence(todo.content)} "
-    done += f"{remain} remain{'s' if remain == 1 else ''}."
+    done = f"Completed todo {todo.id}; {remain} remain{'s' if remain == 1 else ''}."
     if unnamed:
         done += f" It names no scope item and counts for {unnamed[0]}."
-    return done + (f" Next is todo {following.id}: {following.content}" if following else "")
+    return done + (f" Next is todo {following.id}." if following else "")
 
 
-@tool("todos", effect="writes", ends_reply=True)
+@tool("todos", effect="writes")
 def todo_rewind(
     context: ToolContext,
     issue: Annotated[str, Field(min_length=1, max_length=4000, description="What went wrong.")],
@@ -101,39 +119,52 @@ def todo_rewind(
     raise ToolError("todo_rewind was not accepted.")
 
 
-@tool("todos", effect="writes", phases=("strategic",), ends_reply=True)
+@tool("todos", effect="writes", phases=("strategic",))
 def todo_write(
     context: ToolContext,
     phase: Annotated[str, Field(min_length=1, max_length=200, description="Name of the phase.")],
     description: Annotated[str, Field(max_length=2000, description="Its objective.")],
     todos: list[NewTodo],
 ) -> str:
-    """Hand over the todo list of the next phase by writing todos.yaml.
+    """Hand over the todo list of the next phase, which ends this one with what else is done.
 
-    The list is checked when the last todo of this phase is completed.
+    It is written to todos.yaml; written again, it replaces the one before. A list that will not do
+    is refused with what is wrong with it. The phase ends with the reply in which the list was
+    accepted and every other todo is completed, or shown done by a change of its file.
     """
     if not todos:
         raise ToolError("todos is empty. Hand over the concrete steps of the next phase.")
-    entries = [todo.model_dump(exclude_defaults=True) for todo in todos]
+    entries = [
+        {"id": number if todo.id is None else todo.id}
+        | todo.model_dump(exclude_defaults=True, exclude={"id"})
+        for number, todo in enumerate(todos, 1)
+    ]
     content = {"phase": phase, "description": description, "todos": entries}
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    if wrong := "; ".join(_wrong(context, parse_todos(text.encode()))):
+        raise ToolError(f"The list is not accepted: {wrong}. Write it anew.")
     context.files = context.files.write("todos.yaml", text.encode())
-    wrote = f"Wrote {len(todos)} todo{'s' * (len(todos) != 1)} for {phase!r} to todos.yaml."
-    wrong = "; ".join(_wrong(context, parse_todos(text.encode())))
-    if not wrong:
-        return wrote
-    return f"{wrote} As things are, the phase cannot end with this list: {wrong}. Write it anew."
+    return f"Wrote {len(todos)} todo{'s' * (len(todos) != 1)} for {phase!r} to todos.yaml."
 
 
 def _wrong(context: ToolContext, handed: TodosFile) -> Iterator[str]:
-    """What the gate will refuse, said while the list is at hand; the gate itself says one thing
-    at a time, at the end of the phase."""
+    """What the gate would refuse, all of it at once."""
     if handed.error:
         yield handed.error
         return
     limits, todos = context.config.limits, handed.todos
-    if not limits.min_todos <= handed.count <= limits.max_todos:
-        yield f"it has {handed.count} todos, {limits.min_todos} to {limits.max_todos} are needed"
+    plan = _plan(context)
+    least = fewest_todos(context.state.phase.purpose, len(plan) or 2, limits.min_todos)
+    if handed.count < least:
+        yield (
+            f"it has {handed.count} todos, {least} to {limits.max_todos} are needed: merge the "
+            "phase with the next one, or split its todos into smaller steps"
+        )
+    if handed.count > limits.max_todos:
+        yield (
+            f"it has {handed.count} todos, {limits.max_todos} are the most: split the phase in two "
+            "and hand over the first"
+        )
     ids = Counter(todo.id for todo in todos)
     if ids.pop(None, 0):
         yield "ids are whole numbers under a million"
@@ -146,9 +177,7 @@ def _wrong(context: ToolContext, handed: TodosFile) -> Iterator[str]:
         yield f"done_when: {NO_COMMANDS}"
     known = {item.id for item in context.state.scope}
     if not any(item.original for item in context.state.scope):
-        with suppress(FilesError, PathRefused):
-            steps = boxes(parse_plan(context.files.read("plan.md").decode(errors="replace")))
-            known |= {f"P{number}" for number in range(1, len(steps) + 1)}
+        known |= {f"P{number}" for number in range(1, len(boxes(plan)) + 1)}
     if unknown := sorted({item for todo in todos for item in todo.items} - known):
         there = sorted(known, key=lambda item: (item[:1], len(item), item))[:MOST_NAMED]
         yield (
@@ -157,7 +186,13 @@ def _wrong(context: ToolContext, handed: TodosFile) -> Iterator[str]:
         )
 
 
-@tool("job", effect="reads", ends_reply=True)
+def _plan(context: ToolContext) -> list[PlanPhase]:
+    with suppress(FilesError, PathRefused):
+        return parse_plan(context.files.read("plan.md").decode(errors="replace"))
+    return []
+
+
+@tool("job", effect="reads")
 def request_clarification(
     context: ToolContext,
     question: Annotated[
@@ -178,7 +213,7 @@ def request_clarification(
     raise ToolError("request_clarification was not accepted.")
 
 
-@tool("job", effect="writes", phases=("strategic",), ends_reply=True, local=False, seconds=120)
+@tool("job", effect="writes", phases=("strategic",), local=False, seconds=120)
 def job_complete(
     context: ToolContext,
     summary: Annotated[str, Field(min_length=1, max_length=20_000)],

@@ -122,6 +122,7 @@ def _told(taken: Requirement) -> str:
     return "\n".join(
         [
             f"{taken.ref} ({taken.type}, confidence {taken.confidence:g}, from {taken.source})",
+            f"Force: {taken.force}",
             f"Text: {taken.text}",
             f"Reasoning: {taken.reasoning}",
             "Citations:",

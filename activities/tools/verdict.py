@@ -14,7 +14,7 @@ MAX_FINDINGS = 1800
 NOT_HERE = "Only a review can accept a job or send it back."
 
 
-@tool("verdict", effect="reads", phases=("strategic",), ends_reply=True)
+@tool("verdict", effect="reads", phases=("strategic",))
 def accept(
     context: ToolContext,
     findings: Annotated[str, Field(max_length=MAX_FINDINGS, description="What was checked.")] = "",
@@ -23,7 +23,7 @@ def accept(
     raise ToolError(NOT_HERE)
 
 
-@tool("verdict", effect="reads", phases=("strategic",), ends_reply=True)
+@tool("verdict", effect="reads", phases=("strategic",))
 def send_back(
     context: ToolContext,
     findings: Annotated[

@@ -8,11 +8,12 @@ from typing import Annotated
 from pydantic import Field
 
 from activities import web
-from activities.documents import unread_told
 from activities.plain import plain
+from activities.starting.inputs import text_beside
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError, Unreached
 from activities.toolkit.registry import tool
+from activities.web.sources import Source
 
 SHOWN_LINES = 15
 SHOWN_CHARACTERS = 1500
@@ -79,19 +80,26 @@ def fetch_page(
         raise ToolError(str(error)) from None
     context.files = source.put_into(context.files)
     moved = "" if fetched.final == fetched.url else f", which led to {fetched.final}"
-    count = f"{len(source.pages)} page{'s' if len(source.pages) > 1 else ''}"
-    size = sum(len(page.text) for page in source.pages)
     text = "\n".join(page.text for page in source.pages)
     lines = [line for line in text.splitlines() if line.strip()]
     # No other way to know the day, which cite_web asks for.
     day = datetime.fromtimestamp(context.at / 1000, UTC).date().isoformat()
     return (
         f"Fetched {fetched.url} on {day}{moved}.\n"
-        f"Wrote {len(fetched.data):,} bytes to {source.path} and its text ({count}, {size:,} "
-        f"characters) to {source.path}.txt.{unread_told(source.pages)}\n"
+        f"Wrote {len(fetched.data):,} bytes to {source.path} {_text_written(source, context)}"
+        f"{f' {source.quality}' if source.quality else ''}\n"
         f"{DATA} It begins:\n{_quoted([f'Title: {source.title}'] if source.title else [])}"
         f"{_quoted(_beginning(lines))}{_links(source.links, source.path)}"
     )
+
+
+def _text_written(source: Source, context: ToolContext) -> str:
+    count = f"{len(source.pages)} page{'s' if len(source.pages) > 1 else ''}"
+    size = sum(len(page.text) for page in source.pages)
+    how_much = f"({count}, {size:,} characters)"
+    beside = text_beside(source.path)
+    written = context.files.entry(beside) is not None
+    return f"and its text {how_much} to {beside}." if written else f"{how_much}."
 
 
 def _links(links: dict[str, str], path: str) -> str:

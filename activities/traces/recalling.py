@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from sqlalchemy import Row
@@ -18,7 +19,9 @@ from activities.stores.engine import Store
 from activities.traces.finding import Reader, find
 from activities.traces.telling import told
 
-RECALLED = 5
+RECALLED = 3
+OFTEN = 2
+"""Times that a refusal must have been noted, in the same words, to be recalled."""
 SITUATION_CHARACTERS = 2000
 PATIENCE = 3.0
 """Seconds that a phase waits for one try of the store; its beginning is worth more."""
@@ -44,10 +47,13 @@ def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             wanted=lambda row: row.job != reader.job and _teaches(row),
             seconds=PATIENCE,
         )
-        # What was refused ten times in the same words is told once.
+        # What was refused ten times in the same words is said once; what one gate refused once is
+        # no lesson to another job.
+        alike = Counter(map(_text, found))
         once: dict[tuple[str, ...], Row[Any]] = {}
         for row in found:
-            once.setdefault(_text(row), row)
+            if row.type != "violation" or alike[_text(row)] >= OFTEN:
+                once.setdefault(_text(row), row)
         found = list(once.values())[:RECALLED]
         if found:
             store.run(lambda c: rows.count_retrieved(c, [row.id for row in found]))

@@ -1,8 +1,10 @@
-"""What is kept of a fetched page. Three files under `documents/sources/`, which only `fetch_page`
+"""What is kept of a fetched page. Files under `documents/sources/`, which only `fetch_page`
 writes, so that a quote found there was on the page:
 
     <name>               the page as it came, unpacked
-    <name>.txt           its text with page marks, as beside every document (`render`, `parse`)
+    <name>.txt           its text with page marks, as beside every document (`render`, `parse`);
+                         not of text in UTF-8, which is that itself
+    <name>.reading.json  what is to be said of how it was read, where there is something
     <name>.source.json   where it is from: url (as asked for), final_url (after redirects), title,
                          type, pages, bytes, sha256 of <name>
 
@@ -24,10 +26,11 @@ from urllib.parse import urldefrag, urljoin
 import httpx2
 
 from activities.checkpoints import Files
-from activities.documents import DocumentError, Page, extract_bounded, render
-from activities.documents.text import decoded, is_utf8, sniff
+from activities.documents import DocumentError, Page, Quality, read_bounded, render
+from activities.documents.encoding import decoded, is_utf8
+from activities.documents.text import sniff
 from activities.plain import as_json
-from activities.starting.inputs import text_beside
+from activities.starting.inputs import put_document
 from activities.web.addresses import Refused
 from activities.web.fetching import Fetched
 
@@ -55,6 +58,7 @@ class Source:
     links: dict[str, str]
     """Where it leads, each address with its words: the text of a page does not say."""
     pages: list[Page]
+    quality: Quality
     fetched: Fetched
 
     @property
@@ -68,8 +72,7 @@ class Source:
             for entry in files.children(FOLDER):
                 if PurePosixPath(entry.path).name.startswith(f"{stem}."):
                     files = files.delete(f"{FOLDER}/{PurePosixPath(entry.path).name}")
-        files = files.write(self.path, self.fetched.data)
-        files = files.write(f"{FOLDER}/{text_beside(self.name)}", render(self.pages).encode())
+        files = put_document(files, self.path, self.fetched.data, render(self.pages), self.quality)
         about = {
             "url": self.fetched.url,
             "final_url": self.fetched.final,
@@ -94,12 +97,13 @@ def as_source(fetched: Fetched, heartbeat: Callable[[], None] | None = None) -> 
         kind = sniff(f"page.{ending}", data)
         # Content comes before what the server declared.
         name = f"{stem}.{kind if kind != 'text' else ending}"
-        pages = extract_bounded(name, data, heartbeat=heartbeat)
+        reading = read_bounded(name, data, heartbeat=heartbeat)
     except DocumentError as error:
         told = str(error).partition(": ")[2] or str(error)
         raise Refused(f"{fetched.url}: {told}. Or take another source.") from None
     title = _title(data) if name.endswith(".html") else ""
-    return Source(name, title, _links(pages, fetched.final), pages, fetched)
+    links = _links(reading.pages, fetched.final)
+    return Source(name, title, links, reading.pages, reading.quality, fetched)
 
 
 def sources_from(files: Files, url: str) -> list[str]:

@@ -65,6 +65,7 @@ class Figures(Data):
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
+    written_tokens: int = 0
     cost: float
     rewinds: int
     refusals: int
@@ -126,6 +127,7 @@ class Bar(Data):
     model_calls: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
+    written_tokens: int = 0
     completion_tokens: int = 0
     largest_prompt: int = 0
     cost: float = 0.0
@@ -246,6 +248,29 @@ class Report(Data):
     """What could not be read, and what is left out."""
 
 
+class Output(Data):
+    """A run of a check."""
+
+    told: str
+    """Command, exit code, counts; who asked for it, when, and on which commit."""
+    end: str = ""
+    cut: bool = False
+    """Whether there was more before that."""
+
+
+class UnitLine(Data):
+    """A feature, group or stage of a project."""
+
+    id: str
+    title: str
+    status: str
+    attempts: int
+    story: list[str] = Field(default_factory=list)
+    """The jobs that worked on it and why each failed, its commit, what would unblock it."""
+    runs: list[Output] = Field(default_factory=list)
+    """What proves it, or shows that it fails."""
+
+
 class ProjectReport(Data):
     """The reports of a project's jobs."""
 
@@ -253,6 +278,9 @@ class ProjectReport(Data):
     id: str
     title: str = ""
     status: str
+    units: list[UnitLine] = Field(default_factory=list)
+    waits: list[str] = Field(default_factory=list)
+    """Which jobs waited for a person, and how long."""
     jobs: list[Report]
     habits: list[Habit] = Field(default_factory=list)
     remarks: list[str] = Field(default_factory=list)

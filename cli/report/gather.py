@@ -15,17 +15,17 @@ from activities.stores import traces as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store
 from activities.traces import storing
-from cli import inspecting
+from cli import inspecting, project_view
 from cli.jobs import Seen, look
 from cli.output import Mistake
 from cli.report import kept
 from cli.report.compose import compose
-from cli.report.data import MOST_JOBS, Habit, ProjectReport, Report
+from cli.report.data import MOST_JOBS, Habit, Output, ProjectReport, Report, UnitLine
 from cli.report.history import chain, happened
 from cli.report.kept import Kept
 from cli.report.repeating import habits
 from cli.report.tally import Tally
-from cli.report.words import line
+from cli.report.words import line, text
 from config.learned import LearnedGuards
 from config.schema import Problem
 from engine.connection import ui_link, workspaces_root
@@ -166,9 +166,31 @@ async def _project(client: Client, seen: Seen, stored: Stored) -> ProjectReport:
         id=line(seen.id),
         title=line(seen.status.get("title")),
         status=line(seen.word, 40),
+        units=[_unit(unit) for unit in seen.status.get("units") or []],
+        waits=[line(told) for told in project_view.waits(seen.status)],
         jobs=reports,
         habits=again,
         remarks=[*remarks, *stored.away],
+    )
+
+
+def _unit(unit: dict[str, Any]) -> UnitLine:
+    story = project_view.story({**unit, "evidence": []})
+    runs = [
+        Output(
+            told=line(project_view.proof(run), 1000),
+            end=text(run.get("end"), 1000),
+            cut=bool(run.get("cut")),
+        )
+        for run in unit.get("evidence") or []
+    ]
+    return UnitLine(
+        id=line(unit["id"]),
+        title=line(unit["title"]),
+        status=line(unit["status"], 40),
+        attempts=unit["attempts"],
+        story=[line(told, 1000) for told in story],
+        runs=runs,
     )
 
 

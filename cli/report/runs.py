@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from activities.guards.secrets import redact
-from activities.projects.exit_codes import decides
+from cli.report.exit_codes import decides
 from protocol.text import one_line
 
 MOST_LINES = 5000

@@ -68,6 +68,7 @@ def chat(asked: Asked, place: Mapping[str, str | int]) -> Iterator[Heard]:
                     "gen_ai.usage.input_tokens": usage.prompt_tokens,
                     "gen_ai.usage.output_tokens": usage.completion_tokens,
                     "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+                    "gen_ai.usage.cache_creation.input_tokens": usage.written_tokens,
                 }
             )
             for kind, tokens in (

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.plan import listed_under, parse_plan, parse_todos, unread_headings
+from activities.plan import (
+    boxes,
+    listed_under,
+    parse_plan,
+    parse_todos,
+    section,
+    tick_boxes,
+    unread_headings,
+)
+from protocol.scope import plan_items
 
 PLAN = """\
 # Plan
@@ -209,3 +218,39 @@ def test_no_bytes_raise(data: bytes) -> None:
 def test_no_plan_raises(text: str) -> None:
     for phase in parse_plan(text):
         assert phase.name
+
+
+TWICE = """# Plan
+
+```
+## Phase 1: An example
+- [ ] Boil
+```
+
+## Phase 1: Tea
+- [ ] Boil
+* [x] Pour
+1. [ ] Boil
+
+## Phase 2: Cake
+- [ ] Bake
+"""
+
+
+def test_boxes_of_completed_items_are_ticked_each_once() -> None:
+    items = plan_items(boxes(parse_plan(TWICE)))
+    assert tick_boxes(TWICE, items) == TWICE
+    items[2].status = "completed"
+    once = tick_boxes(TWICE, items)
+    # Of two boxes that say the same one for each item; a fence holds none.
+    assert once == TWICE.replace("Tea\n- [ ] Boil", "Tea\n- [x] Boil")
+    items[0].status = items[3].status = "completed"
+    ticked = tick_boxes(once, items)
+    assert not [text for done, text in boxes(parse_plan(ticked)) if not done]
+    assert tick_boxes(ticked, items) == ticked
+
+
+def test_a_phase_is_shown_as_it_is_written() -> None:
+    assert section(TWICE, 1) == "## Phase 1: Tea\n- [ ] Boil\n* [x] Pour\n1. [ ] Boil"
+    assert section(TWICE, 2) == "## Phase 2: Cake\n- [ ] Bake"
+    assert section(TWICE, 3) == section(TWICE, 0) == ""

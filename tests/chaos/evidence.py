@@ -33,8 +33,6 @@ HARMLESS = {
     # Its worker came back and said so.
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
 }
-OF_SYSTEM = ("feature-list.json", "project-result.json")
-"""Files of a project's repository that count attempts and usage."""
 DRAIN_SECONDS = 20
 
 
@@ -138,7 +136,7 @@ def _accepted(root: Root) -> dict[str, bytes]:
             path = f"{under}{entry.name}"
             if entry.type_str == "tree":
                 walk(entry, f"{path}/")
-            elif entry.name not in OF_SYSTEM:
+            else:
                 found[path] = entry.data
 
     walk(main, "")

@@ -130,7 +130,7 @@ async def test_all_that_works_is_said_in_a_line_each() -> None:
         for name in ("request", "tools", "parallel calls", "reasoning", "cache", "usage",
                      "finish reasons")
     ]  # fmt: skip
-    assert found["request"].found == "model m, effort high: taken as it is"
+    assert found["request"].found == "model m, effort high, Chat Completions: taken as it is"
     assert found["parallel calls"].found == "2 in one reply"
     assert "tokens read at the second turn" in found["cache"].found
     assert found["finish reasons"].found == "tool_calls, stop"
@@ -144,9 +144,9 @@ async def test_all_that_works_is_said_in_a_line_each() -> None:
         (OneCall, {}, "parallel calls", True, "one call a reply"),
         (Thinking, {}, "reasoning", True, "21 characters came; the second turn was taken without"),
         (Thinking, {"send_reasoning": True}, "reasoning", True, "were taken when they were handed"),
-        (WantsReasoning, {}, "reasoning", False, "refused without the reasoning"),
+        (WantsReasoning, {}, "reasoning", True, "the endpoint wants them back and gets them"),
         (WantsReasoning, {"send_reasoning": True}, "reasoning", True, "were taken"),
-        (WantsNoReasoning, {"send_reasoning": True}, "reasoning", False, "refused with the"),
+        (WantsNoReasoning, {"send_reasoning": True}, "reasoning", True, "takes none back and gets"),
         (NoResults, {}, "second turn", False, "results of tools are refused"),
         (NoEffort, {"reasoning_effort": "low"}, "request", True, "otherwise: reasoning_effort"),
         (NoCounts, {}, "usage", True, "not counted by the endpoint"),
@@ -165,10 +165,7 @@ async def test_what_does_not_work_is_told_with_what_helps(
     assert fine or check.remedy
 
 
-async def test_the_setting_that_helps_is_named() -> None:
-    assert "model.send_reasoning=true" in (await checks(WantsReasoning))["reasoning"].remedy
-    refused = await checks(WantsNoReasoning, send_reasoning=True)
-    assert "model.send_reasoning=false" in refused["reasoning"].remedy
+async def test_what_helps_is_named() -> None:
     assert "tool-call parser" in (await checks(OnlyText))["tools"].remedy
 
 

@@ -103,3 +103,44 @@ def test_a_project_shows_its_units_and_its_jobs():
         "7 model calls · 5 tool calls · 1,000 tokens",
         "git clone /r/tea.git",
     ]
+
+
+def test_a_project_tells_why_each_attempt_failed_and_what_proves_the_rest():
+    status = {
+        "project": True,
+        "status": "completed",
+        "units": [
+            {
+                "id": "brew",
+                "title": "Brews",
+                "status": "completed",
+                "commit": "c" * 40,
+                "history": [
+                    {"job": "tea.brew-coder-1", "role": "coder", "outcome": "accepted",
+                     "model_calls": 3, "tokens": 2000, "cost": 0.5},
+                    {"job": "tea.brew-tester-1", "role": "tester", "outcome": "did not pass",
+                     "why": ["It is\ncold."]},
+                ],
+                "evidence": [
+                    {"check": "unit", "ran": "pytest -q", "passed": True, "exit_code": 0,
+                     "tests": 3, "skipped": 1, "commit": "d" * 40, "phase": 2, "step": 9,
+                     "asked_by": "brew-tester-2", "end": "1\n2\n3\n4\n5\n3 passed"},
+                ],
+            },
+            {"id": "serve", "title": "Serves", "status": "blocked", "unblock": "Mend it there."},
+        ],
+        "waits": [{"job": "tea.brew-coder-1", "reason": "clarification", "message": "Hot?",
+                   "seconds": 7260}],
+    }  # fmt: skip
+    assert sheet(status, None)[1:] == [
+        "  ☑ brew: Brews",
+        "      tea.brew-coder-1: accepted · 3 model calls · 2,000 tokens · cost 0.5000",
+        "      tea.brew-tester-1: did not pass · 0 model calls · 0 tokens · It is cold.",
+        "      proof: unit: pytest -q: exit code 0, 3 tests, 1 skipped "
+        "(brew-tester-2, phase 2, step 9, on dddddddddddd)",
+        *(f"        | {line}" for line in ("…", "2", "3", "4", "5", "3 passed")),
+        "      commit cccccccccccc",
+        "  ☒ serve: Serves",
+        "      Mend it there.",
+        "waited 2:01:00 (clarification): tea.brew-coder-1 · Hot?",
+    ]

@@ -58,6 +58,8 @@ def test_the_screen_shows_texts_as_they_are():
 def test_cost_shows_when_there_is_some_and_limits_when_there_are():
     usage = {"model_calls": 3, "prompt_tokens": 1200}
     assert view.usage({"usage": usage}) == "3 model calls · 0 tool calls · 1,200 tokens"
+    told = view.usage({"usage": {**usage, "cached_tokens": 1000, "written_tokens": 50}})
+    assert told.endswith("1,200 tokens (cache: 1,000 read, 50 written)")
     assert view.usage({"usage": usage | {"cost": 0.01234}}).endswith("tokens · cost 0.0123")
     limits = {
         "job": {"cost": {"limit": 2.0, "spent": 1.97}},

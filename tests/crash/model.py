@@ -16,7 +16,7 @@ from tests.soak import soak
 
 Call = tuple[str, Arguments]
 LEDGER = "output/ledger.md"
-TODOS = 3
+TODOS = 6
 LINES = "abcd"
 
 
@@ -27,7 +27,7 @@ class Ledger:
     Args:
         name: Whose ledger; jobs of different names send different requests.
         phases: Tactical phases.
-        todos: Of each of them, with 4 lines in 2 replies each.
+        todos: Of each of them, with 4 lines each: the first in 2 replies, the others in one.
     """
 
     name: str
@@ -99,13 +99,20 @@ class Ledger:
     def _enter(self, view: View) -> list[Call]:
         """Several calls in one reply: some in one workflow task, some with a regular tool."""
         todo = view.current.id if view.current else 0
+        first, second = self._entries(view.number, todo)
+        if todo > 1:
+            rest = (self._entries(view.number, n) for n in range(todo, self.todos + 1))
+            return [call for halves in rest for half in halves for call in half]
+        return second if view.replies else first
+
+    def _entries(self, phase: int, todo: int) -> tuple[list[Call], list[Call]]:
+        """All calls of a todo, in two halves."""
         append: list[Call] = [
-            ("append_file", {"path": LEDGER, "content": self._line(view.number, todo, letter)})
+            ("append_file", {"path": LEDGER, "content": self._line(phase, todo, letter)})
             for letter in LINES
         ]
-        if view.replies == 0:
-            return [*append[:2], self._between(view.number, todo)]
-        return [*append[2:], _done(f"entered {view.number}.{todo}")]
+        done = _done(f"entered {phase}.{todo}")
+        return [*append[:2], self._between(phase, todo)], [*append[2:], done]
 
     def _between(self, phase: int, todo: int) -> Call:
         if todo == 2:

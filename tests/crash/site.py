@@ -22,11 +22,14 @@ from activities.rehearsal.server import ModelServer
 from tests.crash.aims import Aim, View
 from tests.crash.model import Ledger
 from tests.crash.processes import Nursery, TemporalServer
+from tests.provider.server import Provider, ProviderServer
+from tests.provider.strict import Responses
 
 PATIENCE = 180
 """Seconds without a new step, or to the end of a job nobody disturbs, that fail a test."""
 DELAY = 0.1
 """Seconds of a model call."""
+RESPONSES = {"model.api": "responses", "model.temperature": None}
 LEFT_BEHIND = (
     *("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "refs/heads/main.lock"),
     *(f"refs/tags/phase/{number:04d}.lock" for number in range(2, 10)),
@@ -60,10 +63,17 @@ class Site:
     blows: list[Blow] = field(default_factory=list)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By name of the ledger."""
+    has_responses: bool = False
+    """Whether the jobs ask a strict provider of the Responses API."""
 
     def __post_init__(self) -> None:
         self.root = Root.open(self.folder / self.name, create=True)
-        self.model = ModelServer(self._answer, delay=DELAY)
+        self.provider = Provider(Responses(self._answer))
+        self.model: ModelServer | ProviderServer = (
+            ProviderServer(self.provider, DELAY)
+            if self.has_responses
+            else ModelServer(self._answer, delay=DELAY)
+        )
         self.asked: dict[str, Counter[str]] = {ledger.name: Counter() for ledger in self.ledgers}
         """How often each request of a job arrived."""
         self._lock = threading.Lock()
@@ -83,7 +93,7 @@ class Site:
         for ledger in self.ledgers:
             self.handles[ledger.name] = await client.start_workflow(
                 "Job",
-                ledger.start(),
+                ledger.start(**(RESPONSES if self.has_responses else {})),
                 id=self.job_id(ledger.name),
                 task_queue=self.name,
                 result_type=dict,

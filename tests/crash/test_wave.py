@@ -33,8 +33,6 @@ COLLIDING, FAILING = ("g01", "g02"), "g03"
 BOTH = "green\nblack\n"
 KILLS = soak(2, 4)
 PATIENCE = 240
-OF_SYSTEM = ("groups.json", "project-result.json")
-"""Files of the system in which attempts and usage are counted."""
 
 
 def divide(told: str) -> Sequence[Call]:
@@ -102,7 +100,7 @@ class Place:
         """The tree of what was accepted."""
         held = Repository(repository_path(self.root, self.name))
         main = str(held.git.references["refs/heads/main"].target)
-        return held.with_files(held.tree_id(main), dict.fromkeys(OF_SYSTEM))
+        return held.tree_id(main)
 
 
 async def test_a_wave_ends_as_an_undisturbed_one_whoever_is_killed(begun: Begun) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+import httpx2
 import pytest
 from temporalio.client import Client
 
@@ -21,17 +22,21 @@ pytestmark = pytest.mark.skipif(not ENDPOINT, reason="LONGHAUL_TEST_ENDPOINT is 
 
 
 @pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("api", ["chat", "responses"])
 async def test_a_job_with_its_model_comes_to_a_clear_state(
-    temporal: Client, root: Root, stream: bool
+    temporal: Client, root: Root, api: str, stream: bool
 ) -> None:
+    if api == "responses" and httpx2.post(f"{ENDPOINT}/responses", json={}).status_code == 404:
+        pytest.skip(f"{ENDPOINT} has no Responses API")
     settings = {
+        "model.api": api,
         "model.base_url": ENDPOINT,
         "model.name": os.environ.get("LONGHAUL_TEST_MODEL", "tiny"),
         "model.max_output_tokens": 300,
         "model.stream": stream,
         "limits.job.model_calls": 12,
     }
-    queue = f"other-{stream}"
+    queue = f"other-{api}-{stream}"
     activities = all_activities(root, connect=connect)
     async with build_worker(temporal, root=root, task_queue=queue, activities=activities):
         jobs = Jobs(temporal, root, queue)

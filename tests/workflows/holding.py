@@ -38,8 +38,9 @@ def gate_held(ends: str) -> Iterator[Held]:
     """
     read, held = facts.read_facts, Held()
 
-    def read_facts(snapshot: Any, call: int, checks: Any = None) -> Any:
-        if snapshot.state.phase.number > 1 and snapshot.call(call)["function"]["name"] == ends:
+    def read_facts(snapshot: Any, call: int | None, checks: Any = None) -> Any:
+        ended_by = None if call is None else snapshot.call(call)["function"]["name"]
+        if snapshot.state.phase.number > 1 and ended_by == ends:
             held()
         return read(snapshot, call, checks)
 

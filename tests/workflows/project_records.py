@@ -9,11 +9,12 @@ from protocol.handoffs import FeatureReport, FoundFeature, Routing, Verdict
 from protocol.project import ChildReport, Ended, ProjectRecord, Running
 from protocol.project_requests import Work
 from protocol.project_start import ProjectStart
+from protocol.proof import CheckCommand, Proof
 from protocol.requests import Usage
 from protocol.scope import given_items
 from workflows import pipeline
 from workflows.forms import FORMS
-from workflows.moves import Assign, Move, begin, keep_open, problems
+from workflows.moves import Assign, Move, begin, keep_open, note_attempt, problems
 
 
 def started(form: str, **details: Any) -> ProjectRecord:
@@ -34,7 +35,15 @@ def started(form: str, **details: Any) -> ProjectRecord:
 
 
 def features(*names: str) -> Work:
-    found = [FoundFeature(id=name, description=f"Do {name}.", checks=["unit"]) for name in names]
+    found = [
+        FoundFeature(
+            id=name,
+            description=f"Do {name}.",
+            checks=["unit"],
+            tests={"unit": CheckCommand(command="cd repo && pytest")},
+        )
+        for name in names
+    ]
     return Work(commit="c-setup", features=FeatureReport(features=found))
 
 
@@ -52,7 +61,13 @@ def verdict(*findings: str) -> Work:
             "findings": list(findings),
         }
     )
-    return Work(commit="c-test", verdict=made, evidence=["unit: run_command pytest: 3 passed"])
+    return Work(commit="", verdict=made, proofs=[proof()])
+
+
+def proof(**details: Any) -> Proof:
+    """A run of the unit tests."""
+    base = {"check": "unit", "ran": "pytest", "passed": True, "exit_code": 0, "tests": 3}
+    return Proof.model_validate({**base, **details})
 
 
 @dataclass
@@ -97,6 +112,7 @@ class Play:
         if commit := form.settle(self.project, run, ended, work):
             self.merges.append(commit)
             form.merged(self.project, run, list(conflicts), "c-both" if conflicts else "c-main")
+        note_attempt(self.project, run, ended, work, problems(ended, work))
         if work and not problems(ended, work) and not conflicts:
             keep_open(self.project, run, ended, work)
 

@@ -88,17 +88,21 @@ def _holds(status: dict[str, Any], name: str, value: Any) -> bool:
     return bool(found == value)
 
 
-def client_for(model: Model) -> AsyncOpenAI:
+def client_for(model: Model | httpx2.AsyncBaseTransport) -> AsyncOpenAI:
+    """A client of a model, or of a provider that has a wire of its own."""
+    transport = model if isinstance(model, httpx2.AsyncBaseTransport) else RehearsalTransport(model)
     return AsyncOpenAI(
         base_url="http://model/v1",
         api_key="none",
         max_retries=0,
-        http_client=httpx2.AsyncClient(transport=RehearsalTransport(model)),
+        http_client=httpx2.AsyncClient(transport=transport),
     )
 
 
 @asynccontextmanager
-async def serving(client: Client, root: Root, model: Model, **options: Any) -> AsyncIterator[Jobs]:
+async def serving(
+    client: Client, root: Root, model: Model | httpx2.AsyncBaseTransport, **options: Any
+) -> AsyncIterator[Jobs]:
     """A worker with this model on a task queue of its own."""
     queue = options.pop("queue", None) or f"test-{next(_numbers)}"
     openai = client_for(model)

@@ -12,6 +12,8 @@ from activities.rehearsal.seen import View, failed, look
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
 
 TODOS = {
+    # They plan like any other agent, so that a test can have them do anything.
+    "todos.work": [],
     "todos.bootstrap": ["Plan"],
     "todos.fork": ["Rethink"],
     "todos.rewind": ["Rethink"],

@@ -97,6 +97,11 @@ def test_what_costs_nothing_is_not_stopped_by_a_limit_on_cost(price: Price | Non
 def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None:
     assert PRICE.cost(1_000_000, 400_000, 100_000) == pytest.approx(1.2 + 0.08 + 1)
     assert Price(prompt=2, completion=0).cost(1_000_000, 400_000, 5) == 2
+    written = Price(prompt=2, written=2.5, completion=0)
+    assert written.cost(1_000_000, 0, 0, 400_000) == pytest.approx(1.2 + 1)
+    assert written.most(1_000_000, 0) == pytest.approx(2.5)
+    assert budget.model_call(1_000_000, 0, written).cost == pytest.approx(2.5)
+    assert PRICE.cost(1_000_000, 400_000, 0, 9_000_000) == pytest.approx(1.2 + 0.08)
     # More cached than sent is an endpoint's mistake and gives nothing back.
     assert PRICE.cost(1_000_000, 9_000_000, 0) == pytest.approx(0.2)
 

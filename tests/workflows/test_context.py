@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
+import httpx2
 from temporalio.client import Client
 
 from activities.checkpoints import Root
@@ -121,13 +122,17 @@ def assert_whole(messages: list[dict[str, Any]]) -> None:
 
 
 async def read_through(
-    temporal: Client, root: Root, reader: Reader, **settings: object
+    temporal: Client,
+    root: Root,
+    reader: Reader,
+    settings: dict[str, object],
+    provider: httpx2.AsyncBaseTransport | None = None,
 ) -> dict[str, Any]:
-    """A whole job of this reader."""
+    """A whole job of this reader; a provider stands between, if one is given."""
     book = root.path.parent / "book.txt"
     book.write_text("".join(f"{n:05d} {'tea leaf ' * 10}\n" for n in range(LINES + 40)))
-    with Script(reader) as script:
-        async with serving(temporal, root, script) as jobs:
+    with Script(*([] if provider else [reader])) as script:
+        async with serving(temporal, root, provider or script) as jobs:
             start = {
                 "agent": "generalist",
                 "instructions": "Read the book.",
@@ -139,7 +144,7 @@ async def read_through(
 
 async def test_a_phase_of_many_calls_with_4_kb_results(temporal: Client, root: Root) -> None:
     reader = Reader()
-    result = await read_through(temporal, root, reader, **{"context.tokens": LIMIT})
+    result = await read_through(temporal, root, reader, {"context.tokens": LIMIT})
     assert result["status"] == "completed"
     assert reader.read == CALLS
     sizes = list(chain(*reader.sizes.values()))
@@ -161,7 +166,7 @@ async def test_a_job_of_many_phases_sends_no_larger_requests_than_in_the_first_3
 ) -> None:
     phases, planned = soak((7, 3), (101, 50))
     reader = Reader(pages=soak(10, 15), phases=planned)
-    result = await read_through(temporal, root, reader, **{"context.tokens": 16_000})
+    result = await read_through(temporal, root, reader, {"context.tokens": 16_000})
     assert (result["status"], result["phases"]) == ("completed", phases)
     largest = {number: max(sizes) for number, sizes in reader.sizes.items()}
     assert max(largest.values()) <= max(largest[number] for number in (1, 2, 3)) * soak(1.04, 1.1)

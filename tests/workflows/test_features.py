@@ -79,7 +79,8 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         assert (brewed["status"], brewed["attempts"], brewed["tested"]) == ("blocked", 2, False)
         assert brewed["reasons"] == ["It is cold."]
         assert (served["status"], served["tested"]) == ("completed", True)
-        assert "search_files" in served["evidence"][0]
+        assert "search_files" in served["evidence"][0]["ran"]
+        assert served["evidence"][0]["asked_by"] == "serve-tester-1"
         # It was claimed first, without running anything.
         tester = await temporal.get_workflow_handle("tearoom.serve-tester-1").query("status")
         assert (tester["refusals"], tester["rewinds"]) == (1, 1)
@@ -89,8 +90,23 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         assert (await handle.query("status"))["jobs"] != []
 
         held = Repository(repository_path(root, "tearoom"))
-        listed = json.loads(held.file(result["commit"], "feature-list.json") or b"")
+        # What the runner writes is beside the product, on a branch of its own.
+        state = str(held.git.references["refs/heads/state"].target)
+        listed = json.loads(held.file(state, "feature-list.json") or b"")
         assert [each["status"] for each in listed["features"]] == ["blocked", "completed"]
+        assert [each["outcome"] for each in listed["features"][0]["history"]] == [
+            "accepted", "did not pass", "accepted", "did not pass",
+        ]  # fmt: skip
+        assert json.loads(held.file(state, "project-result.json") or b"")["status"] == "completed"
+        assert held.file(result["commit"], "feature-list.json") is None
+        # One commit for each accepted piece of work, which says what was done.
+        story = list(held.git.walk(result["commit"]))
+        assert [each.message.partition("\n")[0] for each in story] == [
+            "Did it", "Did it", "Begin: Make a tea room.",
+        ]  # fmt: skip
+        trailers = story[0].message
+        assert "Job: tearoom.serve-coder-1\nFeature: serve\n" in trailers
+        assert "Evidence: unit: search_files" in trailers
         assert held.file(result["commit"], "readme.md") == b"Tea.\n"
         assert held.file(result["commit"], "serve.md") == b"a cup of tea\n"
         # What was not accepted is not in the main line, but on its job's branch.

@@ -6,7 +6,7 @@ import pytest
 
 from protocol.project import Feature, ProjectRecord
 from protocol.project_requests import Work
-from tests.workflows.project_records import Play, features, started, verdict
+from tests.workflows.project_records import Play, features, proof, started, verdict
 from workflows import project_status
 from workflows.moves import End, Wait
 
@@ -39,7 +39,7 @@ def test_an_initializer_without_a_list_runs_again_and_then_the_project_fails() -
     play.one(Work(commit="c1", problems=["There is no file output/features.json."]))
     again = play.one(status="failed", reason="no model")
     assert again.job == "tea.setup-initializer-2"
-    assert again.handoff.inputs.results == ["There is no file output/features.json."]
+    assert again.handoff.inputs.findings == ["There is no file output/features.json."]
     assert play.moves == [End("failed")]
 
 
@@ -53,15 +53,16 @@ def test_a_pending_feature_gets_a_coder_and_nothing_else_begins_meanwhile() -> N
 
 def test_what_is_coded_is_tested_from_its_commit() -> None:
     play = listed("brew")
-    play.one(CODED)
-    play.project.results = ["setup-initializer-1: Laid out.", "brew-coder-1: Made; try it cold."]
+    play.one(Work(commit="c1", summary="Made; try it cold.\nFiles changed: a.", proofs=[proof()]))
     [move] = play.start()
     assert move.job == "tea.brew-tester-1"
     # A coder says what the tester should know.
-    assert move.handoff.inputs.results == ["brew-coder-1: Made; try it cold."]
+    assert move.handoff.inputs.results == ["Made; try it cold."]
     assert move.handoff.inputs.commit == "c1"
     assert move.handoff.checks == ["unit"]
-    assert move.handoff.proof == {"unit": ["run_command"]}
+    # At the top of the repository, which agents see as repo/; no fewer than the coder's.
+    assert move.handoff.tests["unit"].command == "pytest"
+    assert [(each.command, each.tests) for each in move.handoff.accepted] == [("pytest", 3)]
     assert play.merges == []
 
 
@@ -72,7 +73,8 @@ def test_only_an_accepted_test_sets_tested_and_merges() -> None:
     play.one(verdict())
     brewed = feature(play.project, "brew")
     assert (brewed.tested, brewed.status) == (True, "completed")
-    assert brewed.evidence == ["unit: run_command pytest: 3 passed"]
+    assert [each.told for each in brewed.evidence] == ["unit: pytest: exit code 0, 3 tests"]
+    assert brewed.merged == "c-main"
     assert play.merges == ["c1"]
     assert play.jobs == ["tea.serve-coder-1"]
 
@@ -87,11 +89,12 @@ def test_what_fails_goes_back_to_a_fork_of_the_coder_with_the_findings() -> None
     assert move.fork
     assert (move.fork.job, move.fork.phase) == ("tea.brew-coder-1", 4)
     assert move.handoff.inputs.commit == "c1"
-    assert move.handoff.inputs.results == ["It is cold."]
+    assert move.handoff.inputs.findings == ["It is cold."]
+    assert move.handoff.inputs.results == []
     # Who is cancelled has mended nothing of that.
     play.end(move.job, status="cancelled", phases=0)
     [move] = play.start()
-    assert move.handoff.inputs.results[1:] == ["It is cold."]
+    assert move.handoff.inputs.findings[1:] == ["It is cold."]
     play.end(move.job, Work(commit="c2", problems=["No."]))
     assert feature(play.project, "brew").reasons == ["No."]
 
@@ -106,13 +109,51 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
     # What is blocked is not done.
     assert project_status.line(play.project) == "0 of 2 features, 1 blocked"
     assert play.merges == []
-    play.project.results = ["setup-initializer-1: Laid out.", "brew-coder-2: Made."]
     [move] = play.start()
     assert move.job == "tea.serve-coder-1"
     assert move.handoff.inputs.results == [
-        "setup-initializer-1: Laid out.",
-        "The feature brew is blocked, and repo/ has nothing of it: It is cold.",
+        "brew (blocked, and repo/ has nothing of it): It is cold."
     ]
+    assert move.handoff.inputs.findings == []
+    told = project_status.unit_told(brewed)
+    assert [(each["role"], each["outcome"]) for each in told["history"]] == [
+        ("coder", "accepted"),
+        ("tester", "did not pass"),
+    ] * 2
+    assert told["history"][1]["why"] == ["It is cold."]
+    assert "starter.py fork tea.brew-coder-2 --phase 4" in told["unblock"]
+
+
+def test_of_other_features_a_coder_is_told_a_line_each() -> None:
+    play = listed("brew", "serve")
+    play.one(Work(commit="c1", summary="Made.\n\nIt is  hot.\nFiles changed: a.", proofs=[proof()]))
+    play.one(verdict())
+    [move] = play.start()
+    assert move.handoff.inputs.results == ["brew (accepted): Made. It is hot."]
+    # What was proved has to hold, and a command that both have to find more.
+    [before] = move.handoff.accepted
+    assert (before.command, before.tests, before.feature) == ("pytest", 3, "brew")
+
+
+def test_findings_and_the_tests_that_show_them_go_on_word_for_word() -> None:
+    play = listed("brew")
+    play.project.start.attempts = 3
+    play.one(CODED)
+    found = "`|  |  |` became `| | |`\n\n    in a\ttable"
+    sent_back = verdict(found)
+    sent_back.commit, sent_back.tests = "c1-tests", ["tests/test_table.py"]
+    sent_back.proofs = [proof(passed=False, tests=4, failed=1)]
+    play.one(sent_back)
+    [coder] = play.start()
+    assert coder.handoff.inputs.commit == "c1-tests"
+    assert coder.handoff.inputs.findings[0] == found
+    assert "repo/tests/test_table.py" in coder.handoff.inputs.findings[1]
+    # A test that shows a bug is not to be deleted.
+    assert [each.tests for each in coder.handoff.accepted] == [4]
+    play.end(coder.job, Work(commit="c2", summary="Mended.", proofs=[proof(tests=4)]))
+    [tester] = play.start()
+    assert tester.handoff.inputs.findings == [found]
+    assert "See first" in tester.handoff.task
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled", "late"])
@@ -144,7 +185,7 @@ def test_work_that_collides_is_not_tested_any_more() -> None:
     brewed = feature(play.project, "brew")
     assert (brewed.tested, brewed.status, brewed.commit) == (False, "in_progress", "c-both")
     [move] = play.start()
-    assert "menu.md" in move.handoff.inputs.results[0]
+    assert "menu.md" in move.handoff.inputs.findings[0]
 
 
 def test_the_end_is_when_none_is_pending() -> None:

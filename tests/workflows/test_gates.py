@@ -19,9 +19,8 @@ from workflows.gates import (
     completion_gate,
     lacks_only_a_store,
     phase_gate,
-    phase_rule,
-    unknown_tool,
 )
+from workflows.tool_rules import phase_rule, unknown_tool
 
 LIMITS = JobLimits()
 GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
@@ -42,12 +41,16 @@ def facts(todos: Any = GOOD, **other: Any) -> GateFacts:
     return GateFacts(**base | other)
 
 
+def follows(outcome: Next | Refusal) -> str:
+    """What comes after the phase, or why it goes on."""
+    return outcome.purpose if isinstance(outcome, Next) else outcome.reason
+
+
 def test_a_good_list_begins_the_next_tactical_phase() -> None:
     for purpose in ("bootstrap", "transition", "rewind"):
-        assert phase_gate(state(purpose), facts(), LIMITS) == Next("work")
-    assert phase_gate(state(), facts([{"id": n, "content": "x"} for n in range(20)]), LIMITS) == (
-        Next("work")
-    )
+        assert follows(phase_gate(state(purpose), facts(), LIMITS)) == "work"
+    longest = facts([{"id": n, "content": "x"} for n in range(20)])
+    assert follows(phase_gate(state(), longest, LIMITS)) == "work"
 
 
 def with_first(**changed: Any) -> list[Any]:
@@ -55,7 +58,7 @@ def with_first(**changed: Any) -> list[Any]:
 
 
 REFUSALS: dict[str, tuple[GateFacts, list[str]]] = {
-    "missing": (GateFacts(plan_phases=1, plan_open=1), ["does not exist", "todo_write", "5 to 20"]),
+    "missing": (GateFacts(plan_phases=2, plan_open=1), ["does not exist", "todo_write", "5 to 20"]),
     "no YAML": (facts(b"todos: [1,"), ["not valid YAML", "todo_write"]),
     "not UTF-8": (facts(b"\xff\xfe"), ["not valid YAML"]),
     "no list": (facts(b"todos: {1: a}"), ["no list under the key todos"]),
@@ -115,22 +118,20 @@ def test_a_job_that_was_done_at_once_is_told_how_it_ends() -> None:
 
 
 def test_items_of_the_scope_may_be_named() -> None:
-    assert phase_gate(state(), facts(with_first(items=["S1", "S2"])), LIMITS) == Next("work")
-    assert phase_gate(state(), facts(with_first(items="S2")), LIMITS) == Next("work")
+    assert follows(phase_gate(state(), facts(with_first(items=["S1", "S2"])), LIMITS)) == "work"
+    assert follows(phase_gate(state(), facts(with_first(items="S2")), LIMITS)) == "work"
 
 
 def test_limits_are_the_configurations() -> None:
     limits = JobLimits(min_todos=1, max_todos=2)
-    assert phase_gate(state(), facts(GOOD[:1]), limits) == Next("work")
+    assert follows(phase_gate(state(), facts(GOOD[:1]), limits)) == "work"
     assert isinstance(phase_gate(state(), facts(GOOD[:3]), limits), Refusal)
 
 
-@pytest.mark.parametrize(
-    ("purpose", "expected"), [("transition", Next("final")), ("rewind", Next("final"))]
-)
-def test_a_plan_that_is_done_leads_to_the_final_phase(purpose: Purpose, expected: Next) -> None:
+@pytest.mark.parametrize(("purpose", "expected"), [("transition", "final"), ("rewind", "final")])
+def test_a_plan_that_is_done_leads_to_the_final_phase(purpose: Purpose, expected: Purpose) -> None:
     done = GateFacts(plan_phases=2, plan_open=0)
-    assert phase_gate(state(purpose), done, LIMITS) == expected
+    assert follows(phase_gate(state(purpose), done, LIMITS)) == expected
 
 
 def test_a_plan_that_is_done_and_not_ticked_is_told_so() -> None:
@@ -159,17 +160,19 @@ def test_a_bootstrap_never_leads_to_the_final_phase() -> None:
 
 
 def test_a_list_handed_over_wins_over_a_plan_that_is_done() -> None:
-    assert phase_gate(state(), facts(plan_open=0), LIMITS) == Next("work")
+    assert follows(phase_gate(state(), facts(plan_open=0), LIMITS)) == "work"
 
 
 def test_the_final_phase_ends_only_by_job_complete() -> None:
-    outcome = phase_gate(state("final"), facts(), LIMITS)
+    outcome = phase_gate(state("final"), GateFacts(plan_phases=2), LIMITS)
     assert isinstance(outcome, Refusal)
     assert "job_complete" in outcome.reason
+    # Work that turns up before the end is handed over like any other, be it one todo.
+    assert follows(phase_gate(state("final"), facts(GOOD[:1]), LIMITS)) == "work"
 
 
 def test_a_tactical_phase_ends_when_its_last_todo_is_done() -> None:
-    assert phase_gate(state("work"), GateFacts(), LIMITS) == Next("transition")
+    assert follows(phase_gate(state("work"), GateFacts(), LIMITS)) == "transition"
     undone = GateFacts(unmet="There is no a.md.")
     assert phase_gate(state("work"), undone, LIMITS) == Refusal("There is no a.md.")
 
@@ -180,7 +183,7 @@ def without_scope() -> JobState:
 
 def test_the_first_list_may_name_the_boxes_that_become_the_scope() -> None:
     found = facts(with_first(items=["P1", "P2"]), plan_steps=2)
-    assert phase_gate(without_scope(), found, LIMITS) == Next("work")
+    assert follows(phase_gate(without_scope(), found, LIMITS)) == "work"
     outcome = phase_gate(without_scope(), facts(with_first(items=["P3"]), plan_steps=2), LIMITS)
     assert isinstance(outcome, Refusal)
     assert "do not exist: P3. The items are: P1, P2." in outcome.reason
@@ -190,7 +193,7 @@ def test_a_first_plan_has_no_more_boxes_than_can_be_kept_account_of() -> None:
     outcome = phase_gate(without_scope(), facts(plan_steps=501), LIMITS)
     assert isinstance(outcome, Refusal)
     assert "501 boxes, at most 500" in outcome.reason
-    assert phase_gate(state(), facts(plan_steps=501), LIMITS) == Next("work")
+    assert follows(phase_gate(state(), facts(plan_steps=501), LIMITS)) == "work"
 
 
 def covered(*open_ids: str) -> JobState:
@@ -266,6 +269,20 @@ def test_what_a_store_lacks_is_never_given_up() -> None:
     assert not lacks_only_a_store(covered("S2"), lacking, 0)
 
 
+def test_a_text_that_is_not_covered_is_never_given_up() -> None:
+    left = ["12 of 63 sentences that say must or should are neither cited nor set aside."]
+    for rewinds in (0, 1):
+        told = refused(covered(), GateFacts(plan_phases=2, uncovered=left), rewinds)
+        assert told.startswith(f"The text is not covered: {left[0]} Cite each with add_requirement")
+        assert told.endswith("Then call job_complete again.")
+
+
+def test_of_what_was_read_badly_somebody_has_to_say_so() -> None:
+    told = refused(covered(), GateFacts(plan_phases=2, badly_read=["documents/a.pdf: a scan"]))
+    assert told.startswith("Not all was read as it is: documents/a.pdf: a scan.")
+    assert "say in `unresolved`, by its path" in told
+
+
 def test_completion_passes() -> None:
     assert completion_gate(covered(), DONE, 0) is None
 
@@ -333,6 +350,21 @@ def test_a_tool_of_the_other_kind_of_phase_is_named_with_its_phase() -> None:
     route = ToolRoute(name="todo_write", phases=["strategic"], local=True, seconds=1)
     assert phase_rule(route, "strategic") is None
     assert "todo_write belongs to strategic phases" in str(phase_rule(route, "tactical"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "offered", "said"),
+    [
+        ("Bash", ["edit_file"], "no shell in this phase. read_file and search_files look at"),
+        ("bash", ["run_command"], "run_command runs a command."),
+        ("apply_patch", ["edit_file", "write_file"], "here it is edit_file or write_file."),
+        ("TodoWrite", ["todo_complete"], "here it is todo_complete."),
+    ],
+)
+def test_a_tool_of_another_agent_is_answered_with_ours(
+    tool: str, offered: list[str], said: str
+) -> None:
+    assert said in unknown_tool(tool, offered)
 
 
 def test_an_unknown_tool_is_answered_with_those_there_are() -> None:

@@ -91,7 +91,7 @@ def test_a_conflict_goes_back_to_the_groups_agent_and_the_wave_waits_for_it() ->
     # Who is cancelled leaves the conflict to the next.
     play.end(move.job, status="cancelled", phases=0)
     [move] = play.start()
-    assert "menu.md" in move.handoff.inputs.results[1]
+    assert "menu.md" in move.handoff.inputs.findings[1]
     assert move.handoff.inputs.commit == "c-both"
     assert [item.status for item in play.project.scope] == ["completed", "open"]
     play.end(move.job, Work(commit="c3"))

@@ -92,16 +92,16 @@ async def test_a_limit_on_cost_without_a_price_fails_the_start(jobs: Jobs) -> No
 async def test_a_rewind_gives_no_tokens_back(temporal: Client, root: Root) -> None:
     model = Short({"Rethink": [plan("[ ] Boil", "[ ] Brew"), DONE]})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(charged(limits__job__tokens=10_000))
+        handle = await jobs.start(charged(limits__job__tokens=6_000))
         before = await jobs.until(handle, waiting_for="budget")
         spent = before["limits"]["job"]["tokens"]["spent"]
-        assert spent <= 10_000
+        assert spent <= 6_000
         assert "tokens" in before["waiting"]["message"]
         await handle.signal("rewind", {"issue": "Too dear.", "phase": 1})
         after = await jobs.until(handle, waiting_for="budget", rewinds=1)
         # The new conversation is shorter and may leave room for a call; nothing is given back.
         assert all(after["usage"][key] >= value for key, value in before["usage"].items())
-        assert spent <= after["limits"]["job"]["tokens"]["spent"] <= 10_000
+        assert spent <= after["limits"]["job"]["tokens"]["spent"] <= 6_000
         await handle.signal("limit", {"tokens": 10_000_000})
         assert (await jobs.result(handle))["usage"]["prompt_tokens"] > spent
 
@@ -122,18 +122,21 @@ async def test_tool_calls_and_a_resume_that_changes_nothing(jobs: Jobs) -> None:
 async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(
     temporal: Client, root: Root
 ) -> None:
-    # Its first phase takes two calls, the second would take more.
+    # Its second phase takes four calls, and is one to be summarised.
     model = Short({"Hand": [hand_over({}, {}, {}, {}), DONE]})
     async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(charged(limits__phase__model_calls=2))
+        limits = {"limits__phase__model_calls": 2, "limits__summary_calls": 3}
+        handle = await jobs.start(charged(**limits))
         status = await jobs.until(handle, waiting_for="budget")
-        assert status["phase"]["number"] > 1
+        assert status["phase"]["number"] == 2
         assert status["limits"]["phase"]["model_calls"] == {"limit": 2, "spent": 2}
-        assert any("phase 1: no room" in notice for notice in status["notices"])
-        archived = jobs.snapshot(handle, status["checkpoint"]).text("archive/phase_001.md")
-        assert "From the notes" in archived or "No notes were made" in archived
-        await handle.signal("limit", {"phase": {"model_calls": 500}})
-        assert (await jobs.result(handle))["status"] == "completed"
+        await handle.signal("limit", {"phase": {"model_calls": 4}})
+        result = await jobs.result(handle)
+        assert result["status"] == "completed"
+        notices = (await handle.query("status"))["notices"]
+        assert any("phase 2: no room" in notice for notice in notices)
+        archived = jobs.snapshot(handle, result["checkpoint"]).text("archive/phase_002.md")
+        assert "The notes on the todos above." in archived or "No notes were made" in archived
 
 
 async def test_seconds_count_without_the_time_people_take(temporal: Client, root: Root) -> None:
@@ -188,7 +191,7 @@ NONSENSE: list[Any] = [
 
 
 async def test_nonsense_is_refused_visibly_and_changes_nothing(jobs: Jobs) -> None:
-    handle = await jobs.start(charged(limits__job__model_calls=4))
+    handle = await jobs.start(charged(limits__job__model_calls=2))
     status = await jobs.until(handle, waiting_for="budget")
     for values in NONSENSE:
         await handle.signal("limit", args=list(values))

@@ -70,7 +70,7 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
         held = repository(root, handle.id)
         assert held.file(result["commit"], "menu.md") == b"tea\n"
         assert held.file(result["commit"], "checked.md") == b"fine\n"
-        assert held.file(result["commit"], "project.md")
+        assert held.file(str(held.git.references["refs/heads/state"].target), "project.md")
         told = [row.what_happened for row in traces_of(root, handle.id)]
         assert told == [
             "handoff draft-generalist-1 from project to generalist was accepted",

@@ -160,16 +160,22 @@ async def test_a_limit_of_the_project_stops_the_child_at_work_and_a_raise_lets_i
         child = f"{handle.id}.stage-1-generalist-1"
         await jobs.until(handle, waiting_for="clarification")
         # What was handed out is taken back from who is at work.
-        await handle.signal("limit", {"model_calls": 4})
+        await handle.signal("limit", {"model_calls": 3})
         await handle.signal("answer", {"text": "black"})
         status = await jobs.until(handle, waiting_for="budget")
-        assert status["limits"]["project"]["model_calls"]["limit"] == 4
+        assert status["limits"]["project"]["model_calls"]["limit"] == 3
         stopped = await told(jobs, child, waiting_for="budget")
-        assert stopped["usage"]["model_calls"] <= 4
+        assert stopped["usage"]["model_calls"] <= 3
         await handle.signal("limit", {"model_calls": 100})
         result = await jobs.result(handle)
         assert result["status"] == "completed"
-        assert 4 < result["usage"]["model_calls"] <= 100
+        assert 3 < result["usage"]["model_calls"] <= 100
+        # Whose question waited, and for what.
+        assert [(each["job"], each["reason"]) for each in result["waits"]] == [
+            (child, "clarification"),
+            (child, "budget"),
+        ]
+        assert all(each["message"] for each in result["waits"])
 
 
 async def test_temporals_own_cancellation_reaches_the_child(temporal: Client, root: Root) -> None:

@@ -43,7 +43,7 @@ async def test_what_only_a_person_can_mend_parks_the_job(temporal: Client, root:
     failures = {
         "n1": (Failure(401, "bad key"), "credentials"),
         "n3": (Failure(404, "no such model"), "credentials"),
-        "n6": (Failure(400, "will not do"), "endpoint"),
+        "n5": (Failure(400, "will not do"), "endpoint"),
     }
     model = Sometimes(**{at: failure for at, (failure, _) in failures.items()})
     async with serving(temporal, root, model) as jobs:
@@ -101,7 +101,7 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
             "not valid JSON",
             "/etc/passwd",
             "kept by the system",
-            "Not run: the call before it ended the reply",
+            "instructions.md is an input of the job",
         ):
             assert part in told
         # A correction is not kept.
@@ -115,7 +115,7 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
 async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
-    model = Sometimes(n7=Failure(401, "bad key"))
+    model = Sometimes(n4=Failure(401, "bad key"))
     # There it stands within a phase, of which something can be lost.
     model.short = Short({"Mark": [plan("[x] Boil", "[x] Brew"), DONE]})
     async with serving(temporal, root, model) as jobs:

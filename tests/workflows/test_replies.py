@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from activities.checkpoints import Root
 from activities.rehearsal import Failure, Reply
 from activities.rehearsal.wire import Answer, Request
 from protocol.requests import ModelReply, Usage, Verdict
-from protocol.state import Todo
+from protocol.scope import given_items
+from protocol.state import JobState, Phase, Todo
 from tests.workflows.deviating import Deviating
 from tests.workflows.records import record
 from tests.workflows.serving import serving
@@ -19,6 +21,11 @@ from tests.workflows.short import Short, job
 from workflows.replies import correction, must_call
 
 TODO = Todo(id=3, content="Write   the guide.\nIn English.")
+
+
+def at(*todos: Todo, items: Sequence[str] = ()) -> JobState:
+    phase = Phase(number=2, kind="tactical", purpose="work", name="Guide", todos=list(todos))
+    return JobState(phase=phase, scope=given_items(items))
 
 
 def reply(verdict: Verdict = "", finish: str = "stop", **details: object) -> ModelReply:
@@ -39,7 +46,7 @@ def reply(verdict: Verdict = "", finish: str = "stop", **details: object) -> Mod
 def test_a_correction_names_the_todo_and_what_to_do(
     verdict: Verdict, finish: str, words: str
 ) -> None:
-    told = correction(reply(verdict, finish), TODO)
+    told = correction(reply(verdict, finish), at(TODO))
     assert told is not None
     assert words in told
     assert "do todo 3 (Write the guide. In English) with a tool" in told
@@ -47,12 +54,12 @@ def test_a_correction_names_the_todo_and_what_to_do(
 
 
 def test_a_reply_with_calls_is_work_whatever_it_says() -> None:
-    assert correction(reply(calls=[{"tool": "read_file"}]), TODO) is None
+    assert correction(reply(calls=[{"tool": "read_file"}]), at(TODO)) is None
 
 
 def test_of_calls_that_were_too_many_the_model_is_told() -> None:
     calls = [{"tool": "read_file"}] * 32
-    told = correction(reply(calls=calls, dropped=8), TODO)
+    told = correction(reply(calls=calls, dropped=8), at(TODO))
     assert told is not None
     assert "had 40 calls; those after the first 32, which is the most, were left out" in told
 
@@ -76,10 +83,17 @@ async def test_calls_beyond_the_most_are_not_made_and_not_lost(
 
 
 def test_a_correction_is_short_however_long_the_todo() -> None:
-    told = correction(reply("asks"), Todo(id=1, content="word " * 1000))
+    told = correction(reply("asks"), at(Todo(id=1, content="word " * 1000), items=["tea"] * 50))
     assert told is not None
-    assert len(told) < 300
-    assert correction(reply("asks"), None)
+    assert len(told) < 400
+    assert correction(reply("asks"), at())
+
+
+@pytest.mark.parametrize("verdict", ["asks", "claims"])
+def test_who_says_that_all_is_done_is_told_what_is_not(verdict: Verdict) -> None:
+    state = at(TODO, Todo(id=4, content="Print it."), items=["guide", "print"])
+    assert "Open are 2 todos and the scope items S1, S2." in str(correction(reply(verdict), state))
+    assert "Open is 1 todo." in str(correction(reply(verdict), at(TODO)))
 
 
 def test_a_call_is_demanded_after_two_replies_unless_the_endpoint_cannot() -> None:

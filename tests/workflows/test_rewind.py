@@ -31,7 +31,7 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
 ) -> None:
     # It asks, and so stands where it is looked at.
     ask = call("request_clarification", question="Which tea?", default="Any.")
-    async with serving(temporal, root, Deviating({4: ask, 5: ask}, Short())) as jobs:
+    async with serving(temporal, root, Deviating({3: ask, 4: ask}, Short())) as jobs:
         handle = await jobs.start(job(set={"limits.clarifications": 2}))
         await jobs.until(handle, waiting_for="clarification")
         await handle.signal("pause", {})
@@ -142,7 +142,7 @@ async def reset(
 async def test_temporal_reset_leaves_job_and_files_consistent(
     temporal: Client, root: Root, undisturbed: str, share: float
 ) -> None:
-    model = Deviating({4: Hang()}, Short())
+    model = Deviating({3: Hang()}, Short())
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job())
         await model.hangs()

@@ -223,7 +223,7 @@ class Hanging:
 async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
     temporal: Client, root: Root, by: str
 ) -> None:
-    model = Hanging(at=4)
+    model = Hanging(at=3)
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(START)
         async with asyncio.timeout(20):

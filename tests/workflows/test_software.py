@@ -24,12 +24,6 @@ if WHY is None and shutil.which("python3", path=sandbox.PATH) is None:
     WHY = "the sandbox sees no python3"
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 
-QUICK = {
-    "todos.bootstrap": ["Write plan.md.", "Hand over its phase with todo_write."],
-    "todos.fork": ["Revise plan.md.", "Hand over its phase with todo_write."],
-    "todos.transition": ["Mark progress in plan.md.", "Call job_complete."],
-}
-"""The strategic phases of the example, shorter: each plan is done after its one phase."""
 MADE = soak(["gallons"], ["feet", "miles", "pounds", "fahrenheit", "gallons"])
 LEFT_OUT = soak(("- Feet", "- Miles", "- Pounds", "- Degrees"), ())
 """So that one is made after one that is blocked."""
@@ -41,7 +35,6 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
     start = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
-    start["set"] |= QUICK
     lines = start["instructions"].splitlines()
     start["instructions"] = "\n".join(line for line in lines if not line.startswith(LEFT_OUT))
     async with serving(temporal, root, rehearse) as jobs:
@@ -49,6 +42,10 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
         result = await jobs.result(handle, 300)
         tester = temporal.get_workflow_handle("measures.gallons-tester-1")
         log = (jobs.folder(tester) / "commands" / "log.jsonl").read_text()
+        made = [
+            await temporal.get_workflow_handle(f"measures.gallons-{role}-1").query("status")
+            for role in ("coder", "tester")
+        ]
         again = temporal.get_workflow_handle("measures.beaufort-coder-2")
         more = (jobs.folder(again) / "commands" / "log.jsonl").read_text()
     assert result["status"] == "completed", result
@@ -57,9 +54,17 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
     assert (beaufort["status"], beaufort["attempts"], beaufort["tested"]) == ("blocked", 2, False)
     assert "beaufort(12)" in " ".join(beaufort["reasons"])
     assert list(units) == MADE
+    # A feature that goes well is short jobs: planned by nobody, done and handed over.
+    assert sum(status["usage"]["model_calls"] for status in made) <= 10, made
+    assert [status["phase"]["number"] for status in made] == [2, 2]
     for unit in units.values():
         assert (unit["status"], unit["tested"], unit["attempts"]) == ("completed", True, 1)
-        assert unit["evidence"][0].endswith(f"tests.test_{unit['id']}: exit code 0")
+        [proof] = unit["evidence"]
+        assert proof["ran"].endswith(f"tests.test_{unit['id']}")
+        assert (proof["exit_code"], proof["passed"]) == (0, True)
+        assert proof["tests"] >= 1
+        assert proof["asked_by"] == f"{unit['id']}-tester-1"
+        assert proof["end"].rstrip().endswith("OK")
     assert [json.loads(line)["exit_code"] for line in log.splitlines()] == [0]
     # The second attempt of what failed was made, too: of its own tests there are two runs.
     assert [json.loads(line)["exit_code"] for line in more.splitlines()] == [1, 1]

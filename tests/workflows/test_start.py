@@ -105,7 +105,7 @@ async def test_a_project_that_waits_for_space_shows_it_and_can_be_cancelled(
         async with heartbeats():
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(60)
-        return ProjectPrepared(root="r", repository="tea.git", title="Tea", commit="c")
+        return ProjectPrepared(root="r", repository="tea.git", title="Tea", commit="c", state="s")
 
     @activity.defn(name="close_project")
     async def close(request: ProjectClosing) -> Moved:

@@ -63,7 +63,7 @@ PATTERNS: dict[str, tuple[str, Callable[[int], Sequence[Event]], type | str]] = 
     "nothing new": (
         "nothing_new",
         lambda n: [
-            *map(news, range(3)),
+            *(did("search_files", f"first {k}", f"text {k}") for k in range(3)),
             *(did("search_files", k, f"text {k % 3}") for k in range(n)),
         ],
         "stuck",

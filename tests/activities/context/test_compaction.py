@@ -71,10 +71,10 @@ async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing)
     after = messages(job)
     assert [message["role"] for message in after] == [message["role"] for message in before]
     results = [message["content"] for message in after if message["role"] == "tool"]
-    assert results[0] == '[result processed; read_file("notes/0.md") to see it again]'
-    assert sum("result processed" in result for result in results) == 16
-    # The last five: four pages and the answer of the write, which is shorter than a pointer.
-    assert all("Page" in result for result in results[16:20])
+    assert results[0] == '[result cleared to make room; read_file("notes/0.md") to see it again]'
+    assert sum("result cleared" in result for result in results) == 15
+    # The last five, beside the answer of the write, which is shorter than a pointer.
+    assert all("Page" in result for result in results[15:20])
     assert results[20].startswith("Wrote 5 characters")
     assert made.context == context_tokens(job.open()) < LIMIT
     assert not job.open().compaction.summary
@@ -100,21 +100,26 @@ def test_a_pointer_names_a_call_that_shows_the_same(tool: str, arguments: str, a
     called = {"id": "s1c0", "function": {"name": tool, "arguments": arguments}}
     result = {"role": "tool", "tool_call_id": "s1c0", "content": "leaf " * 100}
     shown = shortened([{"role": "assistant", "tool_calls": [called]}, result])
-    assert shown[1]["content"] == f"[result processed; {again} to see it again]"
+    assert shown[1]["content"] == f"[result cleared to make room; {again} to see it again]"
 
 
 async def test_results_the_model_never_saw_are_not_called_processed(job: Standing) -> None:
-    read = [("read_file", json.dumps({"path": f"notes/{number}.md"})) for number in range(12)]
+    for number in range(12):
+        job.write(f"notes/new_{number}.md", f"New {number}. " + "tea and more tea " * 250)
+    read = [("read_file", json.dumps({"path": f"notes/new_{number}.md"})) for number in range(12)]
     job.reply(*read)
     for number in range(len(read)):
         job.commit = job.run("read_file", job.request(call=number)).commit
     with Script(Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
-        made = await compact(job, script)
+        made = await compact(job, script, limit=9_000)
     job.commit = made.commit
     results = [message["content"] for message in messages(job)[-13:-1]]
     left = "[result left out for lack of room, not seen yet; read_file("
-    assert [result.startswith(left) for result in results] == [True] * 7 + [False] * 5
-    assert made.context == context_tokens(job.open()) <= LIMIT
+    unseen = [result.startswith(left) for result in results]
+    # As many as fit are shown, the newest.
+    assert unseen == sorted(unseen, reverse=True)
+    assert 0 < sum(unseen) < 12
+    assert made.context == context_tokens(job.open()) <= 9_000
 
 
 async def test_what_changes_between_two_compactions_is_the_end_alone(job: Standing) -> None:

@@ -16,6 +16,10 @@ def exchange(result: int = 1000, call: int = 100, results: int = 1) -> list[Piec
     return [Piece("assistant", call, call), *[Piece("tool", result, min(result, 30))] * results]
 
 
+def reading(path_is_needed: bool, result: int = 1000) -> list[Piece]:
+    return [Piece("assistant", 100, 100), Piece("tool", result, 30, path_is_needed)]
+
+
 def planned(pieces: list[Piece], limit: int, present: Plan = NOTHING, hard: bool = False) -> Plan:
     return plan(pieces, 2, present, 300, limit, hard=hard)
 
@@ -26,16 +30,37 @@ def shown(pieces: list[Piece], made: Plan) -> int:
     total += SUMMARY_TOKENS if made.folded > 2 else 0
     for number in range(max(2, made.folded), len(pieces)):
         piece = pieces[number]
-        total += piece.cleared if number < made.cleared else piece.tokens
+        brief = number < made.cleared and number not in made.spared
+        total += piece.cleared if brief else piece.tokens
     return total
 
 
 def test_clearing_is_enough_where_results_are_what_is_long() -> None:
     pieces = OPENING + exchange() * 20
     made = planned(pieces, 20_000)
-    assert made == Plan(cleared=len(pieces) - 2 * KEPT_RESULTS + 1, folded=0)
+    assert made.folded == 0
+    assert shown(pieces, made) <= ENOUGH * 20_000
+    # No more than that takes, and never the last five.
+    assert shown(pieces, Plan(made.cleared - 2, 0)) > ENOUGH * 20_000
+    made = planned(pieces, 12_400)
     kept = [piece for piece in pieces[made.cleared :] if piece.role == "tool"]
     assert len(kept) == KEPT_RESULTS
+
+
+def test_short_results_are_not_counted_among_the_last_five() -> None:
+    pieces = OPENING + exchange() * 8 + exchange(result=30) * 8
+    made = planned(pieces, 12_000)
+    assert sum(piece.tokens == 1000 for piece in pieces[made.cleared :]) == KEPT_RESULTS
+
+
+def test_what_an_open_todo_names_is_cleared_last() -> None:
+    pieces = OPENING + reading(True) + reading(False) * 14
+    made = planned(pieces, 20_000)
+    assert made.spared == (3,)
+    assert shown(pieces, made) <= ENOUGH * 20_000
+    assert planned(pieces, 20_000, made).spared == (3,)
+    # Where nothing else is left to clear it goes as well.
+    assert planned(pieces, 9_000).spared == ()
 
 
 def test_exchanges_are_folded_where_clearing_is_not_enough() -> None:
@@ -59,11 +84,13 @@ def test_what_the_model_has_not_seen_stays_where_it_fits() -> None:
     made = planned(pieces, 24_000)
     assert made == Plan(cleared=22, folded=22)
     assert shown(pieces, made) <= 24_000
-    assert planned(pieces, 28_000) == Plan(cleared=22, folded=0)
-    # Too many to fit whatever goes: the last five stay, and the others are known as not seen.
+    assert planned(pieces, 28_000) == Plan(cleared=18, folded=0)
+    # Too many to fit whatever goes: as many stay as fit, and the others are known as not seen.
     pieces = OPENING + exchange(results=20)
-    expected = Plan(cleared=len(pieces) - KEPT_RESULTS, folded=0, unseen=2)
-    assert planned(pieces, 20_000) == expected
+    expected = planned(pieces, 20_000)
+    assert (expected.folded, expected.unseen) == (0, 2)
+    assert expected.cleared < len(pieces) - KEPT_RESULTS
+    assert shown(pieces, expected) <= ENOUGH * 20_000
     assert planned([*pieces, *exchange()], 20_000, expected).unseen == 2
     # Of few that are long as many as fit, and the last whatever its size.
     pieces = OPENING + exchange() + exchange(results=4, result=5_000)

@@ -72,6 +72,9 @@ def test_modality(text, language, modality):
         "Die Sitzungen sind zu allen Themen offen.",
         "Der Ordner muss damals schon leer gewesen sein.",
         "# What every employee must know",
+        "Readers are not required to sign, and the desk doesn't need to ask.",
+        "A cover sheet is no longer required.",
+        "Die Leser sind nicht verpflichtet, den Bogen zu unterschreiben.",
         "Example:\n\n```\nthe value must be set here\n```\n\nEnd of example.",
     ],
 )
@@ -125,6 +128,112 @@ def test_list_items_take_the_demand_of_the_sentence_before():
     assert all(item.confidence < lead.confidence for item in items)
 
 
+def test_headings_and_footnotes_are_no_part_of_a_sentence():
+    pages = [
+        Page(
+            1,
+            "2.1 Keeping\n2.1.1 The archive\nThe archive is the place of all records of the house "
+            "and\nof its branches. Every record must be kept.1 It must be legible2 and\n"
+            "must be found by\n1 As the board said.\n2 A copy must be legible as well, whoever "
+            "makes it\nand for whatever reason.",
+        ),
+        Page(2, "everybody.\nAccess Control\nThe door must be locked at night by the porter."),
+    ]
+    assert [(c.page, c.section, c.text) for c in identify(pages)] == [
+        (1, "2.1.1", "Every record must be kept."),
+        (1, "2.1.1", "It must be legible2 and must be found by"),
+        (1, "2.1.1", "A copy must be legible as well, whoever makes it and for whatever reason."),
+        (2, "2.1.1", "The door must be locked at night by the porter."),
+    ]
+
+
+def test_marks_of_several_notes_end_a_sentence():
+    text = "The log must be kept.12,15\u201317 It must be legible. Rule 3.1 must hold."
+    assert [c.text for c in identify([Page(1, text)])] == [
+        "The log must be kept.",
+        "It must be legible.",
+        "Rule 3.1 must hold.",
+    ]
+
+
+def test_the_last_item_of_a_list_is_no_foot_of_its_page():
+    text = "Of the archive\n\n1. Logs must be kept\n\n2. Doors must be locked"
+    assert [c.text for c in identify([Page(1, text)])] == [
+        "Logs must be kept",
+        "Doors must be locked",
+    ]
+
+
+def test_a_table_of_numbers_takes_time_by_its_length():
+    begun = time.process_time()
+    lines = "\n".join(f"{n} the value of cell{n} is so" for n in range(1, 30_000))
+    assert identify([Page(1, f"A log must be kept.\n{lines}")])
+    assert time.process_time() - begun < 3
+
+
+def test_terms_and_broken_lines_are_kept_apart():
+    text = (
+        "There are three kinds of fields, and each of them has its own rules for the lines:\n"
+        "simple\nThe field, including its value, must be a single line and no other one.\n\n"
+        "build-arch (required), build-indep (required)\nThe target must follow what is "
+        "said in annex\nb. It should be quiet.14 flags must be small."
+    )
+    assert [c.text for c in identify([Page(1, text)])] == [
+        "The field, including its value, must be a single line and no other one.",
+        "The target must follow what is said in annex b. It should be quiet.",
+        "flags must be small.",
+    ]
+
+
+def test_a_number_that_begins_a_line_is_no_footnote_without_its_mark():
+    text = (
+        "The room has many doors, and each of them must be\n4 metres high. The walls must be at "
+        "least\n5 metres high."
+    )
+    assert [c.text for c in identify([Page(1, text)])] == [
+        "The room has many doors, and each of them must be 4 metres high.",
+        "The walls must be at least 5 metres high.",
+    ]
+
+
+def test_what_leads_over_to_a_list_is_no_heading():
+    text = (
+        "There are two fields of this kind, and each of them has its own rules for it.\n"
+        "Breaks should be used\n\u2022 when a file is moved from one package to another,\n"
+        "\u2022 as a workaround."
+    )
+    assert [c.text for c in identify([Page(1, text)])] == ["Breaks should be used"]
+    text = text.replace("used\n", "used\n\n").replace("Breaks", "All Conflicts")
+    assert [c.text for c in identify([Page(1, text)])] == ["All Conflicts should be used"]
+    title = text.replace("All Conflicts should be used", "What Readers Should Know")
+    assert identify([Page(1, title)]) == []
+
+
+def test_sections_come_from_the_headings():
+    text = (
+        "# Rules\n\nA log must be kept.\n\n## 2. Access\n\nDoors must be locked.\n\n"
+        "\u00a7 147 Aufbewahrung\n\nBelege m\u00fcssen lesbar sein.\n\n"
+        "3.2 The supplier must answer within\n2.5 days."
+    )
+    assert [(c.section, c.text) for c in identify([Page(1, text)])] == [
+        ("Rules", "A log must be kept."),
+        ("2", "Doors must be locked."),
+        ("\u00a7 147", "Belege m\u00fcssen lesbar sein."),
+        ("3.2", "The supplier must answer within 2.5 days."),
+    ]
+
+
+def test_a_line_at_the_foot_of_a_few_pages_in_a_row_runs_along():
+    words = ["porter", "clerk", "cook", "guard", "nurse", "judge", "pilot", "baker"]
+    bodies = [f"The log must be kept by the {word} of the house, who" for word in words]
+    pages = [
+        Page(n, f"{body}\n\n{n}\n\n{'Chapter 2. What must be done' if n > 5 else ''}")
+        for n, body in enumerate(bodies, 1)
+    ]
+    pages.append(Page(9, "The end of the book.\n\n4. What must be known\n\n9"))
+    assert [c.text for c in identify(pages)] == bodies
+
+
 def test_sentence_over_a_page_end_belongs_to_its_first_page():
     pages = [
         Page(1, "Manual of Filing\nEvery record of the company that is older than ten\n1"),
@@ -133,6 +242,7 @@ def test_sentence_over_a_page_end_belongs_to_its_first_page():
     ]
     first, second = identify(pages)
     assert (first.page, first.text) == (1, "Every record of the company that is older than ten")
+    assert first.rest == "years must be reviewed."
     assert first.modality == "obligation"
     assert (second.page, second.text) == (2, "It may be destroyed.")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.documents import DocumentError, Page, page_of, parse, render
+from activities.documents import DocumentError, Page, page_of, parse, render, section_at
 
 awkward = st.one_of(
     st.text(),
@@ -35,3 +35,36 @@ def test_page_that_is_not_there():
     assert page_of(pages, 2).text == "b"
     with pytest.raises(DocumentError, match="no page 3; the document's pages: 1 to 2"):
         page_of(pages, 3)
+
+
+def test_a_mark_says_what_is_printed_on_the_page_and_which_sections_are_on_it():
+    pages = [
+        Page(1, "Preface", label="iv"),
+        Page(2, "1 Scope\nAll.\n1.1 Terms\nSome.", sections=["1 Scope", "1.1 Terms"]),
+        Page(3, "[page 2; label x; section y]\n[page 2; other]"),
+    ]
+    text = render(pages)
+    assert text.startswith(
+        "[page 1; label iv]\nPreface\n[page 2; section 1 Scope; section 1.1 Terms]"
+    )
+    assert "\n\\[page 2; label x; section y]\n[page 2; other]\n" in text
+    assert parse(text) == pages
+
+
+def test_the_section_of_a_place_is_the_last_whose_heading_stands_before_it():
+    text = "goes on\n2  Terms\nSome.\n# 2.1 More\nmore"
+    page = Page(4, text, sections=["1 Scope", "2 Terms", "2.1 More"])
+    assert section_at(page, 0) == "1 Scope"
+    assert section_at(page, text.index("Some")) == "2 Terms"
+    assert section_at(page, len(text) - 1) == "2.1 More"
+    assert section_at(Page(1, text), 3) == ""
+    assert section_at(Page(1, "before\n1 Scope\nAll.", sections=["1 Scope"]), 0) == ""
+
+
+def test_sections_that_a_mark_has_no_room_for_are_claimed_by_none():
+    titles = [f"{number} Part" for number in range(1, 15)]
+    text = "\n".join(f"{title}\nRule." for title in titles)
+    [page] = parse(render([Page(1, text, sections=titles)]))
+    assert page.sections == [*titles[:12], "…"]
+    assert section_at(page, text.index("11 Part")) == "11 Part"
+    assert section_at(page, len(text) - 1) == ""

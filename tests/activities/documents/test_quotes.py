@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.documents import Page, contains_quote, pages_with_quote
+from activities.documents import (
+    FoldedPage,
+    Page,
+    contains_quote,
+    nearest_passage,
+    pages_with_quote,
+    passage_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +41,13 @@ from activities.documents import Page, contains_quote, pages_with_quote
         ("記録は十年間保存しなければならないと定める。", "十年間保存しなければならない"),
         ("发票必须、\n并且应当在 30\n天内交给税务机关。", "发票必须、并且应当在30天内交给税务机关"),
         ("kept for 10\u00b2 years in the archive", "kept for 10\u00b2 years in the archive"),
+        ("die Ein- und Ausgangsrechnungen", "die Ein-und Ausgangsrechnungen"),
+        ("Everypackagemusthaveaname.", "Every package must have a name."),
+        ("Every package must have a n a m e.", "Every package must have a name."),
+        ("as the script.4\n2 There are some reasons", "2 There are some reasons"),
+        ("a rule \u2013 not a wish - holds", "a rule\u2014not a wish \u2014 holds"),
+        ("the caf\u00e9 is to be closed", "the cafe\u0301 is to be closed"),
+        ("the cafe\u0301 is to be closed", "the caf\u00e9 is to be closed"),
     ],
 )
 def test_layout_does_not_matter(page, quote):
@@ -51,7 +65,9 @@ def test_layout_does_not_matter(page, quote):
         ("A fee of 1,500 EUR is due.", "500 EUR is due."),
         ("They are kept for 10.5 years.", "They are kept for 10"),
         ("kept for 10\u00b2 years in the archive", "kept for 102 years"),
-        ("die Ein- und Ausgangsrechnungen", "die Ein-und Ausgangsrechnungen"),
+        ("as in rule 1 2 of them have gone", "as in rule 12 of them have gone"),
+        ("at least -5 degrees and at most 3", "at least 5 degrees and at most 3"),
+        ("close the cafe\u0301", "close the caf e"),
         ("die Einund Ausgangsrechnungen", "die Ein- und Ausgangsrechnungen"),
         ("please re-sign the whole contract", "please resign the whole contract"),
         ("please resign the whole contract", "please re-sign the whole contract"),
@@ -81,3 +97,50 @@ def test_all_pages_of_a_quote():
 def test_hostile_page_is_no_slower_than_its_size_allows():
     assert not contains_quote("a-" * 20_000, "a-" * 60 + "b")
     assert not contains_quote("a" + " " * 100_000 + "b", "a c")
+
+
+@pytest.mark.parametrize(
+    ("page", "quote", "passage"),
+    [
+        (
+            "1.2 Keeping\nRecords must be\n  kept for the re-\ntention period.3 And then",
+            "Records must be kept for the retention period.",
+            "Records must be kept for the retention period.",
+        ),
+        (
+            "It says \u201cthe \ufb01rst of\ufb01ce\u201d.",
+            '"the first office"',
+            "\u201cthe \ufb01rst of\ufb01ce\u201d",
+        ),
+        ("Everycasehasaname.", "Every case has a name.", "Everycasehasaname."),
+        ("it is in the cafe\u0301 of the house", "is in the caf\u00e9", "is in the cafe\u0301"),
+        ("Invoices | 10 years | \u00a7 147", "10  years", "10 years"),
+    ],
+)  # fmt: skip
+def test_what_is_recorded_is_the_passage_of_the_page(page, quote, passage):
+    assert passage_of(page, quote) == passage
+    # A reader finds it again, and so does this.
+    assert passage_of(page, passage) == passage
+
+
+def test_the_nearest_passage_is_shown_with_its_page():
+    pages = [
+        Page(1, "The log must be kept for five years. Nobody may alter it."),
+        Page(2, "Invoices must be archived for\nten years, in a form that cannot be altered."),
+    ]
+    near = nearest_passage(pages, "Invoices must be archived for twelve years, in a form")
+    assert near == (2, "Invoices must be archived for ten years, in a form")
+    assert nearest_passage(pages, "Payments need two signatures of the board.") is None
+    assert nearest_passage(pages, "...") is None
+    assert nearest_passage([], "Invoices must be archived") is None
+
+
+def test_passages_touch_where_they_share_more_than_a_word():
+    page = FoldedPage("Records must be kept for ten years. They must not be altered.")
+    [first] = page.spans("Records must be kept for ten years.")
+    [part] = page.spans("be kept for ten years. They must not be")
+    [second] = page.spans("They must not be altered.")
+    assert first.touches(part)
+    assert part.touches(second)
+    assert not first.touches(second)
+    assert page.spans("must be altered") == []

@@ -18,7 +18,6 @@ from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
 from activities.documents import (
     DocumentError,
-    contains_quote,
     extract,
     page_of,
     pages_with_quote,
@@ -129,14 +128,16 @@ def test_docx_row_cut_by_a_page_end_counts_once():
 
 
 def test_html_manual_without_scripts_and_navigation(real):
-    [page] = extract("usage.html", real("mako-1.4.3/doc/usage.html"))
-    assert contains_quote(
-        page.text,
-        "The most basic way to create a template and render it is through the Template class:",
-    )
-    assert "mytemplate = Template(" in page.text
-    assert "text/javascript" not in page.text
-    assert "DOCUMENTATION_OPTIONS" not in page.text
+    pages = extract("usage.html", real("mako-1.4.3/doc/usage.html"))
+    quote = "The most basic way to create a template and render it is through the Template class:"
+    [number] = pages_with_quote(pages, quote)
+    # A part for each heading, which its mark names.
+    assert pages[number - 1].sections[-1] == "Basic Usage"
+    assert [page.number for page in pages] == list(range(1, len(pages) + 1))
+    text = "".join(page.text for page in pages)
+    assert "mytemplate = Template(" in text
+    assert "text/javascript" not in text
+    assert "DOCUMENTATION_OPTIONS" not in text
 
 
 PAGE = "<p>„Belege“ müssen, so § 147, bleiben; 5 €.</p>"
@@ -305,7 +306,7 @@ def test_every_truncation_of_a_pdf_is_a_document_error_or_pages(real):
 
 
 def _pdf(*filters: str) -> bytes:
-    """A page for each: its words, said to be packed in that way, which they are not."""
+    """A page for each: its words, or bytes that are said to be words packed in that way."""
     writer = PdfWriter()
     font = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
     fonts = DictionaryObject({NameObject("/F"): _names(font)})
@@ -313,7 +314,7 @@ def _pdf(*filters: str) -> bytes:
         page = writer.add_blank_page(200, 200)
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
         stream = StreamObject()
-        stream.set_data(b"BT /F 9 Tf (Kept ten years.) Tj ET")
+        stream.set_data(b"not packed so" if packed else b"BT /F 9 Tf (Kept ten years.) Tj ET")
         stream.update(_names({"/Filter": packed} if packed else {}))
         page[NameObject("/Contents")] = writer._add_object(stream)
     saved = BytesIO()
@@ -329,7 +330,6 @@ def _names(names: dict[str, str]) -> DictionaryObject:
     ("packed", "why"),
     [
         ("/NoSuch", "Unsupported filter /NoSuch"),
-        # pypdf only logs this one, and gives an empty page.
         ("/FlateDecode", "Error -3 while decompressing data: incorrect header check"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from activities.documents import Quality
 from activities.ending.closing import NOT_IN_FILE, Closing
 from protocol.endings import Closed, CloseRequest, Outcome
 from protocol.requests import Usage
@@ -51,14 +52,26 @@ async def test_a_completion_closes_what_is_left_of_the_list(job: Standing) -> No
     closed = await close(job, "completed", call=0, phases=2, rewinds=1, usage=used)
     assert closed.result.usage == used
     snapshot = job.open()
-    assert [todo.done for todo in snapshot.state.phase.todos] == [True] * 3
+    # The second was not done by anybody; the third is the call itself.
+    assert [todo.done for todo in snapshot.state.phase.todos] == [True, False, True]
+    assert closed.completed == [3]
     page = yaml.safe_load(snapshot.text("archive/phase_002.yaml"))
-    assert [todo["status"] for todo in page["todos"]] == ["completed"] * 3
+    assert [todo["status"] for todo in page["todos"]] == ["completed", "not needed", "completed"]
     told = json.loads(snapshot.text("output/completion.json"))
     assert told == closed.result.model_dump(exclude=NOT_IN_FILE)
     assert "cached_tokens" not in told["usage"]
     assert {name: told[name] for name in CLAIM} == CLAIM
     assert (told["status"], told["phases"], told["rewinds"]) == ("completed", 2, 1)
+
+
+async def test_the_result_says_which_documents_were_read_badly(job: Standing) -> None:
+    doubts = Quality(["Words run together: page 2."], [2], badly=True)
+    job.write("documents/a.pdf", "%PDF-")
+    job.write("documents/a.pdf.reading.json", doubts.as_json())
+    job.write("documents/b.pdf", "%PDF-")
+    job.write("documents/named-so.reading.json", "[]")
+    closed = await close(job, "completed", call=0)
+    assert closed.result.notes == "It is green.\ndocuments/a.pdf: Words run together: page 2."
 
 
 @pytest.mark.parametrize("character", ["x", "\N{TEACUP WITHOUT HANDLE}", "\x01"])

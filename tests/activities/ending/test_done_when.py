@@ -94,7 +94,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"matches": {"path": "a", "pattern": "("}}, "not valid RE2"),
     ({"matches": {"path": "/a", "pattern": "x"}}, "absolute"),
     ({"matches": {"path": "a"}}, "matches.pattern"),
-    ("soon", "should be an object"),
+    ("soon", "an object"),
 ]
 
 
@@ -116,6 +116,7 @@ def test_a_condition_that_cannot_be_used_is_refused_where_it_is_written(
 def test_a_condition_is_handed_over_with_its_todo(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     wanted = {"matches": {"path": "a.md", "pattern": "x+"}}
+    job.write("plan.md", "## Phase 1: Tea\n- [ ] x\n")
     todos = [{"id": 1, "content": "x", "done_when": wanted}, {"id": 2, "content": "y"}]
     job.call("todo_write", phase="p", description="", todos=todos)
     first, second = parse_todos(job.text("todos.yaml").encode()).todos

@@ -200,6 +200,20 @@ async def test_strange_arguments_are_stored_as_what_can_be_sent_back(
     assert isinstance(from_json(sent_back, allow_inf_nan=False), dict)
 
 
+async def test_the_model_finds_no_call_of_its_own_to_imitate(job: Standing) -> None:
+    broken: list[Any] = [("write_file", '{"path": "a.md", "content": "x'), ("list_files", "{}")]
+    with Script(Reply(calls=broken)) as script:
+        job.commit = (await ask(job, script)).commit
+    job.step = 1
+    snapshot = job.open()
+    [message] = [m for m in snapshot.conversation.messages() if m["role"] == "assistant"]
+    assert [c["function"]["arguments"] for c in message["tool_calls"]] == ["{}", "{}"]
+    # The tool is given what came, and says what was wrong with it.
+    reply = job.run("write_file", job.request())
+    assert "arguments are not valid JSON" in str(reply.error)
+    assert '{"path": "a.md", "content": "x' in str(reply.error)
+
+
 @pytest.mark.parametrize(
     ("name", "sent_back"),
     [

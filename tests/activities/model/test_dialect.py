@@ -11,10 +11,13 @@ from activities.job.conversation import on_wire
 from activities.model.dialect import (
     COUNTS,
     EFFORT,
-    EXTRAS,
     IDS,
+    KEY,
     LIMIT,
+    MARKS,
     NULL,
+    REASONING,
+    STALE,
     STREAM,
     TEMPERATURE,
     TURNS,
@@ -23,7 +26,7 @@ from activities.model.dialect import (
 from activities.model.prompt import plain_body
 from config.sections import ModelConfig
 
-MODEL = ModelConfig(name="m", reasoning_effort="high")
+MODEL = ModelConfig(name="m", reasoning_effort="high", cache_marks="breakpoint")
 WRONG = "Unsupported value: 'reasoning_effort' does not support 'high' with this model."
 """What a person chose is not left out where the model has another choice."""
 ASKED = {"role": "user", "content": "Make tea."}
@@ -51,12 +54,18 @@ TALK = {"role": "assistant", "content": "It is hot."}
         ("Your organization must be verified to stream this model.", STREAM),
         ("Unexpected role 'user' after role 'tool'", TURNS),
         ("After the optional system message, conversation roles must alternate", TURNS),
-        ("Unknown parameter: 'messages[2].tool_calls[0].extra_content'.", EXTRAS),
+        ("Unrecognized request argument supplied: prompt_cache_key", KEY),
+        ("Unknown parameter: 'messages[0].content[0].prompt_cache_breakpoint'.", MARKS),
+        ("messages.0.content.0.cache_control: Extra inputs are not permitted", MARKS),
+        ("Unknown parameter: 'messages[2].reasoning_content'.", REASONING),
+        ("property 'reasoning_details' is unsupported", REASONING),
+        ("The encrypted content for item rs_1 could not be verified.", STALE),
         (
-            "[{'type': 'extra_forbidden', 'loc': ['body', 'messages', 2, 'tool_calls', 0, "
-            "'extra_content'], 'msg': 'Extra inputs are not permitted'}]",
-            EXTRAS,
+            "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+            STALE,
         ),
+        ("Item with id 'rs_1' not found. Items are not persisted when `store` is false.", STALE),
+        ("messages.3.content.0: Invalid `signature` in `thinking` block", STALE),
         ("Tool call id was s1c0 but must be a-z, A-Z, 0-9, with a length of 9.", IDS),
     ],
 )
@@ -65,6 +74,74 @@ def test_a_part_that_is_named_is_left_out(said: str, part: str) -> None:
     assert learned == Dialect(frozenset({part}))
     assert learned is not None
     assert learned.after(said, learned.settings(MODEL)) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Function tools with reasoning_effort are not supported for gpt-5.4 in "
+        "/v1/chat/completions. Please use /v1/responses instead.",
+        "This model is only supported in v1/responses and not in v1/chat/completions.",
+        'model "gpt-5.4" is not accessible via the /chat/completions endpoint',
+    ],
+)
+def test_the_other_api_is_asked_where_it_is_named(said: str) -> None:
+    learned = Dialect().after(said, MODEL)
+    assert learned == Dialect(api="responses")
+    assert learned is not None
+    assert learned.settings(MODEL).api == "responses"
+    # There and back would be for ever.
+    assert learned.after("Please use v1/chat/completions.", MODEL) is None
+    chosen = MODEL.model_copy(update={"api": "chat"})
+    refused = Dialect().after(said, chosen)
+    assert refused in (None, Dialect(frozenset({EFFORT})))
+
+
+def test_responses_give_way_to_chat() -> None:
+    model = MODEL.model_copy(update={"api": "responses"})
+    said = "gpt-4o-search-preview is not supported with the Responses API."
+    assert Dialect().after(said, model) is None
+    assert Dialect(api=None).settings(model).api == "responses"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        "Missing `reasoning_content` field in the assistant message at message index 2.",
+    ],
+)
+def test_reasoning_that_is_demanded_is_sent_even_after_it_was_refused(said: str) -> None:
+    learned = Dialect(frozenset({REASONING})).after(said, MODEL)
+    assert learned == Dialect(needs_reasoning=True)
+    assert learned is not None
+    assert learned.settings(MODEL).send_reasoning is True
+    assert learned.after(said, MODEL) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "after"),
+    [
+        (
+            "Encrypted content is not supported with this model.",
+            b',"include":["reasoning.encrypted_content"]', b"",
+        ),
+        (
+            "Invalid schema for function 'move_file': 'minimum' is not permitted.",
+            b',"strict":true', b',"strict":false',
+        ),
+        ("Unknown parameter: 'prompt_cache_key'.", b',"prompt_cache_key":"longhaul-1"}', b"}"),
+        ("Unsupported parameter: 'reasoning.effort' is not supported with this model.", b"", b""),
+    ],
+)  # fmt: skip
+def test_what_the_responses_api_does_not_take_is_left_out(
+    said: str, before: bytes, after: bytes
+) -> None:
+    model = MODEL.model_copy(update={"api": "responses"})
+    learned = Dialect().after(said, model)
+    assert learned is not None
+    assert learned.worded(b"{%b" % before) == b"{%b" % after
+    assert learned.after(said, model) is None
 
 
 @pytest.mark.parametrize(
@@ -132,12 +209,6 @@ def test_ids_are_short_and_still_name_their_calls() -> None:
     assert ids == [one["tool_call_id"] for one in results]
     assert len(set(ids)) == 2
     assert all(len(one) == 9 and one.isalnum() for one in ids)
-
-
-def test_a_fallback_does_not_get_what_another_endpoint_wants_back() -> None:
-    signed = {"id": "s1c0", "extra_content": {"google": {"thought_signature": "c2VhbA=="}}}
-    sent = worded(ASKED, {**CALLS, "tool_calls": [signed]}, *RESULTS, without=EXTRAS)
-    assert sent == [ASKED, {**CALLS, "tool_calls": [{"id": "s1c0"}]}, *RESULTS]
 
 
 UNKNOWN = """Unknown name \\"%s\\" at 'tools[0].function_declarations[0]"""

@@ -17,9 +17,11 @@ import pytest
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
+from activities.job.conversation import on_wire
 from activities.model.asking import answer
-from activities.model.call import assistant_message
+from activities.model.call import assistant_message, provider_data
 from activities.model.endpoint import REHEARSAL, chosen_name, connect
+from activities.model.forms import ChatForm
 from activities.model.stream import MAX_TEXT, Streamed
 from activities.rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
 from config.sections import ModelConfig
@@ -41,6 +43,14 @@ async def asked(
         http_client=httpx2.AsyncClient(transport=transport, timeout=patience),
     )
     return await answer(lambda _: client, model, body)
+
+
+def sent_back(got: Streamed, maker: str, reasoning: bool | None = None) -> str:
+    """The message that such a maker is sent of a reply that `one` has given."""
+    got.maker = "one"
+    message, data = assistant_message(1, got), provider_data(1, got)
+    form = ChatForm(maker, reasoning)
+    return form.render(on_wire(message), on_wire(data) if data else b"").decode()
 
 
 async def failed(scripted: Any, patience: float = 5) -> ApplicationError:
@@ -214,11 +224,12 @@ async def test_what_comes_beside_a_call_is_sent_back_with_it() -> None:
     pieces = [piece("x", "a", "{}") | {"extra_content": signed}, piece("y", "b", "{}", 1)]
     chunks = [delta(tool_calls=[one]) for one in pieces]
     got = await asked(streaming(*chunks, delta("tool_calls")))
-    message = assistant_message(1, got, reasoning=False)
-    assert [call.get("extra_content") for call in message["tool_calls"]] == [signed, None]
+    sent = json.loads(sent_back(got, "one"))
+    assert [call.get("extra_content") for call in sent["tool_calls"]] == [signed, None]
+    assert "extra_content" not in sent_back(got, "another")
     huge = piece("x", "a", "{}") | {"extra_content": {"more": "x" * 200_000}}
     got = await asked(streaming(delta(tool_calls=[huge]), delta("tool_calls")))
-    assert "extra_content" not in assistant_message(1, got, reasoning=False)["tool_calls"][0]
+    assert "extra_content" not in sent_back(got, "one")
 
 
 async def test_content_in_parts_is_read() -> None:

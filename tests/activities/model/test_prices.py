@@ -34,10 +34,27 @@ def test_a_call_costs_what_its_tokens_cost() -> None:
     assert USAGE.cost == 0
 
 
+def test_what_is_written_to_a_cache_has_its_own_price() -> None:
+    prices = {"m-1.5": {"prompt": 2, "cached": 0.5, "written": 2.5, "completion": 10}}
+    written = Streamed(
+        text="", calls=[], finish="stop", model="m-1.5",
+        usage=USAGE.model_copy(update={"written_tokens": 500}),
+    )  # fmt: skip
+    cost = priced(written, config("m-1.5", prices=prices)).cost
+    assert cost == pytest.approx((100 * 2 + 400 * 0.5 + 500 * 2.5 + 50 * 10) / 1e6)
+    # What a call could cost is reserved, wherever its prompt may go.
+    highest = dearest(config("m-1.5", prices=prices))
+    assert highest is not None
+    assert highest.prompt == 2.5
+
+
 @pytest.mark.parametrize("name", ["rehearsal", "unknown"])
 def test_what_costs_nothing_says_nothing(name: str) -> None:
     """Unset fields are not written into the history."""
-    assert "cost" not in priced(reply(name), config(name)).model_fields_set
+    usage = priced(reply(name), config(name))
+    assert usage.model_fields_set == {
+        "model_calls", "prompt_tokens", "cached_tokens", "completion_tokens"
+    }  # fmt: skip
 
 
 def test_the_rehearsal_model_is_free_unless_it_has_a_price() -> None:

@@ -241,7 +241,7 @@ async def test_a_stream_is_over_when_it_says_so(form: Form, end: str) -> None:
 async def test_the_model_hears_of_calls_that_cannot_be_told_apart() -> None:
     form = Form("zero", "missing", "once", "pieces", "in turns")
     got = await ask(events(form.pieces(CALLS["two"]), "finish"))
-    [call] = assistant_message(1, got, reasoning=False)["tool_calls"]
+    [call] = assistant_message(1, got)["tool_calls"]
     with pytest.raises(ToolError, match=r"cannot be told apart.*one call at a time"):
         REGISTRY["read_file"].parse(call["function"]["arguments"])
 

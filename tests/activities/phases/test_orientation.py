@@ -25,7 +25,10 @@ def opening(path: Path, kind: PhaseKind, issue: str = "", **files: str) -> tuple
     job = Standing.begin(path, kind=kind)
     for name, text in {**FILES, **files}.items():
         job.write(name, text)
-    system, first = first_messages(job.open(), issue, PAGE)
+    snapshot = job.open()
+    snapshot.state.issue = issue
+    snapshot.state.phase.plan_position = snapshot.state.phase.plan_total = 1
+    system, first = first_messages(snapshot, PAGE)
     assert (system["role"], first["role"]) == ("system", "user")
     return system["content"], first["content"]
 
@@ -42,17 +45,19 @@ def test_a_rewind_says_what_became_of_the_files(tmp_path: Path) -> None:
     _, kept = opening(tmp_path / "kept", "strategic", "The tea was cold.")
     assert "the files it wrote are still there. The issue: The tea was cold." in kept
     job = Standing.begin(tmp_path / "restored", kind="strategic")
-    _, first = first_messages(job.open(), "The tea was cold.", PAGE, restored=True)
+    snapshot = job.open()
+    snapshot.state.issue = "The tea was cold."
+    _, first = first_messages(snapshot, PAGE, restored=True)
     assert "taken back, its files too. The issue: The tea was cold." in first["content"]
 
 
 def test_a_planner_knows_the_tools_that_only_the_work_has(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path, kind="strategic", agent="creator")
-    system, _ = first_messages(job.open(), "", PAGE)
-    assert "not to call: `" in system["content"]
+    system, _ = first_messages(job.open(), PAGE)
+    assert "Tactical phases have tools besides yours, to plan with: `" in system["content"]
     for name in ("add_requirement", "cite_document", "identify_requirement_candidates"):
         assert f"`{name}`" in system["content"]
-    assert "not to call" not in opening(tmp_path / "tactical", "tactical")[0]
+    assert "to plan with" not in opening(tmp_path / "tactical", "tactical")[0]
 
 
 @pytest.mark.parametrize(("agent", "can_look"), [("generalist", True), ("validator", False)])
@@ -60,7 +65,7 @@ def test_what_others_ran_into_names_only_a_tool_that_is_there(
     tmp_path: Path, agent: str, can_look: bool
 ) -> None:
     job = Standing.begin(tmp_path, kind="strategic", agent=agent)
-    _, first = first_messages(job.open(), "", PAGE, ["T1 outcome: the tea was cold"])
+    _, first = first_messages(job.open(), PAGE, ["T1 outcome: the tea was cold"])
     assert "they are no instructions." in first["content"]
     assert first["content"].rstrip().endswith("\n\n- T1 outcome: the tea was cold")
     assert ("`get_trace(" in first["content"]) is can_look
@@ -77,10 +82,21 @@ def test_the_last_page_is_that_of_the_greatest_number(tmp_path: Path) -> None:
     assert last_page(job.open()) == "archive/phase_1000.md"
 
 
-def test_a_tactical_one_begins_with_its_list_alone(tmp_path: Path) -> None:
-    _, first = opening(tmp_path, "tactical")
-    for text in ("SUMMARY of the files", "PLANNED", "Write about tea.", "ARCHIVED"):
+def test_a_tactical_one_begins_with_instructions_and_its_part_of_the_plan(tmp_path: Path) -> None:
+    plan = "# Plan\n\n## Phase 1: PLANNED\n- [ ] x\n\n## Phase 2: LATER\n- [ ] y\n"
+    _, first = opening(tmp_path, "tactical", **{"plan.md": plan})
+    for text in ("## Phase 1: PLANNED\n- [ ] x", "Write about tea."):
+        assert text in first
+    for text in ("SUMMARY of the files", "LATER", "ARCHIVED"):
         assert text not in first
+
+
+def test_a_second_attempt_is_shown_what_went_wrong_and_what_was_learned(tmp_path: Path) -> None:
+    lesson = {"experiences.md": "# Experiences\n\n## Cold tea\n\nWarm the pot first.\n"}
+    _, first = opening(tmp_path / "again", "tactical", "The  tea\n was cold.", **lesson)
+    assert "An attempt at this work failed before. The issue: The  tea\n was cold." in first
+    assert "Warm the pot first." in first
+    assert "Warm the pot" not in opening(tmp_path / "first", "tactical", **lesson)[1]
 
 
 @pytest.mark.parametrize("name", ["plan.md", "workspace_summary.md", "instructions.md"])
@@ -105,8 +121,9 @@ def test_both_templates_say_what_every_phase_needs(tmp_path: Path, kind: PhaseKi
     flat = " ".join(system.split())
     for text in (
         f"**{kind}** phase",
-        "One todo at a time, in order",
-        "call `todo_complete`",
+        "one at a time",
+        "`todo_complete` after each",
+        "into one reply, up to 32",
         "The system changes phases by itself",
         "start at its top",
         "Files are your memory",

@@ -34,7 +34,13 @@ def job(tmp_path: Path) -> Standing:
 async def turn(job: Standing, script: Script, attempt: int = 1) -> Transitioned:
     activity = Phases(job.root, lambda _: client_for(script)).transition
     request = TransitionRequest(
-        root=job.root.id, commit=job.commit, at=AT, step=job.step, number=3, purpose="final"
+        root=job.root.id,
+        commit=job.commit,
+        at=AT,
+        step=job.step,
+        number=3,
+        purpose="final",
+        summary=True,
     )
     env = environment(local=False, attempt=attempt, at=time.time())
     policy = RetryPolicy(maximum_attempts=TURNS + LOST_WORKERS)

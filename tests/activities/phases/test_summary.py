@@ -90,14 +90,15 @@ def test_many_files_alike_do_not_push_out_what_is_open(tmp_path: Path) -> None:
             found.files = found.files.write(path, f"# REQ-{number:03d}, {name}\n\nx".encode())
     found.files = with_summary(found)
     assert found.text("workspace_summary.md").count("- requirements/") == 240
-    first = first_messages(found, "", "")[1]["content"]
+    first = first_messages(found, "")[1]["content"]
     assert first.count("- requirements/") == 4
     assert (
         "- requirements/req_*/draft.md · 60 files, each in workspace_summary.md; the last: "
         "requirements/req_060/draft.md · 22 bytes · step 0 · REQ-060, draft.md\n"
     ) in first
     assert "- instructions.md · " in first
-    assert "## Accomplished in this phase" in first
+    # The archive page says what was done, and the list below what is to be done.
+    assert "## Accomplished in this phase" not in first
     assert "TRUNCATED" not in first
 
 
@@ -105,7 +106,7 @@ def test_huge_files_fit_into_the_first_messages(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     for path in ("workspace.md", "plan.md"):
         job.write(path, "tea 🫖 " * 300_000)
-    system, first = first_messages(job.open(), "", "")
+    system, first = first_messages(job.open(), "")
     assert count(system["content"]) < 6000
     assert count(first["content"]) < 16_000
     assert 'read_file("plan.md") shows all' in first["content"]

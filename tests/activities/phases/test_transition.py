@@ -12,7 +12,8 @@ import yaml
 from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import Conversation
-from activities.phases.transition import Phases, predefined_todos
+from activities.phases.predefined import predefined_todos
+from activities.phases.transition import Phases
 from activities.rehearsal import Reply, Script
 from config.loader import load_agent
 from protocol.endings import Transitioned, TransitionRequest
@@ -46,7 +47,7 @@ def job(tmp_path: Path) -> Standing:
 async def turn(job: Standing, said: Any, **details: Any) -> Transitioned:
     request = TransitionRequest(
         **{"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step}
-        | {"number": 3, "purpose": "work", "call": 0, "completes": 3}
+        | {"number": 3, "purpose": "work", "call": 0, "completes": [3], "summary": True}
         | details
     )
     with Script(*([] if said is None else [said])) as script:
@@ -117,7 +118,12 @@ async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
     start = (await turn(job, Reply("Planned."))).commit
     job.commit = start
     job.write("plan.md", PLAN.replace("[ ]", "[x]"))
-    request = {"purpose": "rewind", "outcome": "rewound", "call": None, "completes": None}
+    request: dict[str, Any] = {
+        "purpose": "rewind",
+        "outcome": "rewound",
+        "call": None,
+        "completes": [],
+    }
     made = await turn(job, None, **request, number=4, restore=start, restore_files=False)
     assert [item.told for item in made.state.scope] == [
         "P1 (completed): boil",
@@ -130,7 +136,12 @@ async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
 async def test_a_rewind_says_why_to_the_model_the_archive_and_the_workflow(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path, kind="tactical")
     job.reply(("todo_rewind", json.dumps({"issue": "The kettle\nleaks. " + "x" * 3000})))
-    request = {"purpose": "rewind", "outcome": "rewound", "completes": None, "rewinds": 1}
+    request: dict[str, Any] = {
+        "purpose": "rewind",
+        "outcome": "rewound",
+        "completes": [],
+        "rewinds": 1,
+    }
     made = await turn(job, None, **request)
     after = job.open(made.commit)
     assert "The kettle\nleaks." in after.conversation.messages()[1]["content"]

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from activities.projects.evidence import evidence_of
+from activities.projects.evidence import evidence_of, tool_proofs
 from activities.projects.handoff import hand_over, product, refusals, told
 from activities.projects.repository import Repository, repository_path
 from config.schema import Problem
-from protocol.handoffs import Check, Handoff, ProjectLink
+from protocol.handoffs import Handoff, ProjectLink
+from protocol.proof import Check
 from protocol.state import DoneWhen, Match
 from tests.activities.standing import AT, Standing
 
@@ -26,9 +27,14 @@ def standing(tmp_path: Path) -> Standing:
 
 def repository(standing: Standing) -> tuple[Repository, str]:
     held = Repository.create(repository_path(standing.root, "tea"))
-    files = {"project.md": b"# Tea room\n", "menu.md": b"tea\n", "feature-list.json": b"{}\n"}
-    tree = held.with_files(str(held.git.TreeBuilder().write()), files)
-    return held, held.commit(tree, [], "begin", AT)
+    nothing = str(held.git.TreeBuilder().write())
+    return held, held.commit(held.with_files(nothing, {"menu.md": b"tea\n"}), [], "begin", AT)
+
+
+def state(held: Repository, brief: str = "# Tea room\n") -> str:
+    """The project's own files."""
+    tree = held.with_files(str(held.git.TreeBuilder().write()), {"project.md": brief.encode()})
+    return held.commit(tree, [], "state", AT)
 
 
 def link(commit: str, **details: Any) -> ProjectLink:
@@ -40,9 +46,11 @@ def link(commit: str, **details: Any) -> ProjectLink:
 
 def handed(standing: Standing, **details: Any) -> None:
     """The job is handed this."""
-    _, commit = repository(standing)
+    held, commit = repository(standing)
     snapshot = standing.open()
-    hand_over(standing.root, snapshot, link(commit, **details))
+    inputs = {"commit": commit, "results": ["It was cold."], "state": state(held)}
+    inputs |= details.pop("inputs", {})
+    hand_over(standing.root, snapshot, link(commit, inputs=inputs, **details))
     standing.commit = snapshot.save("handed", AT)
 
 
@@ -58,6 +66,57 @@ def test_the_receiver_finds_the_files_and_what_came_before(standing: Standing) -
     assert "- It was cold." in text
     assert text.endswith("# Tea room\n")
     assert "# Tea room" not in told(standing.root, held, again=True)
+
+
+def test_findings_are_handed_on_word_for_word(standing: Standing) -> None:
+    found = "`|  |  |` became `| | |`:\n\n    a\ttable\n"
+    handed(standing, inputs={"findings": [found, "It is cold."]})
+    held = standing.open().link
+    assert held
+    for again in (False, True):
+        text = told(standing.root, held, again=again)
+        assert f"### Finding 1\n\n{found}\n\n### Finding 2\n\nIt is cold.\n" in text
+        assert text.index("### Finding 1") < text.index("- It was cold.")
+    assert "documents/findings.md" not in standing.paths()
+
+
+def test_findings_and_a_brief_that_are_long_are_in_files_and_named(standing: Standing) -> None:
+    held, _ = repository(standing)
+    long = state(held, "# Tea\n" + "green tea " * 3000)
+    handed(standing, inputs={"findings": ["word " * 4000], "state": long})
+    link = standing.open().link
+    assert link
+    text = told(standing.root, link)
+    assert "word…\nAll of it is in documents/findings.md." in text
+    assert standing.text("documents/findings.md").count("word") == 4000
+    assert text.endswith("tea…\nAll of it is in documents/project.md.")
+    assert standing.text("documents/project.md").count("green tea") == 3000
+
+
+@pytest.mark.parametrize(
+    ("feature", "why"),
+    [
+        ({}, "These checks have no test command: name one"),
+        ({"tests": {"unit": "pytest || true"}}, "cannot be proved by `pytest || true`: leave out"),
+        ({"tests": {"unit": "cd repo && python3 -m pytest -q"}}, ""),
+        ({"checks": ["browser"]}, ""),
+        # The project's file settles it.
+        ({"checks": ["api"]}, ""),
+    ],
+)
+def test_a_feature_names_how_it_is_proved(
+    standing: Standing, feature: dict[str, Any], why: str
+) -> None:
+    handed(
+        standing,
+        report="features",
+        tests={"api": "python3 -m pytest api"},
+        proof={"browser": ["browser_*"]},
+    )
+    one = {"id": "brew", "description": "Brews tea.", "checks": ["unit"], **feature}
+    standing.write("output/features.json", json.dumps({"features": [one]}))
+    found = refusals(standing.open())
+    assert why in " ".join(found) if why else found == []
 
 
 def test_a_job_knows_those_that_had_its_task_before() -> None:
@@ -120,8 +179,9 @@ def test_a_tester_that_ran_nothing_is_sent_back(standing: Standing) -> None:
     assert len(refusals(standing.open())) == 1
     standing.call("search_files", query="tea", path="repo")
     assert refusals(standing.open()) == []
-    [run] = evidence_of(standing.open()).runs["unit"]
-    assert run.told.startswith("search_files {")
+    [run] = tool_proofs(standing.open(), "c1")
+    assert run.ran.startswith("search_files {")
+    assert (run.check, run.commit, run.asked_by, run.phase) == ("unit", "c1", "brew-coder-1", 2)
     # Of an earlier phase as well.
     snapshot = standing.open()
     snapshot.shelve_conversation(2)
@@ -141,7 +201,7 @@ def test_a_result_that_counts_errors_is_no_failed_call(standing: Standing) -> No
     for each in (*standing.open().conversation.messages()[1:-1], told):
         snapshot.conversation = snapshot.conversation.append(each)
     [run] = evidence_of(snapshot).runs["unit"]
-    assert run.told.endswith("Errors: 0, warnings: 2")
+    assert run.head == "Errors: 0, warnings: 2"
 
 
 @pytest.mark.parametrize("kind", ["verdict", "groups", "features"])
@@ -210,7 +270,7 @@ def test_what_the_system_keeps_and_caches_are_not_taken_over(standing: Standing)
     held, commit = repository(standing)
     tree = product(held, snapshot, "repo", snapshot.link.handoff)
     made = held.commit(tree, [commit], "made", AT)
-    assert held.file(made, "feature-list.json") == b"{}\n"
+    assert held.file(made, "feature-list.json") is None
     assert held.changed(commit, made) == ["brew.py", "completion.json"]
     tree = product(held, snapshot, "output", snapshot.link.handoff)
     assert held.file(held.commit(tree, [commit], "made", AT), "completion.json") is None

@@ -8,7 +8,6 @@ import pytest
 
 from activities.phases.orientation import first_messages
 from activities.rehearsal import extraction, strategic
-from activities.rehearsal.candidates import parse_lines
 from activities.rehearsal.formulation import procedure
 from activities.rehearsal.plans import Plan, PlanPhase
 from activities.rehearsal.replay import Call, Steps
@@ -19,9 +18,9 @@ LISTED = """\
 # Candidates
 
 ## documents/tea.md
-- C-001 · p.1 · obligation · 0.9 · Tea must be hot.
-- C-002 · p.1 · obligation · 0.9 · Cups must be clean.
-- C-003 · p.2 · obligation · 0.9 · Milk must be fresh.
+- C-001 · p.1 · must · 0.9 · Tea must be hot.
+- C-002 · p.1, 2.1 · must · 0.9 · Cups must be clean.
+- C-003 · p.2, 2.1 · must · 0.9 · Milk must be fresh.
 """
 DECIDED = {
     extraction.LEFT: "C-001 · documents/tea.md · not relevant\n",
@@ -44,15 +43,38 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     job = Standing.begin(tmp_path, kind="strategic", agent="creator")
     for path, text in {extraction.LIST: LISTED, **DECIDED}.items():
         job.write(path, text)
-    items = parse_lines(LISTED.splitlines())
-    batches = extraction.batches([(n, "documents/tea.md", item) for n, item in enumerate(items, 4)])
+    batches = extraction.batches([("documents/tea.md", 4, 6)])
     job.write("plan.md", Plan("# Plan", [PlanPhase("Formulate", "Each is cited.", batches)]).text)
-    messages = first_messages(job.open(), issue, "")
+    snapshot = job.open()
+    snapshot.state.issue = issue
+    messages = first_messages(snapshot, "")
     view = look({"messages": [*messages, {"role": "user", "content": "Go on."}], "tools": []})
     [(_, handed)] = until(job, strategic.hand_over(view), "todo_write")
     steps = procedure(handed["todos"][0]["content"])
     assert steps is not None
-    until(job, steps, "extract_document_text")
-    batch = steps.send(["Text."])
-    assert [name for name, _ in batch] == ["cite_document"] * cited
-    assert batch[-1][1]["quote"] == "Milk must be fresh."
+    batch = until(job, steps, "add_requirement")
+    assert [name for name, _ in batch] == ["add_requirement"] * cited
+    assert batch[-1][1]["quotes"] == [
+        {"path": "documents/tea.md", "page": 2, "quote": "Milk must be fresh."}
+    ]
+
+
+def test_the_list_is_divided_by_its_headings(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path, kind="strategic", agent="creator")
+    weak = "- C-004 · p.2 · may · 0.4 · Sugar may be there."
+    job.write(
+        extraction.LIST,
+        "# Candidates\n\n## documents/a.md\n\n- C-001 · p.1 · must · 0.9 · A.\n"
+        f"- C-002 · p.1 · must · 0.9 · B.\n\n### Below confidence 0.5\n\n{weak}\n\n"
+        f"## documents/none.md\n\nNone.\n\n### Below confidence 0.5\n\n{weak}\n\n"
+        "## documents/b.md\n\n- C-001 · p.1 · must · 0.9 · C.\n",
+    )
+    steps = extraction.read_sections()
+    batch = next(steps)
+    with pytest.raises(StopIteration) as end:
+        steps.send([job.call(name, **arguments) for name, arguments in batch])
+    assert end.value.value == [
+        ("documents/a.md", 5, 6),
+        ("documents/none.md", 14, 14),
+        ("documents/b.md", 22, 22),
+    ]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from activities.checkpoints import Root
-from activities.documents import Page, render
-from activities.documents.pages import not_read
+from activities.checkpoints import Files, Root, open_checkpoints
+from activities.documents import Quality
 from activities.job.kept_results import KeptResults
 from activities.starting.inputs import read_documents
 from config.schema import Problem
@@ -44,6 +43,10 @@ def web() -> Iterator[str]:
         yield address
 
 
+def nothing(root: Root) -> Files:
+    return Files.empty(open_checkpoints(root, "job", create=True).store)
+
+
 def refused(root: Root, source: str) -> str:
     with pytest.raises(Problem) as problem:
         read_documents(root, [source], LIMIT)
@@ -60,8 +63,26 @@ def test_a_document_comes_with_its_text(root: Root, tmp_path: Path) -> None:
     assert (document.name, document.data) == ("a.md", b"Green tea.")
     assert document.text == "[page 1]\nGreen tea.\n"
     assert document.notices() == []
-    broken = replace(document, text=render([Page(1, "Tea."), Page(2, not_read("bad"))]))
-    assert broken.notices() == ["document a.md: Could not be read: page 2."]
+    # Anyone can read it as it is.
+    files = document.put_into(nothing(root))
+    assert [entry.path for entry in files.walk("documents")] == ["documents/a.md"]
+
+
+def test_what_is_to_be_said_of_a_document_is_said_to_people_and_kept_beside_it(
+    root: Root, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("Записи должны храниться десять лет. Отдел отвечает.".encode("koi8-r"))
+    kept = KeptResults(tmp_path / "project")
+    kept.folder.parent.mkdir()
+    for _ in range(2):  # the second time as it was kept
+        (document,) = read_documents(root, [str(path)], LIMIT, kept=kept)
+        said = "It declares no encoding; it was taken for koi8-u, a guess."
+        assert document.notices() == [f"document a.txt: {said}"]
+        files = document.put_into(nothing(root))
+        assert b"\xd0\x97\xd0\xb0\xd0\xbf" in files.read("documents/a.txt.txt")
+        record = Quality.from_json(files.read("documents/a.txt.reading.json").decode())
+        assert record == document.quality == Quality([said])
 
 
 def test_files_that_cannot_be_taken(root: Root, tmp_path: Path) -> None:
@@ -138,6 +159,6 @@ def test_a_project_extracts_each_content_once(tmp_path: Path) -> None:
     sources = [str(tmp_path / "a.md"), str(tmp_path / "b.md")]
     first, second = read_documents(root, sources, 1000, kept=kept)
     [held] = kept.folder.iterdir()
-    assert held.read_text() == first.text == second.text
-    held.write_text("what was kept")
+    assert json.loads(held.read_text())["text"] == first.text == second.text
+    held.write_text('{"text": "what was kept", "quality": {}}')
     assert read_documents(root, sources[:1], 1000, kept=kept)[0].text == "what was kept"

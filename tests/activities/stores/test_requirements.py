@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -11,7 +12,16 @@ from activities.stores import deciding
 from activities.stores import requirements as rows
 from activities.stores.away import StoreRefuses
 from activities.stores.engine import Store
-from tests.activities.stores.filling import AT, call, decide, fill, requirement, statuses, take
+from tests.activities.stores.filling import (
+    AT,
+    call,
+    contents,
+    decide,
+    fill,
+    requirement,
+    statuses,
+    take,
+)
 
 
 def test_what_is_stored_comes_back_as_it_was(store: Store) -> None:
@@ -149,7 +159,7 @@ def test_a_duplicate_of_what_does_not_stay_is_a_draft_again(
     store: Store, loses: Callable[[Store], None]
 ) -> None:
     fill(store, [requirement(1)])
-    fill(store, [requirement(1, job="twin")], job="twin")
+    fill(store, [requirement(1, "In other words, record 1 is kept.", job="twin")], job="twin")
     assert (take(store, "one"), take(store, "two")) == ("maker/REQ-001", "twin/REQ-001")
     decide(store, "two", "twin/REQ-001", "duplicate", other="maker/REQ-001")
     loses(store)
@@ -161,12 +171,106 @@ def test_a_duplicate_of_what_does_not_stay_is_a_draft_again(
     assert "twin/REQ-001" in left
 
 
+def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Store) -> None:
+    fill(store, [requirement(1), requirement(2)])
+    again = [requirement(1, job="twin"), requirement(2, "Another is to be kept.", job="twin")]
+    fill(store, again, at=1, job="twin")
+    assert take(store, "judge", 1) == "maker/REQ-001"
+    _, _, free = store.read(lambda c: deciding.decided(c, ["judge"], AT))
+    assert free == 2
+    decide(store, "judge", "maker/REQ-001", at=2)
+    assert take(store, "judge", 3) == "maker/REQ-002"
+    decide(store, "judge", "maker/REQ-002", at=4)
+    assert take(store, "judge", 5) == "twin/REQ-002"
+    made, _, free = store.read(lambda c: deciding.decided(c, ["judge"], AT))
+    assert free == 0
+    [double] = [each for each in made if each.status == "duplicate"]
+    assert (double.ref, double.duplicate_of) == ("twin/REQ-001", "maker/REQ-001")
+    # Once the other one is gone it is looked at like any.
+    fill(store, [], at=6)
+    decide(store, "judge", "twin/REQ-002", at=7)
+    assert take(store, "judge", 8) == "twin/REQ-001"
+
+
+def test_what_a_person_withdraws_stays_withdrawn(store: Store) -> None:
+    made = [requirement(1), requirement(2)]
+    fill(store, made)
+    fill(store, [requirement(1, "As maker says.", job="twin")], job="twin")
+    take(store, "judge")
+    decide(store, "judge", "maker/REQ-001")
+    assert take(store, "judge", 1) == "maker/REQ-002"
+    decide(store, "judge", "maker/REQ-002", "duplicate", at=2, other="maker/REQ-001")
+    was = store.run(lambda c: rows.withdraw(c, "maker/REQ-001", "a person", "It is repealed."))
+    assert was == "accepted"
+    assert statuses(store) == {"REQ-002": "draft"}
+    # Its workspace has it as before, and that changes nothing.
+    assert "REQ-001" in store.read(lambda c: rows.held_blobs(c, "maker"))
+    fill(store, made, at=3)
+    fill(store, [], at=4)
+    fill(store, made, at=5)
+    assert statuses(store) == {"REQ-002": "draft"}
+    taken = [take(store, "other", at) for at in range(2)]
+    assert "maker/REQ-001" not in taken
+    with pytest.raises(StoreRefuses, match="is withdrawn already"):
+        store.run(lambda c: rows.withdraw(c, "maker/REQ-001", "a person", "Again."))
+    with pytest.raises(StoreRefuses, match="there is no requirement"):
+        store.run(lambda c: rows.withdraw(c, "maker/REQ-009", "a person", "Again."))
+    [found] = store.read(lambda c: rows.search(c, refs=["maker/REQ-001"], withdrawn=True))
+    assert (found.withdrawn_by, found.withdrawn_why) == ("a person", "It is repealed.")
+    assert store.read(lambda c: rows.search(c, refs=["maker/REQ-001"])) == []
+
+
+def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: Store) -> None:
+    made = [requirement(number) for number in (1, 2, 3)]
+    fill(store, made)
+    take(store, "judge")
+    decide(store, "judge", "maker/REQ-001")
+    changed = requirement(3, "It is to be kept for ever.")
+    forked = [made[0], made[1], changed]
+    present, _ = contents(forked)
+    for first in (call("fork", 1), call("fork", 2)):
+        store.run(partial(rows.take_over, call=first, parent="maker", present=present))
+    fill(store, [each.model_copy(update={"job": "fork"}) for each in forked], at=3, job="fork")
+    # Those that go on in the fork alone; what was decided, and what differs, stays its parent's.
+    assert statuses(store) == {"REQ-001": "accepted", "REQ-003": "draft"}
+    assert len(statuses(store, "fork")) == 3
+    fill(store, made, at=4)
+    assert statuses(store) == {"REQ-001": "accepted", "REQ-003": "draft"}
+    taken = []
+    for at in range(10, 30, 2):
+        if ref := take(store, "judge", at):
+            taken.append(ref)
+            decide(store, "judge", ref, at=at + 1)
+    assert taken == ["maker/REQ-003", "fork/REQ-002", "fork/REQ-003"]
+    assert statuses(store, "fork")["REQ-001"] == "duplicate"
+
+
+def test_the_store_is_searched_by_what_is_given(store: Store) -> None:
+    place = {"label": "iv", "section": "2.1"}
+    cited = [each.model_copy(update=place) for each in requirement(1).citations]
+    first = requirement(1).model_copy(update={"citations": cited, "force": "should"})
+    fill(store, [first, requirement(2)])
+    fill(store, [requirement(1, "Of another.", job="zoo")], job="zoo")
+
+    def search(**only: object) -> list[str]:
+        return [each.requirement.ref for each in store.read(lambda c: rows.search(c, **only))]  # type: ignore[arg-type]
+
+    assert search() == ["maker/REQ-001", "maker/REQ-002", "zoo/REQ-001"]
+    assert search(job="zoo") == ["zoo/REQ-001"]
+    assert search(status="accepted") == []
+    assert search(document="a.md", job="maker") == ["maker/REQ-001", "maker/REQ-002"]
+    assert search(document="%") == []
+    [found] = store.read(lambda c: rows.search(c, refs=["maker/REQ-001"]))
+    assert found.requirement == first
+
+
 def test_forgetting_a_job_leaves_the_duplicates_of_those_with_names_like_its_own(
     store: Store,
 ) -> None:
     for job in ("Maker", "maker/two"):
-        fill(store, [requirement(1, job=job)], job=job)
-        fill(store, [requirement(1, job=f"like {job}")], job=f"like {job}")
+        fill(store, [requirement(1, f"{job} keeps it for years.", job=job)], job=job)
+        alike = requirement(1, f"In other words, {job} has it.", job=f"like {job}")
+        fill(store, [alike], job=f"like {job}")
     while ref := take(store, "judge"):
         like = ref.removeprefix("like ")
         if like == ref:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from activities import tokens
-from activities.documents import Page
+from activities.documents import Page, Quality
 from activities.documents.pages import not_read
 from activities.tools.documents import _chunks
 from tests.activities.standing import Standing
@@ -153,20 +153,32 @@ def test_a_requirement_needs_a_citation_that_was_made(job: Standing) -> None:
     assert json.loads(job.text("requirements/req_001/final.json"))["source"] == "documents/a.md"
 
 
-def test_a_line_of_a_document_is_found_once_and_that_of_a_scan_in_the_text_beside(
-    job: Standing,
-) -> None:
-    found = job.call("search_files", query=QUOTE)
-    assert found.startswith("documents/a.md:1: ")
-    assert "a.md.txt" not in found
-    assert "a.md.txt:4: " in job.call("search_files", query=QUOTE, path="documents/a.md.txt")
+def test_a_line_of_a_scan_is_found_in_the_text_beside(job: Standing) -> None:
     job.write("documents/scan.pdf", b"%PDF\xff")
     job.write("documents/scan.pdf.txt", "[page 1]\nWater is boiled.\n")
     assert job.call("search_files", query="boiled").startswith("documents/scan.pdf.txt:2: ")
-    # Where marks stand between the words they are in the text alone.
-    job.write("documents/page.html", "<p>K&uuml;hl <b>zu</b>\nlagern.</p>")
-    job.write("documents/page.html.txt", "[page 1]\nKühl zu lagern.\n")
-    assert job.call("search_files", query="kühl zu lagern").startswith("documents/page.html.txt:2")
+
+
+def test_a_text_is_read_without_a_text_beside_it(job: Standing) -> None:
+    job.write("documents/tea.md", "# Tea\n\n## Water\n\nWater must be boiled for tea.\n")
+    told = job.call("extract_document_text", path="documents/tea.md")
+    assert "[page 1; section Tea; section Water]\n# Tea" in told
+    quote = "Water must be boiled for tea."
+    cited = job.call("cite_document", path="documents/tea.md", page=1, quote=quote)
+    assert not cited.startswith("Error")
+
+
+def test_doubts_about_a_document_come_before_its_text(job: Standing) -> None:
+    job.write("documents/b.pdf", "%PDF-")
+    job.write("documents/b.pdf.txt", f"[page 1; label iv]\n{QUOTE}\n")
+    doubts = Quality(["Words run together: page 1."], [1], badly=True)
+    job.write("documents/b.pdf.reading.json", doubts.as_json())
+    told = job.call("extract_document_text", path="documents/b.pdf")
+    assert told.startswith("documents/b.pdf, page 1 of 1. Words run together: page 1. ")
+    assert "[page 1; label iv]" in told
+    assert job.call("write_file", path="documents/b.pdf.reading.json", content="{}").startswith(
+        "Error: "
+    )
 
 
 def test_every_answer_names_the_pages_that_could_not_be_read(job: Standing) -> None:

@@ -21,8 +21,3 @@ PHASES = {
 def test_a_tool_belongs_to_its_kinds_of_phase(name: str) -> None:
     assert REGISTRY[name].phases == PHASES[name]
     assert REGISTRY[name].route.phases == list(PHASES[name])
-
-
-@pytest.mark.parametrize("name", ["todo_complete", "todo_rewind", "todo_write", "job_complete"])
-def test_what_ends_a_reply(name: str) -> None:
-    assert REGISTRY[name].route.ends_reply

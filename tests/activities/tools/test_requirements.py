@@ -18,7 +18,7 @@ from activities.web import Fetched, as_source
 from protocol.endings import CloseRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import AT, JOB, Standing, environment
-from tests.activities.stores.filling import decide, fill, requirement, statuses, take
+from tests.activities.stores.filling import call, decide, fill, requirement, statuses, take
 
 AWAY = "postgresql://127.0.0.1:1/db"
 QUOTE = "Every invoice must be kept for ten years."
@@ -67,7 +67,7 @@ def test_candidates_of_all_documents_are_in_one_list(job: Standing) -> None:
     assert [len(each["candidates"]) for each in held] == [2, 1, 1]
     page = job.text("candidates/candidates.md")
     assert page.startswith(
-        f"# Candidates\n\n## documents/a.md\n\n- C-001 · p.1 · obligation · 0.94 · {QUOTE}\n"
+        f"# Candidates\n\n## documents/a.md\n\n- C-001 · p.1 · must · 0.94 · {QUOTE}\n"
     )
     # What an agent added to those of another document stays.
     held[2]["candidates"][0]["remark"] = "See annex."
@@ -77,51 +77,188 @@ def test_candidates_of_all_documents_are_in_one_list(job: Standing) -> None:
     job.write(LISTED, json.dumps(held).replace('"page": 1', '"page": "one"', 1))
     told = job.call("identify_requirement_candidates", path="documents/a.md")
     assert told.startswith(f"Error: {LISTED}: 0.candidates.0.page: ")
-    assert "Candidates were not compared" in job.call("collect_requirements")
 
 
 def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -> None:
     result = "output/requirements.json"
-    assert job.call("collect_requirements").startswith(f"Wrote 0 requirements to {result}.")
+    written = f"{result} and output/requirements.md."
+    assert job.call("collect_requirements").startswith(f"Wrote 0 requirements to {written}")
     assert json.loads(job.text(result)) == []
     job.write("documents/b.md", OTHER)
-    job.write("documents/b.md.txt", f"[page 1]\nPage one.\n[page 2]\n{OTHER}\n")
-    for path in ("documents/a.md", "documents/b.md"):
-        job.call("identify_requirement_candidates", path=path)
-    job.call("cite_document", path="documents/b.md", page=2, quote=OTHER)
-    # Each document has a candidate C-001.
+    job.write("documents/b.md.txt", f"[page 1]\n2.1 Access\nPage one.\n[page 2]\n{OTHER}\n")
     job.call("add_requirement", **given(), candidate="C-001")
-    second = given(OTHER) | {"type": "functional", "citations": ["CIT-0002", "CIT-0001"]}
+    there = {"path": "documents/b.md", "page": 2, "quote": OTHER}
+    second = given(OTHER) | {"type": "functional", "quotes": [there]}
     job.call("add_requirement", **second)
     finals = [json.loads(job.text(f"requirements/req_00{n}/final.json")) for n in (1, 2)]
     assert job.call("collect_requirements").splitlines() == [
-        f"Wrote 2 requirements to {result}.",
+        f"Wrote 2 requirements to {written}",
+        "By force: must 2.",
         "By type: functional 1, legal 1.",
         "Pages cited:",
         "- documents/a.md: 1",
         "- documents/b.md: 2",
-        "No requirement refers to 2 of 3 candidates:",
-        f"- documents/a.md: C-002 · p.1 · obligation · 0.90 · {OTHER}",
-        f"- documents/b.md: C-001 · p.2 · obligation · 0.90 · {OTHER}",
+        "Not covered: 1 of 3 sentences that say must, must not or should are neither cited nor set "
+        "aside. All of them, in candidates/uncovered.md:",
+        f"- documents/a.md: C-002 · p.1 · must · 0.90 · {OTHER}",
     ]
     assert json.loads(job.text(result)) == finals
+    assert job.text("candidates/uncovered.md").endswith(f"· {OTHER}\n")
+    page = job.text("output/requirements.md")
+    assert f"### REQ-002 · must · functional\n\n{OTHER}\n\n> {QUOTE}\n" in page
+    assert f"> {OTHER}\n>\n> (documents/b.md, page 2, 2.1)\n" in page
     job.write("requirements/req_001/final.json", json.dumps(finals[0] | {"confidence": 7}))
-    job.write("requirements/req_002/final.json", json.dumps(finals[1] | {"candidate": "C-001"}))
     told = job.call("collect_requirements").splitlines()
     assert told[1] == "Left out, to be mended:"
     assert told[2].startswith("requirements/req_001/final.json: confidence: ")
-    # It cites both.
-    assert "No requirement refers to 1 of 3 candidates:" in told
     assert [each["id"] for each in json.loads(job.text(result))] == ["REQ-002"]
 
 
-def test_candidates_that_are_left_out_are_counted(job: Standing) -> None:
+def test_quotes_are_cited_in_the_same_call_all_or_none(job: Standing) -> None:
+    def said(*quotes: str, page: int = 1) -> dict[str, Any]:
+        asked = [{"path": "documents/a.md", "page": page, "quote": quote} for quote in quotes]
+        return given() | {"citations": None, "quotes": asked}
+
+    before = len(job.open().files.children("citations"))
+    told = job.call(
+        "add_requirement",
+        **said(QUOTE, "Every invoice must be kept for eleven years.", "Nobody knows this at all."),
+    )
+    assert told.splitlines() == [
+        "Error: Nothing was written.",
+        "Quote 2: That quote is not on page 1 of documents/a.md. It stands on no page. Nearest, on "
+        f"page 1: “{QUOTE}”. Quote what stands there; a sentence that goes on on the next page "
+        "takes two quotes, one for each page.",
+        "Quote 3: That quote is not on page 1 of documents/a.md. It stands on no page, and no "
+        "passage is like it: quote the exact words.",
+    ]
+    assert "there is no page 4" in job.call("add_requirement", **said(QUOTE, page=4))
+    assert "Nothing is cited" in job.call("add_requirement", **(given() | {"citations": []}))
+    assert len(job.open().files.children("citations")) == before
+    assert job.open().files.entry("requirements/req_001") is None
+    # What is kept is what the page says, and what it says is found again.
+    told = job.call("add_requirement", **said("Every invoice  must be\nkept for ten years."))
+    assert told.startswith("REQ-001 (must) written to requirements/req_001/final.json; ")
+    [cited] = json.loads(job.text("requirements/req_001/final.json"))["citations"]
+    assert cited == {"id": "CIT-0002", "document": "documents/a.md", "page": 1, "quote": QUOTE}
+
+
+def test_a_citation_is_added_by_a_tool(job: Standing) -> None:
+    there = {"path": "documents/a.md", "page": 1, "quote": OTHER}
+    assert "no requirement REQ-001" in job.call(
+        "add_citation", requirement="REQ-001", quotes=[there]
+    )
+    job.call("add_requirement", **given())
+    told = job.call("add_citation", requirement="REQ-001", quotes=[there])
+    assert told == f"REQ-001 cites also citation CIT-0002: documents/a.md, page 1: “{OTHER}”"
+    assert "cites that already" in job.call("add_citation", requirement="REQ-001", quotes=[there])
+    [row] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    assert [each.quote for each in row.citations] == [QUOTE, OTHER]
+    assert job.completion().unstored == []
+
+
+def test_the_force_is_that_of_the_passage_unless_it_is_given(job: Standing) -> None:
+    text = "It may be cold. It should be warm. It must not be hot. The sky over it was blue."
+    job.write("documents/b.md", text)
+    job.write("documents/b.md.txt", f"[page 1]\n{text}\n")
+
+    def add(quote: str, **further: str) -> str:
+        there = {"path": "documents/b.md", "page": 1, "quote": quote}
+        return job.call(
+            "add_requirement", **(given() | {"citations": None, "quotes": [there]} | further)
+        )
+
+    assert add("It may be cold.").startswith("REQ-001 (may)")
+    assert add("It should be warm.").startswith("REQ-002 (should)")
+    assert add("It must not be hot.").startswith("REQ-003 (must not)")
+    assert add("The sky over it was blue.").startswith("REQ-004 (must)")
+    told = add("It should be warm.", force="must").splitlines()
+    assert told[0].startswith("REQ-005 (must)")
+    assert told[1] == "Its force is must, and its passage says should."
+    stored = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    assert [each.force for each in stored] == ["may", "should", "must not", "must", "must"]
+
+
+def test_a_job_is_not_complete_while_a_sentence_is_neither_cited_nor_set_aside(
+    job: Standing,
+) -> None:
+    count, named = job.completion().uncovered
+    assert count == "2 of 2 sentences that say must or should are neither cited nor set aside."
+    assert named.startswith(f"documents/a.md C-001 p.1: {QUOTE}; documents/a.md C-002 p.1: ")
+    job.call("add_requirement", **given())
+    assert job.completion().uncovered[0].startswith("1 of 2 ")
+    reason = {"path": "documents/a.md", "reason": "The board has said that it is no matter."}
+    for wrong, told in (
+        ({"ids": ["C-009"]}, "documents/a.md has no candidate C-009."),
+        ({"containing": "nobody says this"}, "No sentence of documents/a.md"),
+        ({"pages": "one"}, "pages must be like"),
+        ({"below": 0.9}, "below: at most 0.5, the agent's threshold"),
+        ({"covered_by": "REQ-007"}, "there is no requirement REQ-007"),
+    ):
+        assert told in job.call("set_sentences_aside", **reason, **wrong)
+    told = job.call("set_sentences_aside", **reason, containing="log in", covered_by="REQ-001")
+    assert told.splitlines()[0] == (
+        "Set aside 1 sentence by the rule documents/a.md, containing 'log in': The board has said "
+        "that it is no matter. (covered by REQ-001)"
+    )
+    assert job.completion().uncovered == []
+    lines = job.call("collect_requirements").splitlines()
+    assert lines[-2:] == [
+        "Covered: of 2 sentences that say must, must not or should 1 are cited and 1 set aside.",
+        "Set aside 1: documents/a.md, containing 'log in': The board has said that it is no matter."
+        " (covered by REQ-001)",
+    ]
+    assert "## Set aside\n\n- Set aside 1: documents/a.md," in job.text("output/requirements.md")
+    # Whoever edits the rules goes round the reasons.
+    assert "kept by the system" in job.call(
+        "write_file", path="requirements/set_aside.json", content="[]"
+    )
+
+
+def test_rules_set_sentences_aside_in_bulk(job: Standing) -> None:
+    text = (
+        "# 1.1 Rules\n\nIt must be kept cold. It cannot be kept hot for long.\n\n"
+        "# 1.2 Annex\n\nIt must be kept dry.\n\n# 2 Other\n\nIt should be kept dark."
+    )
+    job.write("documents/a.md.txt", f"[page 1]\n{text}\n[page 2]\nIt must be kept shut.\n")
+    reason = {"path": "documents/a.md", "reason": "By a rule of the board."}
+
+    def left(**rule: Any) -> list[str]:
+        job.call("set_sentences_aside", **reason, **rule)
+        job.call("collect_requirements")
+        lines = job.text("candidates/uncovered.md").splitlines()
+        return [line.rpartition("kept ")[2] for line in lines if line.startswith("- ")]
+
+    assert left(below=0.5) == ["cold.", "dry.", "dark.", "shut."]
+    assert left(section="1.2") == ["cold.", "dark.", "shut."]
+    assert left(section="1") == ["dark.", "shut."]
+    assert left(pages="2-3") == ["dark."]
+    assert left(ids=["C-004"]) == []
+    assert job.completion().uncovered == []
+
+
+def test_what_was_read_badly_is_never_called_complete(job: Standing) -> None:
+    job.call("add_requirement", **given())
+    broken = "(This page could not be read: no map of its letters)"
+    job.write("documents/a.md.txt", f"[page 1]\n{QUOTE}\n[page 2]\n{broken}\n")
+    assert job.call("collect_requirements").splitlines()[-1] == (
+        "Not read as it is, so that nothing is complete of it: documents/a.md. Could not be read: "
+        "page 2."
+    )
+    assert job.completion().badly_read == ["documents/a.md: Could not be read: page 2"]
+    explained = ["documents/a.md: page 2 could not be read and has to be looked at by hand."]
+    assert job.completion(unresolved=explained).badly_read == []
+
+
+def test_candidates_below_the_threshold_are_listed_as_well(job: Standing) -> None:
     weak = "Readers may photograph items without flash.\n"
     job.write("documents/b.md", f"{QUOTE}\n\n{weak}")
     job.write("documents/b.md.txt", f"[page 1]\n{QUOTE}\n\n{weak}")
     told = job.call("identify_requirement_candidates", path="documents/b.md")
     assert told.startswith("1 candidates in documents/b.md")
-    assert "1 below confidence 0.5 left out" in told.splitlines()[0]
+    assert "1 more below confidence 0.5 are listed there" in told.splitlines()[0]
+    page = job.text("candidates/candidates.md")
+    assert page.endswith(f"\n\n### Below confidence 0.5\n\n- C-002 · p.1 · may · 0.45 · {weak}")
 
 
 def stored(job: Standing) -> dict[str, str]:
@@ -130,7 +267,14 @@ def stored(job: Standing) -> dict[str, str]:
 
 
 def test_a_requirement_is_written_down_and_stored_through_one_model(job: Standing) -> None:
-    assert job.call("add_requirement", **given()) == "REQ-001 written to requirements/req_001/"
+    assert job.call("add_requirement", **given()) == (
+        "REQ-001 (must) written to requirements/req_001/final.json; "
+        f"citation CIT-0001: documents/a.md, page 1: “{QUOTE}”"
+    )
+    # No second copy of it that could go stale.
+    assert [entry.path for entry in job.open().files.walk("requirements")] == [
+        "requirements/req_001/final.json"
+    ]
     final = json.loads(job.text("requirements/req_001/final.json"))
     [row] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
     assert json.loads(row.final_json)["citations"] == final["citations"]
@@ -343,7 +487,8 @@ def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
     source = as_source(Fetched("https://law.example/a", url, "text/html", None, data))
     job.put(source.put_into)
     good = {"url": url, "quote": QUOTE, "accessed": "2023-11-14"}
-    assert job.call("cite_web", **good) == f"citation CIT-0002: {source.path}, page 1 ({url})"
+    told = job.call("cite_web", **good)
+    assert told == f"citation CIT-0002: {source.path}, page 1 ({url}): “{QUOTE}”"
     kept = json.loads(job.text("citations/CIT-0002.json"))
     assert (kept["url"], kept["accessed"]) == ("https://law.example/act/1", "2023-11-14")
     assert f"is not in {source.path}" in job.call(
@@ -398,7 +543,7 @@ def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place
     fill(store, [requirement(1), requirement(2)], job=first)
     assert take(store, "judge") == f"{first}/REQ-001"
     decide(store, "judge", f"{first}/REQ-001")
-    fill(store, [requirement(1)], job="zoo")
+    fill(store, [requirement(1, "In other words, record 1 is kept.")], job="zoo")
     assert take(store, "other") == f"{first}/REQ-002"
     assert take(store, "judge") == "zoo/REQ-001"
     decide(store, "judge", "zoo/REQ-001", "duplicate", other=f"{first}/REQ-002")
@@ -417,3 +562,32 @@ def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place
     assert statuses(store, first) == {"REQ-001": "accepted"}
     # What was called a duplicate of one that is gone is looked at anew.
     assert take(store, "judge", at=1) == "zoo/REQ-001"
+
+
+def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.call("add_requirement", **given())
+    job.call("add_requirement", **given(OTHER))
+    [first, second] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    fill(Store(job.root), [first, second], at=-3, job="parent")
+    # The first was decided on; of the second the parent has the same content.
+    blobs = Store(job.root).read(lambda c: rows.held_blobs(c, JOB))
+    parents = [(first, blobs["REQ-001"]), (second, blobs["REQ-002"])]
+    Store(job.root).run(lambda c: rows.forget(c, "parent"))
+    Store(job.root).run(lambda c: rows.fill(c, call("parent", -2), blobs, parents))
+    Store(job.root).run(lambda c: rows.forget(c, JOB))
+    assert take(Store(job.root), "judge", at=-1) == "parent/REQ-001"
+    decide(Store(job.root), "judge", "parent/REQ-001")
+
+    def begin() -> list[str]:
+        told: list[str] = environment().run(turning.after_fork, job.root, job.open(), "parent")
+        return told
+
+    with monkeypatch.context() as away:
+        away.setenv("LONGHAUL_STORE_URL", AWAY)
+        [told] = begin()
+        assert told.startswith("Deferred, and made later by itself")
+    assert begin() == begin() == []
+    assert statuses(Store(job.root), "parent") == {"REQ-001": "accepted"}
+    assert statuses(Store(job.root), JOB) == {"REQ-001": "draft", "REQ-002": "draft"}

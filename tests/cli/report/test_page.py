@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from cli.report.data import BARS, MOST_LISTED, MOST_PHASES, Item, ProjectReport, Report, Scope
+from cli.report.data import (
+    BARS,
+    MOST_LISTED,
+    MOST_PHASES,
+    Item,
+    Output,
+    ProjectReport,
+    Report,
+    Scope,
+    UnitLine,
+)
 from cli.report.page import page
 from cli.report.tally import folded
 from tests.cli.report.samples import bar, phase, report
@@ -54,12 +64,37 @@ def poisoned(value: Any) -> Any:
     return HOSTILE if isinstance(value, str) else value
 
 
+def unit(text: str) -> UnitLine:
+    runs = [Output(told=text, end=text, cut=True)]
+    return UnitLine(id=text, title=text, status=text, attempts=2, story=[text], runs=runs)
+
+
+def test_a_project_tells_what_came_of_each_feature_and_how_it_was_proved() -> None:
+    brewed = unit("brew")
+    brewed.story = ["tea.brew-tester-1: did not pass · It is cold."]
+    brewed.runs = [
+        Output(told="unit: pytest: exit code 0, 3 tests (brew-tester-2)", end="3 passed"),
+    ]
+    whole = ProjectReport(
+        id="all", status="completed", units=[brewed], waits=["waited 2:00:00"], jobs=[report()]
+    )
+    told = " ".join(Seen(page(whole)).texts)
+    for part in (*brewed.story, brewed.runs[0].told, "3 passed", "Its output", "waited 2:00:00"):
+        assert part in told
+
+
 def test_hostile_texts_stay_texts_wherever_they_are() -> None:
     found = Report.model_validate(poisoned(report().model_dump(mode="json")))
     # So that the drawing of rewinds and both kinds of heading are there as well.
     found.phases[0].purpose = "rewind"
     whole = ProjectReport(
-        id=HOSTILE, title=HOSTILE, status=HOSTILE, jobs=[found, found], remarks=[HOSTILE]
+        id=HOSTILE,
+        title=HOSTILE,
+        status=HOSTILE,
+        units=[unit(HOSTILE)],
+        waits=[HOSTILE],
+        jobs=[found, found],
+        remarks=[HOSTILE],
     )
     for made, jobs in ((found, 1), (whole, 2)):
         seen = Seen(page(made))

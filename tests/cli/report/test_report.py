@@ -121,6 +121,7 @@ def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
         "prompt_tokens",
         "completion_tokens",
         "cached_tokens",
+        "written_tokens",
     ):
         assert figures[name] == used[name], name
     assert figures["cost"] == pytest.approx(used["cost"])

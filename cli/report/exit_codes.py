@@ -11,10 +11,6 @@ LOOKING = frozenset(
     | {"true", "wc", "which"}
 )
 """Programs that show, count or print; what they end with says nothing of what a product does."""
-_NOTHING = re.compile(
-    r"\bran 0 tests\b|\bno tests (?:ran|found|to run)\b|\bno test files\b|\bcollected 0 items\b",
-    re.IGNORECASE,
-)
 _SEPARATORS = {";", "&", "&&", "||", "|", ";;", "|&"}
 
 
@@ -47,11 +43,6 @@ def decides(command: str) -> str:
         if not parts or joined[len(parts) - 1] != "&&":
             break
     return ""
-
-
-def found_none(output: str) -> bool:
-    """Whether a test runner says there that it found nothing to run."""
-    return _NOTHING.search(output) is not None
 
 
 def _program(words: list[str]) -> str:

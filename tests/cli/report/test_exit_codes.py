@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.projects.exit_codes import decides, found_none
+from cli.report.exit_codes import decides
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,3 @@ from activities.projects.exit_codes import decides, found_none
 )
 def test_the_program_that_decides_is_found(command: str, program: str) -> None:
     assert decides(command) == program
-
-
-def test_a_runner_that_found_no_tests_is_known() -> None:
-    assert found_none("\nRan 0 tests in 0.000s\n\nOK")
-    assert found_none("collected 0 items")
-    assert not found_none("Ran 10 tests in 0.020s\n\nOK")

@@ -1,0 +1,114 @@
+"""Bytes as text: by mark, by declaration, or by a guess that is named as one.
+
+Labels are read as browsers read them (the WHATWG Encoding Standard). What declares nothing is
+UTF-8 if it can be; otherwise Firefox's detector is asked.
+"""
+
+from __future__ import annotations
+
+import re
+
+from activities.plain import plain
+
+CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_HTML_DECLARED = re.compile(
+    rb"""<(?:\?xml|meta)\b[^>]{0,300}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""",
+    re.IGNORECASE | re.ASCII,
+)
+_XML_DECLARED = re.compile(
+    rb"""(?:\xef\xbb\xbf)?<\?xml\b[^>]{0,300}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']""", re.ASCII
+)
+# Browsers mean more by these labels than Python's codecs of the same name can read.
+_CODECS = {
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "x-user-defined": "cp1252",
+}
+_LOOKED_AT = 4096
+"""Bytes in which a declaration is looked for."""
+_GUESSED_FROM = 1_000_000
+"""Bytes."""
+
+
+def decode_text(data: bytes) -> tuple[str, str]:
+    """The text, and the encoding it was taken for if that is a guess."""
+    if declared := _XML_DECLARED.match(data[:_LOOKED_AT]):
+        return _as_declared(data, declared[1].decode("ascii"))
+    return _undeclared(data)
+
+
+def decode_html(data: bytes) -> tuple[str, str]:
+    """As `decode_text`. Old pages declare an encoding; newer ones are UTF-8 anyhow."""
+    declared = _HTML_DECLARED.search(data[:_LOOKED_AT])
+    return _as_declared(data, declared[1].decode("ascii") if declared else "")
+
+
+def _as_declared(data: bytes, label: str) -> tuple[str, str]:
+    if encoding := wide(data):
+        return data.decode(encoding, errors="replace"), ""
+    if is_utf8(data):
+        return data.decode("utf-8-sig"), ""
+    # What stands here to be read is no UTF-16, whatever it says.
+    known = _codec(label) if label and not label.lower().startswith("utf-16") else None
+    return (plain(data.decode(known, errors="replace")), "") if known else _undeclared(data)
+
+
+def _undeclared(data: bytes) -> tuple[str, str]:
+    if encoding := wide(data):
+        return data.decode(encoding, errors="replace"), ""
+    if is_utf8(data):
+        return data.decode("utf-8-sig"), ""
+    # A file that was cut within a letter or has a bad byte is UTF-8 all the same; in one of
+    # another encoding hardly a letter comes out.
+    text = data.decode("utf-8-sig", errors="replace")
+    broken = text.count("\ufffd")
+    if sum(not letter.isascii() for letter in text) - broken > broken:
+        return text, ""
+    import chardetng_py  # noqa: PLC0415
+
+    label = chardetng_py.detect(data[:_GUESSED_FROM]).lower()
+    return plain(data.decode(_codec(label) or "cp1252", errors="replace")), label
+
+
+def decoded(data: bytes, label: str) -> str:
+    """The text by the label of its encoding; by a guess where there is no such label."""
+    known = _codec(label)
+    return plain(data.decode(known, errors="replace")) if known else _undeclared(data)[0]
+
+
+def _codec(label: str) -> str | None:
+    """Python's codec for a label, or None if browsers know no such label."""
+    import webencodings  # noqa: PLC0415
+
+    found = webencodings.lookup(label)
+    return None if found is None else _CODECS.get(found.name, found.codec_info.name)
+
+
+def wide(data: bytes) -> str:
+    """The encoding of text in two bytes a letter; empty for any other. Without the mark at its
+    beginning it is known by the zeros, of which the simple letters have one each, on one side."""
+    if data.startswith(_UTF16):
+        return "utf-16"
+    head = data[:8192]
+    zeros = [head[side::2].count(0) for side in (0, 1)]
+    if 10 * max(zeros) < len(head) // 2 or 10 * min(zeros) > max(zeros) or len(head) % 2:
+        return ""
+    encoding = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    # Numbers in two bytes have such zeros too, and are no letters.
+    text = head.decode(encoding, errors="replace").encode("utf-8", errors="replace")
+    return "" if text.translate(None, CONTROL) != text else encoding
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether it is text in UTF-8, and not in what may pass for it: Japanese in ISO-2022-JP is
+    ASCII with escapes, and English in UTF-16 is ASCII with zeros."""
+    if data.isascii():
+        return b"\x1b" not in data and b"\0" not in data
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

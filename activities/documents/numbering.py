@@ -1,0 +1,45 @@
+"""Numbers as lists show them."""
+
+_ROMAN = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
+          (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]  # fmt: skip
+_BULLETS = {"bullet", "none"}
+MOST = 9999
+"""Above it a number is shown in figures, whatever the format."""
+
+
+def in_format(number: int, kind: str) -> str:
+    """A number in one of Word's formats; in figures for those that are not known here.
+
+    Args:
+        kind: Such as `decimal`, `lowerLetter`, `upperRoman`.
+    """
+    if kind in _BULLETS:
+        return ""
+    if not 0 < number <= MOST:
+        return str(number)
+    if kind in ("lowerLetter", "upperLetter"):
+        # After z comes aa, then bb.
+        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letters.upper() if kind == "upperLetter" else letters
+    if kind in ("lowerRoman", "upperRoman"):
+        roman = _roman(number)
+        return roman.upper() if kind == "upperRoman" else roman
+    if kind == "decimalZero":
+        return f"{number:02d}"
+    if kind == "ordinal":
+        return f"{number}{_ordinal(number)}"
+    return str(number)
+
+
+def _roman(number: int) -> str:
+    text = ""
+    for value, letters in _ROMAN:
+        text += letters * (number // value)
+        number %= value
+    return text
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return "th"
+    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

@@ -1,0 +1,408 @@
+"""The text of a PDF by PDFium, which reads best of the engines compared in docs/documents.md.
+
+PDFium gives the characters of a page in reading order, with spaces and line ends. What is added
+here: spaces that a gap shows and no character, paragraphs by the distance of their lines, words
+joined that are divided at line ends, values of form fields, notes, printed page labels, and the
+sections of the outline. What is struck out, by a line or a mark, is left out and counted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from activities.documents.pages import DocumentError, Page, in_mark, not_read
+from activities.documents.pdf_lines import (
+    Box,
+    Line,
+    joined_words,
+    paragraphs,
+    spaced_line,
+    vocabulary,
+)
+from activities.documents.reading import Reading
+
+MOST_PAGES = 20_000
+MOST_ENTRIES = 20_000
+"""Of the outline."""
+MOST_ANNOTATIONS = 5_000
+"""Of a page."""
+PICTURE_SHARE = 0.4
+"""Of the page's area: what a picture covers on a page that is taken for a scan."""
+THIN = 2.0
+"""Points: a line that may strike out is thinner."""
+MOST_OBJECTS, MOST_RULES = 20_000, 500
+"""Of a page on which lines are looked for that strike out."""
+MOST_DOUBTED = 100
+"""Pages without anything on them that are looked at again."""
+
+_WIDGET, _STRIKE_OUT = pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_STRIKEOUT
+_DRAWN = {_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP}
+"""Annotations that are themselves text on the page."""
+_WITHOUT_NOTE = {*_DRAWN, pdfium.FPDF_ANNOT_POPUP, pdfium.FPDF_ANNOT_LINK}
+_HIDDEN = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
+_NUMBER = (
+    r"(?:(?:[A-Z]|\d{1,3})(?:\.\d{1,3}){0,6}\.?|§+\s?\d+\w?|[IVXLC]{1,7}\."
+    r"|(?:Chapter|Appendix|Part|Kapitel|Anhang|Teil)\s+\w{1,4}[.:]?)"
+)
+
+
+@dataclass(slots=True)
+class _Page:
+    lines: list[Line] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unread: str = ""
+    blank: bool = False
+    struck: int = 0
+
+
+def read(name: str, data: bytes) -> Reading:
+    """The pages of a PDF.
+
+    Raises:
+        DocumentError: it is encrypted, broken, or has too many pages.
+    """
+    document = _opened(name, data)
+    count = len(document)
+    if count > MOST_PAGES:
+        raise DocumentError(
+            f"{name}: it has {count:,} pages, and at most {MOST_PAGES:,} are read; split the file"
+        )
+    found = [_page(document, number) for number in range(count)]
+    _doubt(data, found)
+    if not any(page.lines or page.notes for page in found):
+        pictures = sum(bool(page.unread) for page in found)
+        if pictures and not (why := _failure(found)):
+            raise DocumentError(
+                f"{name}: no text in it: a scan, {pictures} of {count} pages are pictures; "
+                "run text recognition (OCR) over it first"
+            )
+        if pictures:
+            raise DocumentError(f"{name}: the file is broken ({why}); get an intact copy")
+    words = vocabulary(line for page in found for line in page.lines)
+    sections = _sections(document)
+    pages: list[Page] = []
+    current = ""
+    for number, page in enumerate(found, 1):
+        text = page.unread or _text(page, words)
+        begun = [in_mark(title) for title in _numbered(sections.get(number, []), text)]
+        if begun and _begins_with(text, begun[0]):
+            touched = begun
+        else:
+            touched = [current, *begun] if current else begun
+        current = begun[-1] if begun else current
+        label = _label(document, number)
+        pages.append(Page(number, text, label=label, sections=touched))
+    struck = sum(page.struck for page in found)
+    return Reading(pages, left_out={"struck": struck} if struck else {})
+
+
+def _opened(name: str, data: bytes) -> Any:
+    try:
+        # Most "protected" PDFs forbid printing only and open with the empty password.
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
+            raise DocumentError(
+                f"{name}: the PDF is encrypted; get a copy without a password"
+            ) from error
+        raise
+    # It advises to build another PDFium where a form has scripts.
+    logging.getLogger("pypdfium2").setLevel(logging.ERROR)
+    # Values that a file leaves to the viewer to draw are drawn then.
+    document.init_forms()
+    return document
+
+
+def _page(document: Any, number: int) -> _Page:
+    try:
+        page = document[number]
+    except pypdfium2.PdfiumError:
+        return _Page(unread=not_read("the file is broken here"))
+    try:
+        marks = _annotations(page)
+        found = _Page(notes=marks.notes)
+        if marks.is_drawn:
+            pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
+            page.close()
+            page = document[number]
+        found.lines = list(_lines(page, found, marks.struck))
+        _add_values(marks.values, found)
+        if not found.lines and not found.notes:
+            _look_at_pictures(page, found)
+        return found
+    finally:
+        page.close()
+
+
+@dataclass(slots=True)
+class _Marks:
+    """What lies on a page."""
+
+    notes: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
+    """Of fields that are filled in with text."""
+    struck: list[Box] = field(default_factory=list)
+    is_drawn: bool = False
+    """Whether a part of it is itself text on the page."""
+
+
+def _annotations(page: Any) -> _Marks:
+    marks = _Marks()
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MOST_ANNOTATIONS)):
+        mark = pdfium.FPDFPage_GetAnnot(page, number)
+        if not mark:
+            continue
+        try:
+            kind = pdfium.FPDFAnnot_GetSubtype(mark)
+            if pdfium.FPDFAnnot_GetFlags(mark) & _HIDDEN:
+                continue
+            marks.is_drawn = marks.is_drawn or kind in _DRAWN
+            if kind == _WIDGET and _entry(mark, "FT") != "Btn":
+                marks.values.append(_entry(mark, "V"))
+            if kind == _STRIKE_OUT:
+                marks.struck += _quads(mark)
+            if kind not in _WITHOUT_NOTE and (note := _entry(mark, "Contents").strip()):
+                marks.notes.append(note)
+        finally:
+            pdfium.FPDFPage_CloseAnnot(mark)
+    return marks
+
+
+def _entry(mark: Any, key: str) -> str:
+    size = pdfium.FPDFAnnot_GetStringValue(mark, key.encode(), None, 0)
+    if size <= 2:
+        return ""
+    buffer = ctypes.create_string_buffer(size)
+    pointer = ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR))
+    pdfium.FPDFAnnot_GetStringValue(mark, key.encode(), pointer, size)
+    text = buffer.raw[: size - 2].decode("utf-16-le", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _quads(mark: Any) -> list[Box]:
+    boxes = []
+    for number in range(min(pdfium.FPDFAnnot_CountAttachmentPoints(mark), 1000)):
+        quad = pdfium.FS_QUADPOINTSF()
+        if pdfium.FPDFAnnot_GetAttachmentPoints(mark, number, quad):
+            across = (quad.x1, quad.x2, quad.x3, quad.x4)
+            up = (quad.y1, quad.y2, quad.y3, quad.y4)
+            boxes.append(Box(min(across), max(across), min(up), max(up)))
+    return boxes
+
+
+def _add_values(values: list[str], found: _Page) -> None:
+    """Values that no appearance shows, as files have them that a program filled in."""
+    there = " ".join(" ".join(line.text for line in found.lines).split())
+    for value in values:
+        words = " ".join(value.split())
+        # The fields of a form that has no kind of its own say that they are off, too.
+        if words and words != "Off" and words not in there:
+            found.lines += [Line(""), *(Line(line) for line in value.split("\n"))]
+
+
+def _lines(page: Any, found: _Page, struck: list[Box]) -> Iterator[Line]:
+    text_page = page.get_textpage()
+    try:
+        text, boxes = _characters(text_page)
+    finally:
+        text_page.close()
+    if not text.strip():
+        return
+    gone = _struck(text, boxes, struck) if struck else set()
+    gone |= _ruled_out(text, boxes, _rules(page))
+    found.struck = sum(place - 1 not in gone for place in gone)
+    # PDFium puts a mark for a hyphen at a line end, and no line end behind it.
+    for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
+        places = [place for place in range(*line.span()) if text[place] not in "\r\n"]
+        yield spaced_line(text, boxes, [place for place in places if place not in gone])
+
+
+def _characters(text_page: Any) -> tuple[str, list[Box]]:
+    count = text_page.count_chars()
+    text = text_page.get_text_range() if count else ""
+    if len(text) != count:  # with letters beyond 16 bits, or some that stand for nothing
+        codes = (pdfium.FPDFText_GetUnicode(text_page, place) for place in range(count))
+        text = "".join(chr(code) if code < 0x110000 else "\ufffd" for code in codes)
+    box_of, rectangle, handle = pdfium.FPDFText_GetLooseCharBox, pdfium.FS_RECTF(), text_page.raw
+    reference = ctypes.byref(rectangle)
+    boxes = []
+    for place in range(count):
+        box_of(handle, place, reference)
+        boxes.append(Box(rectangle.left, rectangle.right, rectangle.bottom, rectangle.top))
+    return text, boxes
+
+
+def _struck(text: str, boxes: list[Box], struck: list[Box]) -> set[int]:
+    gone = set()
+    for place, box in enumerate(boxes):
+        across, up = (box.left + box.right) / 2, (box.bottom + box.top) / 2
+        if text[place] not in "\r\n" and any(
+            quad.left <= across <= quad.right and quad.bottom <= up <= quad.top for quad in struck
+        ):
+            gone.add(place)
+    return gone
+
+
+def _rules(page: Any) -> list[Box]:
+    """Thin lines that lie on the page."""
+    if pdfium.FPDFPage_CountObjects(page) > MOST_OBJECTS:
+        return []
+    found = []
+    for thing in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_PATH], max_depth=2):
+        rule = Box(*(thing.get_bounds()[side] for side in (0, 2, 1, 3)))
+        if rule.height < THIN and rule.right - rule.left > 2 * THIN:
+            found.append(rule)
+    return found if len(found) <= MOST_RULES else []
+
+
+def _ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
+    """Letters that a line runs through, from the first to the last of them: other lines, such as
+    those of tables and fractions, run beside letters or go on beyond them."""
+    gone: set[int] = set()
+    for rule in rules:
+        height = (rule.bottom + rule.top) / 2
+        crossed = [
+            place
+            for place, box in enumerate(boxes)
+            if box.bottom + 0.33 * box.height < height < box.bottom + 0.6 * box.height
+            and rule.left < (box.left + box.right) / 2 < rule.right
+        ]
+        shown = [place for place in crossed if text[place].isalnum()]
+        if len(shown) < 2 or shown[-1] - shown[0] > 2 * len(crossed):
+            continue
+        margin = 0.35 * boxes[shown[0]].height
+        ends = (
+            min(boxes[place].left for place in crossed) - rule.left,
+            rule.right - max(boxes[place].right for place in crossed),
+        )
+        if all(abs(end) < margin for end in ends):
+            gone.update(crossed)
+    return gone
+
+
+def _look_at_pictures(page: Any, found: _Page) -> None:
+    width, height = page.get_size()
+    covered = 0.0
+    found.blank = True
+    for thing in page.get_objects(max_depth=3):
+        found.blank = False
+        if thing.type == pdfium.FPDF_PAGEOBJ_IMAGE:
+            left, bottom, right, top = thing.get_bounds()
+            covered += max(0.0, right - left) * max(0.0, top - bottom)
+    if covered > PICTURE_SHARE * width * height:
+        why = "a picture without text, as of a scan; it needs text recognition (OCR)"
+        found.unread = not_read(why)
+
+
+def _doubt(data: bytes, found: list[_Page]) -> None:
+    """Pages on which PDFium finds nothing, looked at again: it gives a page whose content cannot
+    be unpacked as an empty one."""
+    doubted = [number for number, page in enumerate(found) if page.blank][:MOST_DOUBTED]
+    if not doubted:
+        return
+    import pypdf  # noqa: PLC0415
+
+    told = _Log()
+    log = logging.getLogger("pypdf")
+    log.addHandler(told)
+    try:
+        reader = pypdf.PdfReader(BytesIO(data))
+        if reader.is_encrypted:
+            reader.decrypt("")
+        for number in doubted:
+            told.first = ""
+            try:
+                content = reader.pages[number].get_contents()
+                if content is not None and not content.get_data().strip() and told.first:
+                    found[number].unread = not_read(told.first)
+            except MemoryError:
+                raise
+            except Exception as error:  # whatever a parser raises that is fed with foreign bytes
+                found[number].unread = not_read(_one_line(error))
+    except MemoryError:
+        raise
+    except Exception:
+        # There is no second look at a file that only PDFium can open.
+        return
+    finally:
+        log.removeHandler(told)
+
+
+class _Log(logging.Handler):
+    """What pypdf logs first."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.first = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.first = self.first or _one_line(record.getMessage())
+
+
+def _failure(found: list[_Page]) -> str:
+    whole = next((page.unread for page in found if page.unread and page.blank), "")
+    return whole.partition(": ")[2].rstrip(")")
+
+
+def _one_line(error: object) -> str:
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= 160 else words[:157] + "..."
+
+
+def _text(page: _Page, words: Counter[str]) -> str:
+    lines = joined_words(paragraphs(page.lines), words)
+    text = "\n".join(lines).replace("\ufffe", "-").replace("\x02", "-").replace("\u00ad", "-")
+    notes = [f"[Note: {note}]" for note in page.notes]
+    return "\n\n".join([text, *notes] if text else notes)
+
+
+def _label(document: Any, number: int) -> str:
+    label = in_mark(str(document.get_page_label(number - 1)))
+    return "" if label == str(number) else label
+
+
+def _sections(document: Any) -> dict[int, list[str]]:
+    """The titles of the outline by the page that they begin on."""
+    begun: dict[int, list[str]] = {}
+    try:
+        for count, entry in enumerate(document.get_toc()):
+            if count >= MOST_ENTRIES:
+                break
+            place = entry.get_dest()
+            page = place.get_index() if place else None
+            title = " ".join(entry.get_title().split())
+            if page is not None and title:
+                begun.setdefault(page + 1, []).append(title)
+    except pypdfium2.PdfiumError:
+        return begun
+    return begun
+
+
+def _numbered(titles: list[str], text: str) -> list[str]:
+    """Titles as the page has them, with the numbers before them that outlines leave out."""
+    numbered, start = [], 0
+    for title in titles:
+        words = r"\s+".join(map(re.escape, title.split()[:30]))
+        heading = re.compile(rf"^[ \t]*({_NUMBER}\s+)?{words}", re.MULTILINE)
+        found = heading.search(text, start)
+        has_number = re.match(rf"{_NUMBER}\s", title)
+        number = found[1].strip() if found and found[1] and not has_number else ""
+        numbered.append(f"{number} {title}" if number else title)
+        start = found.end() if found else start
+    return numbered
+
+
+def _begins_with(text: str, title: str) -> bool:
+    """Whether it is the first on the page, but for a running head."""
+    head = " ".join(" ".join(text.split("\n")[:6]).split())[: len(title) + 100]
+    return title in head

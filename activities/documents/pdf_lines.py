@@ -1,0 +1,175 @@
+"""Lines of a PDF, from letters that have places: spaces, paragraphs, and words made whole."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from activities.documents.bidi import is_right_to_left, logical
+
+MOST_TURNED = 2_000
+"""Letters of a line that is put in the order of reading."""
+_WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+_LAST_WORD = re.compile(r"([^\W\d_]+)[-\u2010\u00ad\ufffe\x02]$")
+_FIRST_WORD = re.compile(r"([^\W\d_]+)(\S*)\s*")
+# Before these a hyphen stands for what a later word has: "Ein-\nund Ausgang".
+_HANGING = {"und", "oder", "bzw", "sowie", "bis", "and", "or"}
+
+
+@dataclass(slots=True)
+class Box:
+    """A place on a page, in points from its lower left corner."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    @property
+    def height(self) -> float:
+        return self.top - self.bottom
+
+
+@dataclass(slots=True)
+class Line:
+    """A line of a page, and where its letters are."""
+
+    text: str
+    box: Box | None = None
+
+
+def spaced_line(text: str, boxes: list[Box], places: list[int]) -> Line:
+    """A line with the spaces that only a gap shows, and where its letters are."""
+    parts: list[str] = []
+    shown = [place for place in places if not text[place].isspace()]
+    if not shown:
+        return Line("")
+    drawn = [place for place in shown if boxes[place].height > 0 and text[place] != "\x02"]
+    gaps = {
+        after: boxes[after].left - boxes[before].right
+        for before, after in pairwise(places)
+        if _are_beside(boxes[before], boxes[after])
+    }
+    for order, place in enumerate(places):
+        letter = text[place]
+        before = places[order - 1] if order else None
+        if before is not None and letter.isalnum() and text[before].isalnum():
+            if _is_space(place, before, gaps, boxes, places, order):
+                parts.append(" ")
+            elif letter.isdigit() and text[before].isdigit():
+                # A note's number behind a number would pass for its last digit.
+                parts.append("^" if _is_raised(boxes[before], boxes[place]) else "")
+        parts.append(letter)
+    box = None
+    if drawn:
+        first = boxes[drawn[0]]
+        tallest = max(drawn, key=lambda place: boxes[place].height)
+        box = Box(first.left, boxes[drawn[-1]].right, boxes[tallest].bottom, boxes[tallest].top)
+    if 0 < len(drawn) <= MOST_TURNED and is_right_to_left(text[places[0] : places[-1] + 1]):
+        return Line(_right_to_left(text, boxes, drawn), box)
+    return Line("".join(parts), box)
+
+
+def _right_to_left(text: str, boxes: list[Box], drawn: list[int]) -> str:
+    spaces = {number for number, place in enumerate(drawn) if place and text[place - 1].isspace()}
+    return logical(
+        [text[place] for place in drawn],
+        lambda number: boxes[drawn[number]].left,
+        lambda number: boxes[drawn[number]].right,
+        0.14 * median(boxes[place].height for place in drawn),
+        spaces,
+    )
+
+
+def _are_beside(before: Box, after: Box) -> bool:
+    overlap = min(before.top, after.top) - max(before.bottom, after.bottom)
+    return overlap > 0.3 * min(before.height, after.height) > 0 and after.left > before.left
+
+
+def _is_space(
+    place: int,
+    before: int,
+    gaps: dict[int, float],
+    boxes: list[Box],
+    places: list[int],
+    order: int,
+) -> bool:
+    gap = gaps.get(place)
+    if gap is None or gap < 0.18 * min(boxes[before].height, boxes[place].height):
+        return False
+    # Letters that are all set apart from each other are still one word.
+    around = [gaps.get(before)]
+    around.append(gaps.get(places[order + 1]) if order + 1 < len(places) else None)
+    return not any(other is not None and other > 0.5 * gap for other in around)
+
+
+def _is_raised(before: Box, after: Box) -> bool:
+    return (
+        after.height < 0.85 * before.height and after.bottom > before.bottom + 0.2 * before.height
+    )
+
+
+def vocabulary(lines: Iterable[Line]) -> Counter[str]:
+    """How often each word is in the document; halves of divided words are none."""
+    words: Counter[str] = Counter()
+    is_divided = False
+    for line in lines:
+        there = _WORD.findall(line.text.lower())
+        after, is_divided = is_divided, bool(_LAST_WORD.search(line.text))
+        words.update(there[after : len(there) - is_divided])
+    return words
+
+
+def paragraphs(lines: list[Line]) -> list[str]:
+    """The lines, an empty one where the next is further below than lines mostly are."""
+    steps = [
+        upper.box.bottom - lower.box.bottom
+        for upper, lower in pairwise(lines)
+        if upper.box
+        and lower.box
+        and 0 < upper.box.bottom - lower.box.bottom < 4 * lower.box.height
+    ]
+    usual = median(steps) if steps else 0.0
+    texts: list[str] = []
+    for number, line in enumerate(lines):
+        above = lines[number - 1].box if number else None
+        if above and line.box:
+            step = above.bottom - line.box.bottom
+            size = max(above.height, line.box.height)
+            if step > 1.35 * max(usual, 0.95 * size) or step < -3 * size:
+                texts.append("")
+        texts.append(line.text.strip(" "))
+    return texts
+
+
+def joined_words(lines: list[str], words: Counter[str]) -> list[str]:
+    """The lines with the rest of a word divided at a line end on the line where it begins."""
+    joined: list[str] = []
+    for line in lines:
+        last = _LAST_WORD.search(joined[-1]) if joined else None
+        first = _FIRST_WORD.match(line) if last else None
+        if last is None or first is None or first[1].lower() in _HANGING:
+            joined.append(line)
+            continue
+        hyphen = "" if _is_one_word(last[1], first[1], joined[-1][-1], words) else "-"
+        joined[-1] = f"{joined[-1][:-1]}{hyphen}{first[1]}{first[2]}"
+        if rest := line[first.end() :]:
+            joined.append(rest)
+    return joined
+
+
+def _is_one_word(left: str, right: str, mark: str, words: Counter[str]) -> bool:
+    if mark == "\u00ad":
+        return True
+    one, two = (left + right).lower(), f"{left}-{right}".lower()
+    if words[one] or words[two]:
+        return words[one] >= words[two]
+    if right[0].isupper():
+        return False
+    # Two words of the document that are nowhere one are more likely written with the hyphen.
+    both = words[left.lower()] > 1 and words[right.lower()] > 1
+    return not (both and len(left) > 2 and len(right) > 2)

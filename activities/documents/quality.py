@@ -1,0 +1,154 @@
+"""Whether a document was read well: what its text shows, and what its reader knows.
+
+A text that looks broken is not refused, since part of it may be right; it is named, with the pages,
+so that nobody takes its silence for completeness.
+"""
+# ruff: noqa: RUF001 - words of many languages
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+
+from activities.documents.pages import Page
+from activities.documents.reading import Quality, Reading
+
+MOST_NUMBERS = 20
+"""Page numbers in a sentence."""
+_LEAST_LETTERS = 120
+"""A page with fewer is not judged by its words."""
+_LEAST_WORDS = 300
+"""A document with fewer is not judged by its language."""
+_LONG_RUN = 32
+"""Letters. German compounds stay below it."""
+_RUNS, _TORN, _UNKNOWN, _MIXED = 0.12, 0.1, 0.03, 0.06
+"""Shares that make a page suspicious: of letters in long runs, of torn words, of characters
+that stand for nothing, of words in which scripts are mixed."""
+_COMMON_WORDS = 0.025
+"""The share of words that are common in the language of any text."""
+_BAD_SHARE = 0.03
+"""Of the pages: with more that look broken the document counts as read badly."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+# "Shippin g": a last letter set apart, which stands alone in no language and few formulas.
+_TORN_WORD = re.compile(
+    r"(?<=[a-z]{2} )[b-df-hj-np-tvx](?= )|(?<= [a-z] )[b-df-hj-np-tvx](?= [a-z] )"
+)
+_COMMON_IN = (
+    "the of and to in is for a that be with on or as are der die und in den von zu das mit ist des "
+    "im für nicht de la le les et des en du un une que el los las por con il di che e per una non "
+    "o os do da em para het een van op dat te og att som på av till er at det på ja on ei se w na "
+    "z i do nie się v je že sa az és egy hogy în şi la ve bir bu và là của các một yang dan untuk "
+    "и в на не что с по на та що і је у за са και το της του η την de que per és"
+)
+_COMMON = frozenset(_COMMON_IN.split())
+
+
+def examine(reading: Reading, *, by_language: bool = True) -> Quality:
+    """How well a document was read.
+
+    Args:
+        by_language: Whether a text in no language is doubted: lists and programs are in none, so
+            only where the reader may have taken one letter for another.
+    """
+    suspects: dict[str, list[int]] = {}
+    for page in reading.pages:
+        for kind in _suspicions(page):
+            suspects.setdefault(kind, []).append(page.number)
+    warnings = [f"{_SAID[kind]}: {_listed(numbers)}." for kind, numbers in suspects.items()]
+    known = not by_language or _speaks_a_language(reading.pages)
+    if not known:
+        warnings.append("Hardly a common word of any known language is in the text.")
+    if reading.guessed:
+        warnings.append(f"It declares no encoding; it was taken for {reading.guessed}, a guess.")
+    for kind, count in reading.left_out.items():
+        passages = "passage is" if count == 1 else "passages are"
+        warnings.append(f"{count} {kind} {passages} left out of the text.")
+    numbers = sorted({number for found in suspects.values() for number in found})
+    # A cover is often a picture.
+    covers = {1, len(reading.pages)} & set(suspects.get("unread", []))
+    badly = not known or len(set(numbers) - covers) > _BAD_SHARE * len(reading.pages)
+    return Quality(warnings, numbers, badly)
+
+
+_SAID = {
+    "unread": "Could not be read",
+    "runs": "Words run together",
+    "torn": "Words are torn into letters",
+    "unknown": "Characters have no meaning",
+    "mixed": "Letters of several scripts are mixed in words",
+}
+
+
+def _suspicions(page: Page) -> list[str]:
+    if page.unread:
+        return ["unread"]
+    text = page.text
+    shown = sum(not letter.isspace() for letter in text)
+    found = []
+    if shown and sum(map(_stands_for_nothing, text)) > max(2, _UNKNOWN * shown):
+        found.append("unknown")
+    words = _WORD.findall(text)
+    letters = sum(map(len, words))
+    if letters < _LEAST_LETTERS:
+        return found
+    spaced = [word for word in words if _script(word[0]) not in _UNSPACED]
+    if sum(len(word) for word in spaced if len(word) >= _LONG_RUN) > _RUNS * letters:
+        found.append("runs")
+    if len(_TORN_WORD.findall(text)) > _TORN * len(words):
+        found.append("torn")
+    if sum(map(_is_mixed, spaced)) > _MIXED * len(words):
+        found.append("mixed")
+    return found
+
+
+_UNSPACED = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "HANGUL"}
+_MIXING = {"LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "DEVANAGARI", "THAI", "ARMENIAN"}
+
+
+def _stands_for_nothing(letter: str) -> bool:
+    return letter == "\ufffd" or unicodedata.category(letter) in ("Co", "Cn") or letter in _CONTROL
+
+
+_CONTROL = frozenset(map(chr, set(range(32)) - set(b"\t\n\v\f\r")))
+
+
+@lru_cache(maxsize=4096)
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]
+
+
+def _is_mixed(word: str) -> bool:
+    if word.isascii():
+        return False
+    return len({_script(letter) for letter in word} & _MIXING) > 1
+
+
+def _speaks_a_language(pages: Iterable[Page]) -> bool:
+    """Whether common words are among the words; of scripts whose words are not listed, and of
+    short texts, it is taken for granted."""
+    words: Counter[str] = Counter()
+    for page in pages:
+        if not page.unread:
+            words.update(word.lower() for word in _WORD.findall(page.text))
+    listed = {word: count for word, count in words.items() if _script(word[0]) in _LISTED}
+    total = sum(listed.values())
+    letters = sum(len(word) * count for word, count in words.items())
+    if (
+        total < _LEAST_WORDS
+        or sum(len(word) * count for word, count in listed.items()) < 0.85 * letters
+    ):
+        return True
+    return sum(listed.get(word, 0) for word in _COMMON) > _COMMON_WORDS * total
+
+
+_LISTED = {"LATIN", "CYRILLIC", "GREEK"}
+
+
+def _listed(numbers: list[int]) -> str:
+    more = len(numbers) - MOST_NUMBERS
+    shown = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (f" and {more} more" if more > 0 else "")
+    return f"page{'s'[: len(numbers) - 1]} {shown}"

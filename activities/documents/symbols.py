@@ -1,0 +1,50 @@
+"""Letters of the symbol fonts of Office as the Unicode characters that they show."""
+# ruff: noqa: RUF001 - these letters are meant
+
+# The encoding of the font Symbol, from 0x21 and from 0xA0 on; a space where it has nothing.
+_LOW = (
+    "!∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
+)
+_HIGH = (
+    "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉"
+    "∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪ 〉∫⌠⎮⌡⎞⎟⎠⎤⎥⎦⎫⎬⎭"
+)
+_SYMBOL = {
+    **{0x21 + place: letter for place, letter in enumerate(_LOW)},
+    **{0xA0 + place: letter for place, letter in enumerate(_HIGH)},
+}
+_WINGDINGS = {
+    0x6C: "●",
+    0x6E: "■",
+    0x6F: "☐",
+    0x71: "❑",
+    0x76: "❖",
+    0x78: "☒",
+    0x9F: "•",
+    0xA7: "▪",
+    0xA8: "☐",
+    0xD8: "➢",
+    0xDF: "←",
+    0xE0: "→",
+    0xE1: "↑",
+    0xE2: "↓",
+    0xE8: "➔",
+    0xF0: "⇨",
+    0xFB: "✗",
+    0xFC: "✓",
+    0xFD: "☒",
+    0xFE: "☑",
+}
+_FONTS = {"symbol": _SYMBOL, "wingdings": _WINGDINGS}
+_PRIVATE = 0xF000
+"""Office writes the letters of such fonts there."""
+
+
+def as_unicode(text: str, font: str) -> str:
+    """The text as the font shows it; other fonts show what stands there."""
+    table = _FONTS.get(font.lower())
+    if table is None or not text:
+        return text
+    codes = [ord(letter) for letter in text]
+    letters = (code - _PRIVATE if code >= _PRIVATE else code for code in codes)
+    return "".join(table.get(code, chr(code)) for code in letters)

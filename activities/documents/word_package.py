@@ -1,0 +1,128 @@
+"""The parts of a Word file, found by its relationships, whatever their names and dialect."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+from io import BytesIO
+from zipfile import BadZipFile, ZipFile
+
+from lxml import etree
+from lxml.etree import _Element
+
+from activities.documents.pages import DocumentError
+
+_OFFICE = "http://schemas.openxmlformats.org/"
+_PREFIXES = {
+    "w": f"{_OFFICE}wordprocessingml/2006/main",
+    "m": f"{_OFFICE}officeDocument/2006/math",
+}
+# Strict Open XML names the same elements in other namespaces.
+_STRICT = {
+    b"http://purl.oclc.org/ooxml/wordprocessingml/main": _PREFIXES["w"].encode(),
+    b"http://purl.oclc.org/ooxml/officeDocument/math": _PREFIXES["m"].encode(),
+}
+_RELATIONSHIP = f"{{{_OFFICE}package/2006/relationships}}Relationship"
+# What else comes as an archive, by a member of it, and what to do about it.
+_ARCHIVE = "a ZIP archive, not a Word document: unpack it first"
+_OTHERS = {
+    "xl/workbook.xml": "an Excel workbook: save its sheets as .csv",
+    "xl/workbook.bin": "an Excel workbook: save its sheets as .csv",
+    "ppt/presentation.xml": "a PowerPoint file: save it as PDF",
+    "META-INF/container.xml": "an EPUB book: save it as PDF or HTML",
+    "content.xml": "an OpenDocument file: save it as .docx or PDF",
+}
+
+
+def qn(name: str) -> str:
+    """The qualified name of an element or attribute, such as `w:p`."""
+    prefix, _, local = name.partition(":")
+    return f"{{{_PREFIXES[prefix]}}}{local}"
+
+
+@dataclass
+class WordPackage:
+    """What of a Word file is read."""
+
+    body: _Element
+    styles: _Element | None = None
+    numbering: _Element | None = None
+    notes: dict[str, dict[str, _Element]] = field(default_factory=dict)
+    """Of each kind (`footnote`, `endnote`) by id."""
+    note_formats: dict[str, str] = field(default_factory=dict)
+
+
+def open_package(name: str, data: bytes) -> WordPackage:
+    """Raises `DocumentError` for what is no Word document, with what it is."""
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            return _opened(name, archive)
+    except BadZipFile as error:
+        raise DocumentError(f"{name}: the file is broken ({error}); get an intact copy") from error
+
+
+def _opened(name: str, archive: ZipFile) -> WordPackage:
+    members = set(archive.namelist())
+    main = _related(archive, members, "").get("officeDocument", "word/document.xml")
+    if main not in members:
+        what = next((what for part, what in _OTHERS.items() if part in members), _ARCHIVE)
+        raise DocumentError(f"{name}: this is {what}")
+    root = _parsed(archive, main)
+    if root.tag != qn("w:document"):
+        what = next((what for part, what in _OTHERS.items() if part in members), "")
+        raise DocumentError(
+            f"{name}: this is {what}"
+            if what
+            else f"{name}: not a Word document (its main part {main} is none); save it as .docx"
+        )
+    body = root.find(qn("w:body"))
+    if body is None:
+        raise DocumentError(f"{name}: the file is broken (no body); get an intact copy")
+    related = _related(archive, members, main)
+
+    def part(kind: str) -> _Element | None:
+        member = related.get(kind)
+        return _parsed(archive, member) if member in members else None
+
+    found = WordPackage(body, part("styles"), part("numbering"))
+    settings = part("settings")
+    for kind, usual in (("footnote", "decimal"), ("endnote", "lowerRoman")):
+        holder = part(f"{kind}s")
+        notes = [] if holder is None else holder.iterchildren(qn(f"w:{kind}"))
+        found.notes[kind] = {note.get(qn("w:id"), ""): note for note in notes}
+        found.note_formats[kind] = _note_format((root, settings), kind) or usual
+    return found
+
+
+def _related(archive: ZipFile, members: set[str], part: str) -> dict[str, str]:
+    """The parts that a part (or, without a name, the package) is related to, by kind."""
+    folder, base = posixpath.split(part)
+    member = posixpath.join(folder, "_rels", f"{base}.rels")
+    if member not in members:
+        return {}
+    found: dict[str, str] = {}
+    for relation in _parsed(archive, member).iter(_RELATIONSHIP):
+        if relation.get("TargetMode") != "External":
+            kind = relation.get("Type", "").rpartition("/")[2]
+            target = posixpath.normpath(posixpath.join("/", folder, relation.get("Target", "")))
+            found.setdefault(kind, target.lstrip("/"))
+    return found
+
+
+def _parsed(archive: ZipFile, member: str) -> _Element:
+    data = archive.read(member)
+    for strict, usual in _STRICT.items():
+        data = data.replace(strict, usual)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+    return etree.fromstring(data, parser)
+
+
+def _note_format(roots: tuple[_Element | None, ...], kind: str) -> str:
+    """The numbers of notes: those of the first section, else those of the settings."""
+    for root in roots:
+        if root is not None:
+            for properties in root.iter(qn(f"w:{kind}Pr")):
+                chosen = properties.find(qn("w:numFmt"))
+                if chosen is not None:
+                    return str(chosen.get(qn("w:val"), ""))
+    return ""

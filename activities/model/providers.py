@@ -1,0 +1,88 @@
+"""What is known of providers by the address and the model's name, before one was asked.
+
+Where it is wrong, or nothing is known, the endpoint's refusals say it (`activities.model.dialect`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from typing import Literal
+from urllib.parse import urlsplit
+
+from activities.guards.credentials import without_credentials
+from activities.model.endpoint import REHEARSAL, configured
+from config.sections import ModelConfig
+
+Api = Literal["chat", "responses"]
+Marks = Literal["none", "breakpoint", "cache_control"]
+
+OPENAI = "https://api.openai.com/v1"
+"""Where the client goes without an address."""
+ANTHROPIC = "api.anthropic.com"
+OPENROUTER = "openrouter.ai"
+NEEDS_BREAKPOINTS = re.compile(r"\bgpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)(?!\d)")
+"""OpenAI's models from gpt-5.6 on: before, they cache every prefix unasked."""
+CLAUDE = re.compile(r"claude", re.IGNORECASE)
+
+
+def address_of(model: ModelConfig) -> str:
+    """The address that the model's requests go to."""
+    return model.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+
+
+def maker_of(model: ModelConfig) -> str:
+    """Names endpoint and model: what one of them wants back is sent to no other."""
+    return f"{without_credentials(address_of(model))} {model.name}"
+
+
+def known_api(model: ModelConfig) -> Api:
+    """OpenAI's own address has the Responses API for all models, others mostly do not."""
+    # Without an address or a key it is the rehearsal model, or nobody.
+    is_openai = configured(model) and _host(model) == _host_of(OPENAI)
+    return "responses" if is_openai and model.name != REHEARSAL else "chat"
+
+
+def known_marks(model: ModelConfig) -> Marks:
+    """How requests to the model mark what should be cached."""
+    host = _host(model)
+    if CLAUDE.search(model.name):
+        # Its own OpenAI-compatible address caches nothing.
+        return "none" if host == ANTHROPIC else "cache_control"
+    if NEEDS_BREAKPOINTS.search(model.name):
+        # The router takes marks in the other form and translates them.
+        return "cache_control" if _is_within(host, OPENROUTER) else "breakpoint"
+    return "none"
+
+
+def takes_cache_key(model: ModelConfig) -> bool:
+    """Whether a key makes it likelier that requests meet the same cache."""
+    host = _host(model)
+    return (
+        model.cache_marks == "breakpoint"
+        or known_api(model) == "responses"
+        or _is_within(host, "openai.azure.com")
+    )
+
+
+def drops_reasoning_when_forced(model: ModelConfig) -> bool:
+    """Whether a forced `tool_choice` silently costs the reasoning, or may not go with it."""
+    return bool(CLAUDE.search(model.name)) or _is_within(_host(model), OPENROUTER)
+
+
+def cache_key(job: str, part: object) -> str:
+    """The `prompt_cache_key` of a part of a job: at most 64 characters, and no name of anybody."""
+    return f"longhaul-{hashlib.sha256(f'{job}/{part}'.encode()).hexdigest()[:32]}"
+
+
+def _host(model: ModelConfig) -> str:
+    return _host_of(address_of(model))
+
+
+def _host_of(address: str) -> str:
+    return urlsplit(address).hostname or ""
+
+
+def _is_within(host: str, domain: str) -> bool:
+    return host == domain or host.endswith(f".{domain}")

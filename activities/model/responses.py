@@ -1,0 +1,160 @@
+"""The Responses API: what a request says beside its items, and a reply put together from events.
+
+Nothing is stored on the provider's side (`store: false`, no `previous_response_id`), so that a
+rewind of the job is one for the model as well. The items of a reply go back as they came in
+`response.output_item.done`: with their ids, and reasoning with its `encrypted_content`.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import from_json
+
+from activities.plain import plain
+from config.sections import ModelConfig
+
+ENCRYPTED = "reasoning.encrypted_content"
+MOST_ITEMS = 2_000_000
+"""Characters of the items that are kept to be sent back."""
+BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
+ENDS = frozenset({"response.completed", "response.incomplete"})
+FAILS = "response.failed"
+FINISHES = {"max_output_tokens": "length"}
+"""Reasons why a reply is incomplete, in the words of Chat Completions where it has one."""
+
+
+def settings_of(model: ModelConfig) -> dict[str, Any]:
+    """The request but for tools and input."""
+    body: dict[str, Any] = {
+        "model": model.name,
+        "max_output_tokens": model.max_output_tokens,
+        "store": False,
+        "include": [ENCRYPTED],
+    }
+    if model.stream:
+        body["stream"] = True
+    if model.temperature is not None:
+        body["temperature"] = model.temperature
+    if model.reasoning_effort:
+        body["reasoning"] = {"effort": model.reasoning_effort}
+    return body
+
+
+def failure_of(event: dict[str, Any]) -> object:
+    """What an event says went wrong, None for one that says nothing."""
+    kind = event.get("type")
+    if kind == "error":
+        return event.get("error") or event
+    if kind != FAILS:
+        return None
+    return (event.get("response") or {}).get("error") or {"message": "the reply failed"}
+
+
+@dataclass
+class ResponseEvents:
+    """A reply as far as its events have come."""
+
+    items: list[dict[str, Any]] = field(default_factory=list)
+    """The output, in order."""
+    finish: str = ""
+    """Why it ended, in the words of Chat Completions; empty until then."""
+    usage: object = None
+    model: object = ""
+    is_thinking: bool = False
+    """Whether the model is at work on what it does not show: silence means nothing then."""
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.finish)
+
+    def add(self, event: dict[str, Any]) -> None:
+        kind = event["type"]
+        item = event.get("item") or {}
+        self.is_thinking = kind in BEGINS or (
+            kind == "response.output_item.added" and item.get("type") == "reasoning"
+        )
+        if kind == "response.output_item.done":
+            self.items.append(item)
+        elif kind in ENDS:
+            self.end(event["response"])
+
+    def end(self, response: dict[str, Any]) -> None:
+        """Take what stands in a whole reply. Raises ValueError for one that is none."""
+        if response.get("status") in ("failed", "cancelled", "in_progress", "queued"):
+            raise ValueError(response["status"])
+        self.usage, self.model = response.get("usage"), response.get("model") or ""
+        # Some servers send no event for each item.
+        self.items = self.items or list(response.get("output") or [])
+        if response.get("status") == "incomplete":
+            reason = str((response.get("incomplete_details") or {}).get("reason") or "length")
+            self.finish = FINISHES.get(reason, reason)
+        else:
+            self.finish = "tool_calls" if self.calls else "stop"
+
+    @property
+    def calls(self) -> list[tuple[str, str]]:
+        """Name and arguments of each call."""
+        return [(str(one["name"]), _arguments(one)) for one in self._of_type("function_call")]
+
+    @property
+    def text(self) -> str:
+        """What the model says, or says when it refuses."""
+        parts = [part for one in self._of_type("message") for part in one.get("content") or []]
+        return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
+
+    @property
+    def reasoning(self) -> str:
+        """What of its reasoning can be read."""
+        parts = [
+            part
+            for one in self._of_type("reasoning")
+            for part in [*(one.get("summary") or []), *(one.get("content") or [])]
+        ]
+        return "\n\n".join(str(part.get("text") or "") for part in parts)
+
+    def returnable(self) -> list[dict[str, Any]]:
+        """The items if they can be sent back, else none: a reply is sent back whole or in our form.
+
+        A reply that was cut has reasoning without what follows from it, broken arguments would be
+        refused, and reasoning that is neither encrypted nor readable is nowhere.
+        """
+        items = self.items
+        if self.finish not in ("stop", "tool_calls") or not (self.calls or self.text.strip()):
+            return []
+        if not items or items[-1].get("type") == "reasoning":
+            return []
+        if not all(map(_is_returnable, items)):
+            return []
+        ids = [one["call_id"] for one in self._of_type("function_call")]
+        if len(set(ids)) < len(ids):
+            return []
+        written = plain(json.dumps(items, ensure_ascii=False))
+        return list(json.loads(written)) if len(written) <= MOST_ITEMS else []
+
+    def _of_type(self, kind: str) -> list[dict[str, Any]]:
+        return [one for one in self.items if one.get("type") == kind]
+
+
+def _arguments(call: dict[str, Any]) -> str:
+    arguments = call.get("arguments") or ""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def _is_returnable(item: dict[str, Any]) -> bool:
+    kind = item.get("type")
+    if kind == "reasoning":
+        return bool(item.get("encrypted_content") or item.get("content"))
+    if kind != "function_call":
+        return True
+    arguments = item.get("arguments")
+    if not (
+        item.get("call_id") and isinstance(item["call_id"], str) and isinstance(arguments, str)
+    ):
+        return False
+    with suppress(ValueError):
+        return isinstance(from_json(arguments, allow_inf_nan=False), dict)
+    return False

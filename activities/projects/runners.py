@@ -1,0 +1,381 @@
+"""Test runners: which commands can be a proof, and how many tests one ran.
+
+A count comes from JUnit XML where the runner writes it, else from the closing line of one that is
+known. What a command prints beside that counts for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+from lxml import etree
+
+LOOKING = frozenset(
+    {":", "[", "cat", "cd", "cut", "echo", "env", "file", "find", "grep", "head", "less", "ls"}
+    | {"mkdir", "printf", "pwd", "sed", "sort", "stat", "tail", "tee", "test", "tree", "wc"}
+    | {"which", "export", "sleep", "cp", "rm", "touch"}
+)
+"""Programs that show, count or prepare; what they end with says nothing of a product."""
+FORBIDDEN = frozenset(
+    {"!", ".", "alias", "eval", "exec", "exit", "false", "set", "source", "trap", "true", "unset"}
+    | {"unalias", "builtin", "command", "kill", "enable", "hash", "shopt", "return", "disown"}
+)
+"""Words of the shell by which an exit code stops being that of the tests."""
+VARIABLES = re.compile(
+    r"(?:PATH|BASH_ENV|ENV|BASH_FUNC\w*|LD_\w+|PYTEST_\w+|PYTHONHOME|PYTHONSTARTUP|GOFLAGS|HOME)"
+    r"\+?=",
+)
+"""Variables that decide which programs are run, or what a runner does."""
+CHOOSING = frozenset(
+    {"-k", "--deselect", "--collect-only", "--co", "--junitxml", "--junit-xml"}
+    | {"-x", "--exitfirst", "--maxfail", "--failfast"}
+)
+"""Options by which not all tests are run, or reported where the system does not look."""
+_CODE = frozenset({"-c", "-ec", "-lc", "-uc"})
+_CODE_OF_OTHERS = frozenset({"-e", "-r", "--eval", "eval", "-p"})
+_INLINE = {
+    **dict.fromkeys(("python", "sh", "bash", "dash", "zsh"), _CODE),
+    **dict.fromkeys(("node", "perl", "ruby", "php", "deno"), _CODE_OF_OTHERS),
+}
+"""Options by which a program takes code from its command line."""
+MODULES = frozenset({"pytest", "unittest", "coverage", "nose2", "tox", "nox"})
+"""Runners that Python starts as modules."""
+MOST_XML = 50_000_000
+_OPERATORS = frozenset(
+    {";", "&", "&&", "||", "|", ";;", "|&", "(", ")", "<", ">", ">>", "<<", ">&"}
+)
+_ASSIGNMENT = re.compile(r"\w+\+?=")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a run of tests counted."""
+
+    tests: int
+    """Those that were run: without the skipped ones."""
+    failed: int = 0
+    skipped: int = 0
+    failures: tuple[str, ...] = ()
+    """Names of those that failed, where they are known."""
+    runner: str = ""
+    """Whose count it is: `pytest`, `go`, …"""
+
+
+def fault(command: str) -> str:
+    """Why a command cannot prove anything; empty when it can."""
+    if "`" in command or "$(" in command or "<(" in command:
+        return "leave out commands within the command"
+    if "\n" in command.strip() or "\0" in command:
+        return "write it in one line"
+    try:
+        parts = simple_commands(command)
+    except ValueError as problem:
+        return str(problem)
+    for words in parts:
+        for word in words:
+            if VARIABLES.match(word):
+                return f"leave out {word.partition('=')[0]}=, which decides what is run"
+            if word.partition("=")[0] in CHOOSING:
+                return (
+                    f"leave out {word.partition('=')[0]}: whole files or folders of tests are run"
+                )
+        if words and words[0] in FORBIDDEN:
+            return f"leave out {words[0]}: the exit code has to be that of the tests"
+        if any(word.startswith("#") for word in words):
+            return "leave the comment out"
+        if set(words[1:]) & _INLINE.get(
+            words[0].rpartition("/")[2].rstrip("0123456789."), frozenset()
+        ):
+            return f"leave out {words[0]} with code of its own: the tests belong into files"
+        if any("::" in word for word in words):
+            return "name whole files or folders of tests, not single ones"
+    if not any(words and words[0].rpartition("/")[2] not in LOOKING for words in parts):
+        return "it runs no test: it only looks at files or prints"
+    return ""
+
+
+def simple_commands(command: str) -> list[list[str]]:
+    """The words of each program that a line starts, without its variables.
+
+    Raises:
+        ValueError: what else is in it than `&&`, `|` and `2>&1`; says what to do.
+    """
+    try:
+        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+        lexer.commenters, lexer.whitespace_split = "", True
+        words = list(lexer)
+    except ValueError as problem:
+        raise ValueError(f"the shell cannot read it ({str(problem).lower()})") from None
+    parts: list[list[str]] = [[]]
+    place = 0
+    while place < len(words):
+        word = words[place]
+        if word == "2" and words[place + 1 : place + 3] == [">&", "1"]:
+            place += 3
+            continue
+        if word in ("&&", "|"):
+            parts.append([])
+        elif word in _OPERATORS or (word and not set(word) - set(";&|()<>")):
+            raise ValueError(
+                f"leave out {word}: join commands by && alone, so that the exit code is that of "
+                "the tests"
+            )
+        elif parts[-1] or not _ASSIGNMENT.match(word) or VARIABLES.match(word):
+            parts[-1].append(word)
+        place += 1
+    if any(not words for words in parts):
+        raise ValueError("a part of it starts no program")
+    return parts
+
+
+def needs_of(command: str) -> str:
+    """A command that shows whether the runner is there, for those of which that is known."""
+    for words in _readable(command):
+        if words[0] == "pytest":
+            return "pytest --version"
+        if words[1:3] == ["-m", "pytest"]:
+            return f"{words[0]} -m pytest --version"
+    return ""
+
+
+def lacks_runner(code: int | None, output: str, command: str) -> bool:
+    """Whether a run says that the test runner itself is not there."""
+    if code in (126, 127):
+        return True
+    modules = [words[words.index("-m") + 1] for words in _readable(command) if "-m" in words[:-1]]
+    # Any other is the product's own, which may not be made yet.
+    return any(name in MODULES and f"No module named {name}" in output for name in modules)
+
+
+def _readable(command: str) -> list[list[str]]:
+    try:
+        return simple_commands(command)
+    except ValueError:
+        return []
+
+
+# What came of a run
+
+
+def read_junit(data: bytes) -> Counts | None:
+    """The counts of a JUnit XML report; None if it is none."""
+    if len(data) > MOST_XML:
+        return None
+    try:
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError:
+        return None
+    if root.tag not in ("testsuites", "testsuite"):
+        return None
+    tests = skipped = 0
+    failures: list[str] = []
+    for case in root.iter("testcase"):
+        tags = {child.tag for child in case}
+        if "skipped" in tags:
+            skipped += 1
+            continue
+        tests += 1
+        if tags & {"failure", "error"}:
+            failures.append(str(case.get("name") or ""))
+    return Counts(tests, len(failures), skipped, tuple(failures))
+
+
+def read_closing(output: str, command: str) -> Counts | None:
+    """The counts of the last closing line that the command's runner writes; None without one."""
+    found = []
+    for name in _runners_of(command):
+        at, counts = CLOSING[name](output)
+        if counts:
+            found.append((at, replace(counts, runner=name)))
+    return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def is_python(command: str) -> bool:
+    """Whether it starts Python's runners and no others."""
+    return set(_runners_of(command)) <= {"pytest", "unittest"}
+
+
+def _runners_of(command: str) -> Collection[str]:
+    """Runners whose closing line can be that of the command: of what it starts itself, else all."""
+    found: set[str] = set()
+    for words in _readable(command):
+        program = words[0].rpartition("/")[2].rstrip("0123456789.")
+        if program in LOOKING:
+            continue
+        if program not in _STARTS:
+            return CLOSING.keys()
+        found |= _STARTS[program]
+    return found or CLOSING.keys()
+
+
+_OF_PYTHON = frozenset({"pytest", "unittest"})
+_OF_NODE = frozenset({"node", "jest", "mocha"})
+_STARTS = {
+    **dict.fromkeys(("python", "pytest", "py.test", "coverage", "uv", "poetry"), _OF_PYTHON),
+    **dict.fromkeys(("node", "npx", "jest", "vitest", "mocha"), _OF_NODE),
+    **{name: frozenset({name}) for name in ("go", "cargo", "rspec", "dotnet", "ctest")},
+    **dict.fromkeys(("mvn", "phpunit"), frozenset({"surefire"})),
+}
+"""Runners that a program can start, where that is settled."""
+
+
+def read_coverage(output: str) -> float | None:
+    """The total coverage that a run printed last."""
+    found = _COVERAGE.findall(output)
+    return float(next(filter(None, found[-1]))) if found else None
+
+
+_COVERAGE = re.compile(
+    r"^(?:TOTAL\b.*?|total:\s+\(statements\)\s+|All files\s*\|\s*)(\d+(?:\.\d+)?)\s*[%|]?\s*$"
+    r"|^All files\s*\|\s*(\d+(?:\.\d+)?)\s*\|"
+    r"|coverage: (\d+(?:\.\d+)?)% of statements",
+    re.MULTILINE,
+)
+Read = Callable[[str], tuple[int, Counts | None]]
+NOTHING: tuple[int, Counts | None] = (-1, None)
+
+
+def _last(pattern: str, output: str) -> re.Match[str] | None:
+    found = list(re.finditer(pattern, output, re.MULTILINE | re.IGNORECASE))
+    return found[-1] if found else None
+
+
+def _number(pattern: str, text: str) -> int:
+    found = re.search(pattern, text, re.IGNORECASE)
+    return int(found[1]) if found else 0
+
+
+def _pytest(output: str) -> tuple[int, Counts | None]:
+    line = _last(
+        r"^=*\s*(?:no tests ran|(?:\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed"
+        r"|warnings?|reruns?)(?:, )?)+) in \d[\d.:]*s?.*$",
+        output,
+    )
+    if line is None:
+        return NOTHING
+    ran = [_number(rf"(\d+) {word}\b", line[0]) for word in ("passed", "xfailed", "xpassed")]
+    failed = _number(r"(\d+) failed", line[0]) + _number(r"(\d+) errors?", line[0])
+    skipped = _number(r"(\d+) skipped", line[0])
+    return line.start(), Counts(sum(ran) + failed, failed, skipped)
+
+
+def _unittest(output: str) -> tuple[int, Counts | None]:
+    ran = _last(r"^Ran (\d+) tests? in [\d.]+s\s*^\s*(OK|FAILED|NO TESTS RAN)\b(.*)$", output)
+    if ran is None:
+        return NOTHING
+    skipped = _number(r"skipped=(\d+)", ran[3])
+    failed = sum(
+        _number(rf"\b{word}=(\d+)", ran[3])
+        for word in ("failures", "errors", "unexpected successes")
+    )
+    names = re.findall(r"^(?:FAIL|ERROR): (\w+)", output, re.MULTILINE)
+    return ran.start(), Counts(int(ran[1]) - skipped, failed, skipped, tuple(names))
+
+
+def _go(output: str) -> tuple[int, Counts | None]:
+    found = list(re.finditer(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", output, re.MULTILINE))
+    if not found:
+        return NOTHING
+    failures = tuple(each[2] for each in found if each[1] == "FAIL")
+    skipped = sum(each[1] == "SKIP" for each in found)
+    return found[-1].start(), Counts(len(found) - skipped, len(failures), skipped, failures)
+
+
+def _cargo(output: str) -> tuple[int, Counts | None]:
+    found = list(
+        re.finditer(
+            r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output, re.MULTILINE
+        )
+    )
+    if not found:
+        return NOTHING
+    passed, failed, skipped = (sum(int(each[n]) for each in found) for n in (1, 2, 3))
+    return found[-1].start(), Counts(passed + failed, failed, skipped)
+
+
+def _node(output: str) -> tuple[int, Counts | None]:
+    head = _last(r"^(?:#|\u2139) tests (\d+)\s*$", output)
+    if head is None:
+        return NOTHING
+    rest = output[head.start() :]
+    failed = _named(rest, "fail")
+    skipped = _named(rest, "skipped") + _named(rest, "todo")
+    return head.start(), Counts(int(head[1]) - skipped, failed, skipped)
+
+
+def _named(text: str, word: str) -> int:
+    found = re.search(rf"^(?:#|\u2139) {word} (\d+)\s*$", text, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def _jest(output: str) -> tuple[int, Counts | None]:
+    """Of Jest and Vitest."""
+    line = _last(r"^\s*Tests:?\s+(?=.*\d+ (?:passed|failed|skipped|todo)).*$", output)
+    if line is None:
+        return NOTHING
+    failed, passed = (_number(rf"(\d+) {word}", line[0]) for word in ("failed", "passed"))
+    skipped = _number(r"(\d+) skipped", line[0]) + _number(r"(\d+) todo", line[0])
+    return line.start(), Counts(passed + failed, failed, skipped)
+
+
+def _mocha(output: str) -> tuple[int, Counts | None]:
+    line = _last(r"^\s*(\d+) passing\b.*$", output)
+    if line is None:
+        return NOTHING
+    rest = output[line.start() :]
+    failed = int(found[1]) if (found := re.search(r"^\s*(\d+) failing", rest, re.MULTILINE)) else 0
+    skipped = int(found[1]) if (found := re.search(r"^\s*(\d+) pending", rest, re.MULTILINE)) else 0
+    return line.start(), Counts(int(line[1]) + failed, failed, skipped)
+
+
+def _examples(output: str) -> tuple[int, Counts | None]:
+    """Of RSpec."""
+    line = _last(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", output)
+    if line is None:
+        return NOTHING
+    skipped = int(line[3] or 0)
+    return line.start(), Counts(int(line[1]) - skipped, int(line[2]), skipped)
+
+
+def _surefire(output: str) -> tuple[int, Counts | None]:
+    """Of Maven and PHPUnit."""
+    line = _last(r"^.*\bTests(?: run)?: (\d+), .*$|^OK \((\d+) tests?, .*$", output)
+    if line is None:
+        return NOTHING
+    failed = _number(r"Failures: (\d+)", line[0]) + _number(r"Errors: (\d+)", line[0])
+    skipped = _number(r"Skipped: (\d+)", line[0])
+    return line.start(), Counts(int(line[1] or line[2]) - skipped, failed, skipped)
+
+
+def _dotnet(output: str) -> tuple[int, Counts | None]:
+    line = _last(r"Failed:\s+(\d+), Passed:\s+(\d+), Skipped:\s+(\d+), Total:\s+\d+", output)
+    if line is None:
+        return NOTHING
+    failed, passed, skipped = (int(line[n]) for n in (1, 2, 3))
+    return line.start(), Counts(passed + failed, failed, skipped)
+
+
+def _ctest(output: str) -> tuple[int, Counts | None]:
+    line = _last(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", output)
+    if line is None:
+        return NOTHING
+    return line.start(), Counts(int(line[2]), int(line[1]))
+
+
+CLOSING: dict[str, Read] = {
+    "pytest": _pytest,
+    "unittest": _unittest,
+    "go": _go,
+    "cargo": _cargo,
+    "node": _node,
+    "jest": _jest,
+    "mocha": _mocha,
+    "rspec": _examples,
+    "surefire": _surefire,
+    "dotnet": _dotnet,
+    "ctest": _ctest,
+}

@@ -1,0 +1,88 @@
+"""Whether the requirements of a workspace cover what its documents say, held against the text.
+
+A sentence that says must, must not or should is covered once a citation touches it on its page, or
+a rule sets it aside. The list of candidates is of no account: an agent may edit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from activities.documents import Candidate, FoldedPage, Page
+from activities.requirements.requirement import Requirement
+from activities.requirements.set_aside import Rule
+from activities.requirements.statements import statements_of
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What of the binding sentences of all documents is covered, and by what."""
+
+    total: int = 0
+    cited: int = 0
+    aside: dict[int, int] = field(default_factory=dict)
+    """How many sentences each rule sets aside, by its place among the rules."""
+    open: list[tuple[str, Candidate]] = field(default_factory=list)
+    """Document and sentence of those that nothing covers."""
+    weaker: int = 0
+    """Other candidates that no citation touches: permissions, and items of lists."""
+
+
+def measure_coverage(
+    documents: Mapping[str, Sequence[Page]],
+    requirements: Iterable[Requirement],
+    rules: Sequence[Rule],
+    heartbeat: Callable[[], None],
+) -> Coverage:
+    """Hold the citations and rules against the text of the documents."""
+    quotes: dict[tuple[str, int], list[str]] = {}
+    for citation in (each for made in requirements for each in made.citations):
+        quotes.setdefault((citation.document, citation.page), []).append(citation.quote)
+    total = cited = weaker = 0
+    aside: dict[int, int] = {}
+    left: list[tuple[str, Candidate]] = []
+    for document, pages in documents.items():
+        heartbeat()
+        candidates = statements_of(pages).candidates
+        touched = _touched(document, pages, candidates, quotes)
+        leads = {each.lead for each in candidates if each.id in touched}
+        for each in candidates:
+            if not each.binds:
+                weaker += each.id not in touched
+                continue
+            total += 1
+            rule = next((n for n, rule in enumerate(rules) if rule.takes(document, each)), None)
+            # Of a sentence before a list, its items say what it demands.
+            if each.id in touched or each.id in leads:
+                cited += 1
+            elif rule is not None:
+                aside[rule] = aside.get(rule, 0) + 1
+            else:
+                left.append((document, each))
+    return Coverage(total, cited, aside, left, weaker)
+
+
+def _touched(
+    document: str,
+    pages: Sequence[Page],
+    candidates: Iterable[Candidate],
+    quotes: Mapping[tuple[str, int], list[str]],
+) -> set[str]:
+    """Ids of the candidates that a citation touches."""
+    by_page: dict[int, list[Candidate]] = {}
+    for each in candidates:
+        by_page.setdefault(each.page, []).append(each)
+    touched: set[str] = set()
+    for page in pages:
+        said = quotes.get((document, page.number))
+        if not said or page.number not in by_page:
+            continue
+        folded = FoldedPage(page.text)
+        spans = [span for quote in set(said) for span in folded.spans(quote)]
+        touched.update(
+            each.id
+            for each in by_page[page.number]
+            if any(a.touches(b) for a in folded.spans(each.text) for b in spans)
+        )
+    return touched

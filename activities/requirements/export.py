@@ -1,0 +1,86 @@
+"""Requirements as people take them elsewhere: pages to read, a table, CSV, JSON."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from io import StringIO
+
+from activities.requirements.requirement import Requirement
+
+COLUMNS = (
+    "id", "force", "type", "text", "document", "section", "page", "label", "quote", "status",
+    "confidence", "reasoning", "duplicate_of", "url",
+)  # fmt: skip
+
+
+def as_pages(requirements: Iterable[Requirement], set_aside: Sequence[str]) -> str:
+    """A page for people: each requirement with its passages, by document and in their order, then
+    what was set aside."""
+    lines = ["# Requirements"]
+    source = ""
+    for each in requirements:
+        if each.source != source:
+            source = each.source
+            lines += ["", f"## {source}"]
+        lines += ["", f"### {each.id} · {each.force} · {each.type}", "", each.text, ""]
+        for citation in each.citations:
+            lines += [f"> {citation.quote}", ">", f"> ({citation.document}, {citation.place})", ""]
+        lines.append(f"Confidence {each.confidence:g}. {each.reasoning}")
+    lines += ["", "## Set aside", "", *([f"- {line}" for line in set_aside] or ["Nothing."])]
+    return "\n".join(lines) + "\n"
+
+
+def rows(requirements: Iterable[Requirement]) -> list[dict[str, str]]:
+    """A row for each, with its first passage; `id` names it among those of all jobs."""
+    return [
+        {
+            "id": each.ref if each.job else each.id,
+            "force": each.force,
+            "type": each.type,
+            "text": each.text,
+            "document": first.document,
+            "section": first.section or "",
+            "page": str(first.page),
+            "label": first.label or "",
+            "quote": first.quote,
+            "status": each.status,
+            "confidence": f"{each.confidence:g}",
+            "reasoning": each.reasoning,
+            "duplicate_of": each.duplicate_of or "",
+            "url": first.url or "",
+        }
+        for each in requirements
+        for first in each.citations[:1]
+    ]
+
+
+def as_csv(requirements: Iterable[Requirement]) -> str:
+    """As spreadsheets read it: with a header, a row each."""
+    out = StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows(requirements):
+        writer.writerow({name: _inert(value) for name, value in row.items()})
+    return out.getvalue()
+
+
+def as_table(
+    requirements: Iterable[Requirement],
+    columns: Sequence[str] = ("id", "force", "section", "page", "text", "status"),
+) -> str:
+    """A Markdown table."""
+    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    lines += [
+        f"| {' | '.join(_cell(row[name]) for name in columns)} |" for row in rows(requirements)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _inert(value: str) -> str:
+    # A spreadsheet takes what begins so for a formula, and the text is a stranger's.
+    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def _cell(value: str) -> str:
+    return " ".join(value.split()).replace("|", "\\|")

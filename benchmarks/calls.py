@@ -1,0 +1,92 @@
+"""`python -m benchmarks.calls`: model calls and prompt tokens for the same work, side by side.
+
+The model is `benchmarks.capable`: as a job and in a plain loop, with all that a reply takes and
+with one call in each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.tokens import MESSAGE_TOKENS, count
+from benchmarks.capable import FILES, MOST_CALLS, Capable
+from benchmarks.drift import serving
+from engine.development import server
+
+LIMIT = 32
+"""Model calls that the work may take with a model that batches."""
+
+
+class Spent(NamedTuple):
+    """What one way of working took."""
+
+    calls: int
+    prompt_tokens: int
+
+
+async def as_job(temporal: Client, root: Root, most: int) -> Spent:
+    """The work as a job. Raises AssertionError when it does not complete."""
+    model, queue = Capable(most), f"calls-{most}"
+    start = {"agent": "generalist", "instructions": f"Write {FILES} files, each with its square."}
+    async with serving(temporal, root, model, queue):
+        result: dict[str, Any] = await temporal.execute_workflow(
+            "Job", start, id=queue, task_queue=queue, result_type=dict
+        )
+    assert result["status"] == "completed", result
+    return Spent(model.calls, result["usage"]["prompt_tokens"])
+
+
+def alone(most: int) -> Spent:
+    """The same in a loop that runs the calls of each reply until there are none."""
+    model, tokens = Capable(most), 0
+    messages: list[dict[str, Any]] = [{"role": "user", "content": f"Write {FILES} files."}]
+    while True:
+        tokens += sum(MESSAGE_TOKENS + count(str(message)) for message in messages)
+        reply = model({"messages": messages, "tools": [{}]})
+        if not reply.calls:
+            return Spent(model.calls, tokens)
+        calls = [
+            {"id": str(place), "function": {"name": name, "arguments": arguments}}
+            for place, (name, arguments) in enumerate(reply.calls)
+        ]
+        messages.append({"role": "assistant", "content": reply.content, "tool_calls": calls})
+        messages += [{"role": "tool", "content": "Wrote it."} for _ in calls]
+
+
+async def measure(temporal: Client, root: Root) -> dict[str, Spent]:
+    """All four ways, by name."""
+    return {
+        f"a job, up to {MOST_CALLS} calls a reply": await as_job(temporal, root, MOST_CALLS),
+        "a job, one call a reply": await as_job(temporal, root, 1),
+        f"a plain loop, up to {MOST_CALLS}": alone(MOST_CALLS),
+        "a plain loop, one": alone(1),
+    }
+
+
+def table(spent: dict[str, Spent]) -> Table:
+    """The figures for people."""
+    made = Table(title=f"{FILES} files in six phases (limit {LIMIT} calls for the first row)")
+    for column in ("", "model calls", "prompt tokens"):
+        made.add_column(column, justify="right" if column else "left")
+    for name, each in spent.items():
+        made.add_row(name, f"{each.calls:,}", f"{each.prompt_tokens:,}")
+    return made
+
+
+async def _run() -> dict[str, Spent]:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Root.open(Path(folder) / "root", create=True)
+        async with server(ui=False) as running:
+            return await measure(running.client, root)
+
+
+if __name__ == "__main__":
+    Console().print(table(asyncio.run(_run())))

@@ -1,0 +1,136 @@
+"""A model that knows what to do: sixty files in six phases, with as much or as little in a reply as
+it is let.
+
+It sees nothing but its requests and remembers nothing. What it needs of model calls for this work
+is what the rhythm costs; a plain loop needs the least that is possible.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from activities.rehearsal.wire import Arguments, Reply, Request
+
+FILES = 60
+PER_PHASE = 10
+MOST_CALLS = 32
+_HEADER = re.compile(r"Todo list · (strategic|tactical) phase (\d+)")
+_TODO = re.compile(r"^([☑▶☐]) \d+\. (.*)$", re.MULTILINE)
+_PATH = re.compile(r"output/file_(\d+)\.md")
+Call = tuple[str, Arguments]
+DONE: Call = ("todo_complete", {"notes": "As planned."})
+
+
+def content(number: int) -> str:
+    return f"# File {number}\n\nIts square is {number * number}.\n"
+
+
+def path(number: int) -> str:
+    return f"output/file_{number:02d}.md"
+
+
+class Capable:
+    """The model.
+
+    Args:
+        most: Calls that it puts into one reply.
+    """
+
+    def __init__(self, most: int = MOST_CALLS) -> None:
+        self._most = most
+        self.calls = 0
+        """Requests that it was sent, summaries included."""
+
+    def __call__(self, request: Request) -> Reply:
+        self.calls += 1
+        if not request.get("tools"):
+            return Reply("The phase went as its todos say.")
+        messages = request["messages"]
+        header = _HEADER.search(str(messages[-1]["content"]))
+        if header is None:
+            wanted = self._left_alone(messages)
+        elif header.group(1) == "tactical":
+            wanted = _tactical(messages)
+        else:
+            wanted = _strategic(messages, self._most > 1)
+        calls = [call for call, _ in zip(wanted, range(self._most), strict=False)]
+        return Reply(calls=calls) if calls else Reply("All files are there.")
+
+    def _left_alone(self, messages: list[dict[str, Any]]) -> Iterator[Call]:
+        """In a plain loop: the files that no call has written so far."""
+        written = sum(message["role"] == "tool" for message in messages)
+        return (_write(number) for number in range(written + 1, FILES + 1))
+
+
+def _write(number: int) -> Call:
+    return ("write_file", {"path": path(number), "content": content(number)})
+
+
+def _made(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The phase's calls so far: tool and arguments."""
+    calls = (call["function"] for m in messages for call in m.get("tool_calls") or [])
+    return [(call["name"], str(call["arguments"])) for call in calls]
+
+
+def _tactical(messages: list[dict[str, Any]]) -> Iterator[Call]:
+    made = {arguments for name, arguments in _made(messages) if name == "write_file"}
+    for mark, text in _TODO.findall(str(messages[-1]["content"])):
+        if mark == "☑":
+            continue
+        found = _PATH.search(text)
+        number = int(found.group(1)) if found else 1
+        if not any(path(number) in arguments for arguments in made):
+            yield _write(number)
+        yield DONE
+
+
+def _strategic(messages: list[dict[str, Any]], batches: bool) -> Iterator[Call]:
+    """What the phase still lacks. A model of one call a reply completes each todo by a call."""
+    made = _made(messages)
+    todos = _TODO.findall(str(messages[-1]["content"]))
+    first = next((message for message in messages if message["role"] == "user"), {})
+    opening = str(first.get("content"))
+    begun = opening.startswith("The job begins.")
+    written = 0 if begun else max(map(int, re.findall(r"- \[x\] .*file_(\d+)", opening)), default=0)
+    for mark, text in todos:
+        if mark == "☑":
+            continue
+        call: Call | None = None
+        if "todo_write" in text or "job_complete" in text:
+            yield _finish() if written >= FILES else _hand_over(written)
+            return
+        if "workspace.md" in text:
+            note = f"# Workspace\n\nFiles 1 to {written} of {FILES} are in output/.\n"
+            call = ("write_file", {"path": "workspace.md", "content": note})
+        elif begun and text.startswith("Write plan.md"):
+            call = ("write_file", {"path": "plan.md", "content": _plan()})
+        if call and not any(name == call[0] and call[1]["path"] in raw for name, raw in made):  # type: ignore[index]
+            yield call
+        if not batches:
+            yield DONE
+
+
+def _plan() -> str:
+    lines = ["# Plan", "", "Each file by itself; its number says what is in it."]
+    for phase, first in enumerate(range(1, FILES + 1, PER_PHASE), 1):
+        last = first + PER_PHASE - 1
+        lines += ["", f"## Phase {phase}: Files {first} to {last}", "", "They are written."]
+        lines += [f"- [ ] Write {path(number)}." for number in range(first, last + 1)]
+    return "\n".join(lines) + "\n"
+
+
+def _hand_over(written: int) -> Call:
+    numbers = range(written + 1, written + PER_PHASE + 1)
+    todos = [{"content": f"Write {path(n)}.", "items": [f"P{n}"]} for n in numbers]
+    name = f"Files {numbers[0]} to {numbers[-1]}"
+    return ("todo_write", {"phase": name, "description": "They are written.", "todos": todos})
+
+
+def _finish() -> Call:
+    deliverables = [path(number) for number in range(1, FILES + 1)]
+    return (
+        "job_complete",
+        {"summary": "All files are written.", "deliverables": deliverables, "confidence": 0.9},
+    )

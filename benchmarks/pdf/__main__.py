@@ -1,0 +1,144 @@
+"""`python -m benchmarks.pdf FOLDER [--engines …] [--write FILE]`: engines that read PDFs, compared.
+
+Each engine reads each PDF of the corpus in a process of its own, and what comes is compared with
+the words that pdftotext finds. Needed are Debian's `apt-get`, its package poppler-utils, and the
+engines of `requirements.in`; one that is not there has failed in every row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from textwrap import shorten
+
+from activities.documents import Page
+from activities.documents.quality import examine
+from activities.documents.reading import Reading
+from benchmarks.pdf.engines import ENGINES
+from benchmarks.pdf.fetch import Sample, fetch, samples
+from benchmarks.pdf.likeness import Likeness, likeness
+
+_MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
+REFERENCE = "pdftotext"
+SECONDS = 300
+"""That an engine has for one PDF."""
+OWN = "longhaul"
+MOST_SAID = 150
+"""Characters in the table of what is said of a PDF."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an engine made of a PDF; without pages it failed."""
+
+    pages: list[str] | None
+    seconds: float
+    why: str = ""
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.pdf", description=__doc__)
+    options.add_argument("folder", type=Path, help="where packages and PDFs are kept")
+    options.add_argument(
+        "--engines", nargs="+", default=[name for name in ENGINES if name != REFERENCE]
+    )
+    options.add_argument("--only", default="", help="part of the names of the PDFs to read")
+    options.add_argument("--write", type=Path, help="put the tables into this page")
+    asked = options.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    rows = [sample for sample in samples() if asked.only in sample.name]
+    figures = {engine: measure(engine, rows, asked.folder) for engine in asked.engines}
+    text = f"{_summary(figures)}\n\n{_each(rows, figures.get(OWN, []))}"
+    if asked.write:
+        page = asked.write.read_text()
+        asked.write.write_text(_MARKED.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", page))
+    else:
+        print(text)
+
+
+def measure(
+    engine: str, rows: Iterable[Sample], folder: Path
+) -> list[tuple[Likeness | None, Result]]:
+    """The likeness to the reference of what the engine reads, for each PDF."""
+    found = []
+    for sample in rows:
+        path = fetch(sample, folder)
+        right = _read(REFERENCE, path, folder)
+        ours = _read(engine, path, folder)
+        same = None if ours.pages is None else likeness(right.pages or [], ours.pages)
+        found.append((same, ours))
+        print(f"{engine:24} {sample.name:50} {same or ours.why}", file=sys.stderr, flush=True)
+    return found
+
+
+def _read(engine: str, path: Path, folder: Path) -> Result:
+    """By a process of its own; kept, but for what changes here."""
+    kept = folder / "texts" / f"{engine}+{path.parent.name}+{path.name}.json"
+    if kept.exists() and engine != OWN:
+        return Result(**json.loads(kept.read_text()))
+    begun = _processor_seconds()
+    command = [sys.executable, "-m", "benchmarks.pdf.engines", engine, str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+        failed = done.stderr.decode(errors="replace").strip().rpartition("\n")[2][-200:]
+        pages = json.loads(done.stdout) if done.returncode == 0 else None
+    except subprocess.TimeoutExpired:
+        pages, failed = None, f"more than {SECONDS} s"
+    result = Result(pages, _processor_seconds() - begun, "" if pages is not None else failed)
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(json.dumps(result.__dict__))
+    return result
+
+
+def _processor_seconds() -> float:
+    """That ended children have used so far: other work on the machine makes no difference."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _summary(figures: dict[str, list[tuple[Likeness | None, Result]]]) -> str:
+    lines = [
+        "| engine | words, mean | PDFs below 98 % | neighbours, mean | run together in 1,000 "
+        "| failed | seconds, all |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for engine, found in figures.items():
+        same = [likeness for likeness, _ in found if likeness is not None]
+        shares = [likeness.share for likeness in same] + [0.0] * (len(found) - len(same))
+        lines.append(
+            f"| {engine} | {100 * fmean(shares):.1f} % | {sum(share < 0.98 for share in shares)} "
+            f"| {100 * fmean(likeness.order for likeness in same):.1f} % "
+            f"| {fmean(likeness.run_together for likeness in same):.1f} "
+            f"| {len(found) - len(same)} | {sum(result.seconds for _, result in found):.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def _each(rows: list[Sample], found: list[tuple[Likeness | None, Result]]) -> str:
+    lines = [
+        "| PDF | kind | words | there | neighbours | seconds | what Longhaul says of it |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for sample, (same, result) in zip(rows, found, strict=False):
+        if same is None or result.pages is None:
+            lines.append(f"| {sample.name} | {sample.kind} | | | | | {result.why} |")
+            continue
+        pages = [Page(number, text) for number, text in enumerate(result.pages, 1)]
+        said = shorten(str(examine(Reading(pages))), MOST_SAID, placeholder=" …")
+        lines.append(
+            f"| {sample.name} | {sample.kind} | {same.words:,} | {100 * same.share:.1f} % "
+            f"| {100 * same.order:.1f} % | {result.seconds:.1f} | {said} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""HTML as a browser shows it, and texts in encodings that they declare or not."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from activities.documents import extract
+from activities.documents.text import read_document
+
+CASES = Path(__file__).parent / "cases"
+
+
+def text(body: str, head: str = "") -> str:
+    data = f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode()
+    return "\n\n".join(page.text for page in extract("a.html", data))
+
+
+def test_struck_text_is_left_out_and_counted():
+    reading = read_document("a.html", (CASES / "html-struck.html").read_bytes())
+    assert reading.pages[0].text == "Records must be kept for ten years."
+    assert reading.left_out == {"struck": 2}
+    assert reading.quality.warnings == ["2 struck passages are left out of the text."]
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ('<p style="text-decoration: line-through">Old.</p><p>New.</p>', "New."),
+        ('<p class="old x">Old.</p><p class="olden">New.</p>', "New."),
+        ('<p hidden>Not.</p><p style="display:none">Not.</p><p>Seen.</p>', "Seen."),
+        ("<ol><li>A<li>B</ol>", "1. A\n\n2. B"),
+        ('<ol type="a" start="3"><li>A<li value="9">B<li>C</ol>', "c. A\n\ni. B\n\nj. C"),
+        ("<ol reversed><li>A<li>B</ol>", "2. A\n\n1. B"),
+        ("<ul><li>A<li>B</ul>", "A\n\nB"),
+        ('Name: <input value="Alice"> <input type="hidden" value="x">.', "Name: Alice ."),
+        ('<input type="checkbox" checked>yes <input type="checkbox">no', "[x] yes [ ] no"),
+        ("<select><option>oolong<option selected>green</select> tea", "green tea"),
+        (
+            "If <math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac>"
+            "<mo>≤</mo><msup><mi>x</mi><mn>2</mn></msup></math> then",
+            "If (a+b)/2≤x^2 then",
+        ),
+    ],
+)
+def test_what_a_browser_shows_is_there_and_nothing_else(body, shown):
+    assert text(body, "<style>p.old, b { text-decoration: line-through }</style>") == shown
+
+
+def test_a_part_begins_at_each_heading_that_has_text_before_it():
+    body = "<p>Before.</p><h1>1 Scope</h1><h2>1.1 All [of] it</h2><p>A.</p><h2>1.2 Rest</h2>B."
+    pages = extract("a.html", f"<html><body>{body}</body></html>".encode())
+    assert [(page.number, page.sections) for page in pages] == [
+        (1, []),
+        (2, ["1 Scope", "1.1 All (of) it"]),
+        (3, ["1.2 Rest"]),
+    ]
+    assert pages[1].text == "1 Scope\n\n1.1 All [of] it\n\nA."
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "words"),
+    [
+        ("windows-1251", "cp1251", "Записи хранятся"),
+        ("x-sjis", "cp932", "記録①は保存する"),
+        ("ks_c_5601-1987", "cp949", "장부를 보존하여야 똠"),
+        ("gb2312", "gb18030", "企业須保存帳簿"),
+        ("latin1", "cp1252", "„müssen“ 5 €"),
+        ("logical", "iso8859-8", "כל עוסק חייב"),
+    ],
+)
+def test_labels_mean_what_they_mean_to_browsers(label, codec, words):
+    page = f'<html><meta charset="{label}"><body>{words}</body></html>'.encode(codec)
+    reading = read_document("a.html", page)
+    assert reading.pages[0].text == words
+    assert not reading.guessed
+
+
+@pytest.mark.parametrize(
+    ("name", "taken_for", "words"),
+    [
+        ("text-cp1250.txt", "windows-1250", "Każdy dział musi wyznaczyć osobę"),
+        ("text-koi8-r.txt", "koi8-u", "Записи должны храниться десять лет."),
+        ("text-shift-jis.txt", "shift_jis", "記録は十年間保存しなければならない。"),
+        ("rss-windows-1251.xml", "", "Записи должны храниться десять лет"),
+    ],
+)
+def test_a_guessed_encoding_is_named_and_a_declared_one_is_taken(name, taken_for, words):
+    reading = read_document(name, (CASES / name).read_bytes())
+    assert words in reading.pages[0].text
+    assert reading.guessed == taken_for
+    said = [f"It declares no encoding; it was taken for {taken_for}, a guess."]
+    assert reading.quality.warnings == (said if taken_for else [])
+
+
+def test_markdown_names_its_sections():
+    [page] = extract("a.md", b"# Tea\n\n## Water ##\n\n    # code\n#no\n")
+    assert page.sections == ["Tea", "Water"]
+
+
+def test_many_items_take_no_longer_than_their_number():
+    begun = time.process_time()
+    [page] = extract("a.html", b"<html><body><ol>" + b"<li> <b> </b> item" * 50_000)
+    assert page.text.endswith("50000. item")
+    assert time.process_time() - begun < 10

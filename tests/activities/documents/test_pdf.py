@@ -1,0 +1,250 @@
+"""PDFs as their readers see them: real ones, and small ones made to show one thing."""
+
+import gzip
+import re
+import shutil
+import subprocess
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader, PdfWriter
+from pypdf.annotations import Text
+from pypdf.constants import AnnotationFlag, PageLabelStyle
+from pypdf.generic import (
+    ArrayObject,
+    DecodedStreamObject,
+    DictionaryObject,
+    FloatObject,
+    NameObject,
+    StreamObject,
+)
+
+from activities.documents import DocumentError, extract, extract_bounded, read_bounded, section_at
+from activities.documents.text import read_document
+from tests.conftest import Real
+
+RESOURCES = "pypdf-7.1.0/resources/"
+SCAN = RESOURCES + "imagemagick-CCITTFaxDecode.pdf"
+CASES = Path(__file__).parent / "cases"
+FETCHED = Path(__file__).parents[2] / ".fetched"
+
+
+def made(*pages: list[str]) -> PdfWriter:
+    """A PDF with these lines on its pages, in Helvetica."""
+    writer = PdfWriter()
+    font = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+    font = DictionaryObject({NameObject(key): NameObject(name) for key, name in font.items()})
+    for lines in pages:
+        page = writer.add_blank_page(300, 200)
+        fonts = DictionaryObject({NameObject("/F"): font})
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+        stream = DecodedStreamObject()
+        shown = " ".join(f"({line}) Tj 0 -12 Td" for line in lines)
+        stream.set_data(f"BT /F 10 Tf 20 180 Td {shown} ET".encode("latin-1"))
+        page[NameObject("/Contents")] = writer._add_object(stream)
+    return writer
+
+
+def saved(writer: PdfWriter) -> bytes:
+    data = BytesIO()
+    writer.write(data)
+    return data.getvalue()
+
+
+def test_words_are_apart_where_no_letter_says_so():
+    [page] = extract("a.pdf", (CASES / "xelatex-no-space-glyph.pdf").read_bytes())
+    assert "The author felt limitations of updating the original" in page.text
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ("libreoffice-form.pdf", ["Alice", "Bob"]),
+        ("form_evince.pdf", ["bar"]),
+        ("form_acrobatReader.pdf", ["Bar"]),
+        ("FormTestFromOo.pdf", ["Lst1", "Lst4"]),
+    ],
+)
+def test_values_of_form_fields_are_there(real: Real, document, words):
+    [page] = extract("a.pdf", real(RESOURCES + document))
+    assert set(words) <= set(page.text.split())
+
+
+def test_notes_on_a_page_are_there(real: Real):
+    [page] = extract("a.pdf", real(RESOURCES + "commented.pdf"))
+    assert page.text.endswith(
+        '[Note: note over "kinds"\n\nLike in "kinds of people"\n\n----------\n\nUmlaut: äöüß]'
+    )
+    assert "[Note: Note in second paragraph]" in page.text
+
+
+def test_outline_gives_sections_with_the_numbers_of_the_page(real: Real):
+    pages = extract("a.pdf", real(RESOURCES + "pdflatex-outline.pdf"))
+    assert [page.sections for page in pages] == [
+        [],
+        ["1 Foo", "2 Bar", "3 Baz", "4 Foo"],
+        ["4 Foo", "5 Bar", "6 Baz", "7 Foo"],
+        ["7 Foo", "8 Bar", "9 Baz"],
+    ]
+    start = pages[1].text.index("2 Bar")
+    assert section_at(pages[1], start - 1) == "1 Foo"
+    assert section_at(pages[1], start + 10) == "2 Bar"
+    assert section_at(pages[2], 0) == "4 Foo"
+
+
+def test_printed_page_labels_are_kept():
+    writer = made(["Preface."], ["Contents."], ["One."])
+    writer.set_page_label(0, 1, PageLabelStyle.LOWERCASE_ROMAN)
+    writer.set_page_label(2, 2, PageLabelStyle.DECIMAL)
+    assert [page.label for page in extract("a.pdf", saved(writer))] == ["i", "ii", "1"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["A require-", "ment is kept."], "A requirement\nis kept."),
+        # What the document writes as one word, or with a hyphen, elsewhere is so here.
+        (["Long-term plans and long-", "term work."], "Long-term plans and long-term\nwork."),
+        (["Input und Ein-", "und Ausgang."], "Input und Ein-\nund Ausgang."),
+        (["The Debian-", "Policy applies."], "The Debian-Policy\napplies."),
+        (["Use case and use case in a use-", "case."], "Use case and use case in a use-case."),
+    ],
+)
+def test_words_divided_at_line_ends_are_joined(lines, text):
+    assert extract("a.pdf", saved(made(lines)))[0].text == text
+
+
+def test_paragraphs_are_apart_where_lines_are():
+    lines = ["One goes on", "here.", "", "", "Two."]
+    assert extract("a.pdf", saved(made(lines)))[0].text == "One goes on\nhere.\n\nTwo."
+
+
+def test_text_that_a_mark_strikes_out_is_left_out_and_counted():
+    writer = made(["Kept for five ten years."])
+    width = 20 + 10 * (0.667 + 0.5 + 0.556 + 0.278 + 0.278 + 0.278 + 0.556 + 0.333 + 0.278)
+    left, right = width, width + 20
+    corners = [left, 190, right, 190, left, 176, right, 176]
+    mark = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Annot"),
+            NameObject("/Subtype"): NameObject("/StrikeOut"),
+            NameObject("/Rect"): ArrayObject(map(FloatObject, (left, 176, right, 190))),
+            NameObject("/QuadPoints"): ArrayObject(map(FloatObject, corners)),
+        }
+    )
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([writer._add_object(mark)])
+    reading = read_document("a.pdf", saved(writer))
+    assert reading.pages[0].text == "Kept for ten years."
+    assert reading.left_out == {"struck": 1}
+    assert reading.quality.warnings == ["1 struck passage is left out of the text."]
+
+
+def test_text_that_lines_strike_out_in_a_guideline_is_left_out(real: Real):
+    reading = read_document("a.pdf", real(RESOURCES + "issue-604.pdf"))
+    text = " ".join(reading.pages[3].text.split())
+    assert "Nodule surveillance as recommended by the ATA or TI-RADS " in text
+    assert "If nodule growth" not in text
+    assert '"...BRAF, NTRK, ALK, RET, and tumor mutational burden."' in text
+    assert reading.left_out == {"struck": 30}
+    assert not reading.quality.badly
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        # Through the words, below them, on beyond them, beside them.
+        ("20 183 40 0.8 re f", "for ten years."),
+        ("20 177.5 40 0.8 re f", "Kept for ten years."),
+        ("20 183 250 0.8 re f", "Kept for ten years."),
+        ("20 191 40 0.8 re f", "Kept for ten years."),
+        ("20 170 0.8 40 re f", "Kept for ten years."),
+    ],
+)
+def test_only_a_line_through_words_strikes_them_out(line, text):
+    writer = made(["Kept for ten years."])
+    stream = writer.pages[0]["/Contents"].get_object()
+    assert isinstance(stream, StreamObject)
+    width = 10 * (0.667 + 0.556 + 0.556 + 0.278)
+    drawn = line.replace(" 40 0.8", f" {width:.1f} 0.8")
+    stream.set_data(stream.get_data() + f"\n{drawn}".encode())
+    assert extract("a.pdf", saved(writer))[0].text == text
+
+
+def test_hidden_notes_stay_hidden():
+    writer = made(["Tea."])
+    shown, hidden = Text(text="Seen.", rect=(9, 9, 9, 9)), Text(text="Not.", rect=(9, 9, 9, 9))
+    hidden.flags = AnnotationFlag.HIDDEN
+    for note in (shown, hidden):
+        writer.add_annotation(0, note)
+    assert extract("a.pdf", saved(writer))[0].text == "Tea.\n\n[Note: Seen.]"
+
+
+def test_a_scan_is_named_as_one(real: Real):
+    with pytest.raises(DocumentError, match=r"^a\.pdf: no text in it: a scan, 1 of 1 pages are"):
+        extract("a.pdf", real(SCAN))
+
+
+def test_a_scanned_page_beside_others_is_named(real: Real):
+    writer = made(["Tea."])
+    writer.append(PdfReader(BytesIO(real(SCAN))))
+    writer.append(PdfReader(BytesIO(saved(made(["Water."], ["Milk."])))))
+    reading = read_bounded("a.pdf", saved(writer))
+    assert [page.unread for page in reading.pages] == [False, True, False, False]
+    assert "text recognition (OCR)" in reading.pages[1].text
+    assert reading.quality.warnings == ["Could not be read: page 2."]
+    assert reading.quality.badly
+
+
+def test_two_thousand_pages_take_seconds_and_little_memory():
+    page = ["Every record must be kept for ten years, and no other shall be."] * 12
+    data = saved(made(*([page] * 2000)))
+    assert len(extract_bounded("a.pdf", data, seconds=100, memory_mb=600)) == 2000
+
+
+def test_a_page_tree_that_goes_in_circles_has_an_end():
+    data = saved(made(["Tea."])).replace(b"/Kids [ ", b"/Kids [ 2 0 R 2 0 R ")
+    with suppress(DocumentError):
+        assert len(extract_bounded("a.pdf", data, seconds=30)) < 10
+
+
+def _policy() -> bytes:
+    """Debian's policy manual, from its package where that is installed or fetched."""
+    installed = Path("/usr/share/doc/debian-policy/policy.pdf.gz")
+    if installed.exists():
+        return gzip.decompress(installed.read_bytes())
+    packages = sorted(FETCHED.glob("debian-policy_*.deb"))
+    if not packages or shutil.which("dpkg-deb") is None:
+        pytest.skip(
+            "Debian's policy manual is not there: `apt-get download debian-policy` in "
+            "tests/.fetched brings it on Debian"
+        )
+    listing = subprocess.run(
+        ["dpkg-deb", "--fsys-tarfile", str(packages[-1])], capture_output=True, check=True
+    )
+    path = "./usr/share/doc/debian-policy/policy.pdf.gz"
+    packed = subprocess.run(
+        ["tar", "-xO", path], input=listing.stdout, capture_output=True, check=True
+    )
+    return gzip.decompress(packed.stdout)
+
+
+def test_the_policy_manual_has_the_words_that_pdftotext_finds():
+    data = _policy()
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext is not there: Debian's poppler-utils brings it")
+    out = subprocess.run(["pdftotext", "-", "-"], input=data, capture_output=True, check=True)
+    theirs = out.stdout.decode()
+    reading = read_bounded("policy.pdf", data)
+    ours = "\n".join(page.text for page in reading.pages)
+    assert not reading.quality
+    for word in ("must", "should", "may", "shall"):
+        counts = [len(re.findall(rf"\b{word}\b", text)) for text in (ours, theirs)]
+        assert abs(counts[0] - counts[1]) <= 0.02 * counts[1]
+    title = "2.3 Copyright considerations"
+    found = [page for page in reading.pages if title in page.sections]
+    # It goes on over a page end.
+    assert [(page.number, page.label) for page in found] == [(19, "9"), (20, "10")]
+    assert section_at(found[0], found[0].text.index(title) + 50) == title
+    assert section_at(found[1], 0) == title

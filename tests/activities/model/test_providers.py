@@ -1,0 +1,79 @@
+"""What is known of a provider before it was asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from activities.model.dialect import Dialect
+from activities.model.providers import (
+    cache_key,
+    drops_reasoning_when_forced,
+    maker_of,
+    takes_cache_key,
+)
+from config.sections import ModelConfig
+
+ROUTER = "https://openrouter.ai/api/v1"
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "api", "marks", "has_key"),
+    [
+        (None, "gpt-6-sol", "responses", "breakpoint", True),
+        (None, "gpt-5.6-terra", "responses", "breakpoint", True),
+        (None, "gpt-5.4-mini", "responses", "none", True),
+        (None, "gpt-5-mini", "responses", "none", True),
+        ("https://x.openai.azure.com/openai/v1", "mine", "chat", "none", True),
+        ("http://gateway/v1", "gpt-6.1-sol", "chat", "breakpoint", True),
+        ("http://gateway/v1", "anthropic/claude-opus-5", "chat", "cache_control", False),
+        (ROUTER, "openai/gpt-6-sol", "chat", "cache_control", False),
+        ("https://api.anthropic.com/v1", "claude-opus-5", "chat", "none", False),
+        ("http://host/v1", "llama", "chat", "none", False),
+        # The rehearsal model is nowhere.
+        (None, "rehearsal", "chat", "none", False),
+    ],
+)
+def test_api_and_marks_go_by_address_and_name(
+    monkeypatch: pytest.MonkeyPatch,
+    address: str | None,
+    name: str,
+    api: str,
+    marks: str,
+    has_key: bool,
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    model = Dialect().settings(ModelConfig(name=name, base_url=address))
+    assert (model.api, model.cache_marks, takes_cache_key(model)) == (api, marks, has_key)
+
+
+def test_what_is_configured_counts_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    model = ModelConfig(name="gpt-6-sol", api="chat", cache_marks="none", send_reasoning=True)
+    assert Dialect().settings(model) == model
+
+
+def test_a_maker_is_an_address_and_a_model_without_its_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:hunter2hunter2@one/v1")
+    assert "hunter2" not in maker_of(ModelConfig(name="m"))
+    assert maker_of(ModelConfig(name="m")) != maker_of(ModelConfig(name="m", base_url=ROUTER))
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "drops"),
+    [
+        (ROUTER, "x", True),
+        ("http://gateway/v1", "claude-5", True),
+        ("http://gateway/v1", "x", False),
+    ],
+)
+def test_a_demand_for_a_call_costs_reasoning_at_some(address: str, name: str, drops: bool) -> None:
+    assert drops_reasoning_when_forced(ModelConfig(name=name, base_url=address)) is drops
+
+
+def test_keys_are_short_and_tell_nothing() -> None:
+    assert cache_key("invoices of Ada", 2) != cache_key("invoices of Ada", 3)
+    assert "Ada" not in cache_key("invoices of Ada", 2)
+    assert len(cache_key("x" * 500, "review")) <= 64

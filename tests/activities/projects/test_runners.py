@@ -1,0 +1,116 @@
+"""What runners write of their tests, and which commands start one."""
+
+from __future__ import annotations
+
+import pytest
+
+from activities.projects.runners import (
+    fault,
+    lacks_runner,
+    read_closing,
+    read_coverage,
+    read_junit,
+)
+from protocol.proof import in_repository
+from protocol.text import commit_message
+
+CLOSINGS = [
+    ("python3 -m pytest", "=== 3 failed, 25 passed, 2 skipped, 1 xfailed in 0.12s ===", (29, 3, 2)),
+    ("pytest -q", "28 passed, 1 warning in 1.02s\n", (28, 0, 0)),
+    ("pytest -q", "2 passed, 1 error in 0.10s", (3, 1, 0)),
+    ("pytest -q", "no tests ran in 0.01s", (0, 0, 0)),
+    ("python3 -m unittest", "Ran 5 tests in 0.1s\n\nOK (skipped=2)", (3, 0, 2)),
+    ("python3 -m unittest", "Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=2)", (5, 3, 0)),
+    ("go test ./...", "--- PASS: TestA (0.00s)\n    --- SKIP: TestA/b\n--- FAIL: TestC", (2, 1, 1)),
+    ("cargo test", "test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured\n"
+     "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured", (8, 1, 1)),
+    ("node --test", "# tests 6\n# suites 0\n# pass 4\n# fail 1\n# cancelled 0\n# skipped 1",
+     (5, 1, 1)),
+    ("npx jest", "Test Suites: 1 passed\nTests:   1 failed, 2 skipped, 5 passed, 8 total",
+     (6, 1, 2)),
+    ("npx vitest run", " Test Files  1 passed (1)\n      Tests  5 passed (5)\n", (5, 0, 0)),
+    ("npx mocha", "  5 passing (12ms)\n  1 pending\n  2 failing\n", (7, 2, 1)),
+    ("rspec", "5 examples, 1 failure, 1 pending", (4, 1, 1)),
+    ("phpunit", "OK (5 tests, 8 assertions)", (5, 0, 0)),
+    ("phpunit", "Tests: 5, Assertions: 8, Failures: 1, Skipped: 1.", (4, 1, 1)),
+    ("mvn -q test", "[INFO] Tests run: 5, Failures: 1, Errors: 1, Skipped: 1", (4, 2, 1)),
+    ("dotnet test", "Passed!  - Failed:     0, Passed:     5, Skipped:     1, Total:     6, Dur",
+     (5, 0, 1)),
+    ("ctest", "80% tests passed, 1 tests failed out of 5", (5, 1, 0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "output", "wanted"), CLOSINGS)
+def test_closing_lines_of_known_runners_are_read(
+    command: str, output: str, wanted: tuple[int, int, int]
+) -> None:
+    assert fault(command) == ""
+    found = read_closing(f"collecting\n{output}\n", command)
+    assert found
+    assert (found.tests, found.failed, found.skipped) == wanted
+    # Through something else than the runner itself as well; but not through another runner.
+    assert read_closing(output, "make test")
+    assert read_closing("28 passed in 0.1s", "go test ./...") is None
+
+
+@pytest.mark.parametrize("output", ["28 passed", "All 28 tests passed!", "OK", "Ran 28 tests", ""])
+def test_what_no_runner_writes_is_no_count(output: str) -> None:
+    assert read_closing(output, "make test") is None
+
+
+def test_junit_is_counted_case_by_case() -> None:
+    report = (
+        b'<?xml version="1.0"?><testsuites><testsuite tests="99">'
+        b'<testcase name="a"/><testcase name="b"><failure/></testcase>'
+        b'<testcase name="c"><skipped/></testcase><testcase name="d"><error/></testcase>'
+        b"</testsuite></testsuites>"
+    )
+    found = read_junit(report)
+    assert found
+    assert (found.tests, found.failed, found.skipped, found.failures) == (3, 2, 1, ("b", "d"))
+    assert read_junit(b"<html/>") is None
+    assert read_junit(b"28 passed") is None
+    bomb = b'<!DOCTYPE a [<!ENTITY b "x">]><testsuite><testcase name="&b;"/></testsuite>'
+    assert (read_junit(bomb) or found).failures != ("x",)
+
+
+@pytest.mark.parametrize(
+    ("output", "percent"),
+    [
+        ("TOTAL                 50      5    90%", 90),
+        ("All files |   85.71 |    66.66 |     100 |   85.71 |", 85.71),
+        ("ok  \ttea\t0.1s\tcoverage: 72.5% of statements", 72.5),
+        ("TOTAL 90%\nTOTAL 10 5 50%", 50),
+        ("90%", None),
+    ],
+)
+def test_total_coverage_is_read(output: str, percent: float | None) -> None:
+    assert read_coverage(output) == percent
+
+
+def test_a_command_runs_at_the_top_of_the_repository() -> None:
+    assert in_repository("cd repo && pytest", "repo") == "pytest"
+    assert in_repository(" cd ./repo && cd web && npm test", "repo") == "cd web && npm test"
+    assert in_repository("cd report && pytest", "repo") == "cd report && pytest"
+
+
+def test_a_module_that_is_not_made_yet_is_no_lacking_runner() -> None:
+    assert lacks_runner(1, "/usr/bin/python3: No module named pytest", "python3 -m pytest")
+    assert lacks_runner(127, "sh: 1: jest: not found", "jest")
+    assert not lacks_runner(1, "ModuleNotFoundError: No module named 'tea'", "python3 -m pytest")
+    assert not lacks_runner(1, "/usr/bin/python3: No module named tea", "python3 -m tea.tests")
+
+
+def test_a_commits_message_says_what_was_done() -> None:
+    told = commit_message(
+        "Added the parser. It reads\ttables.\n\nTests: 3.",
+        {"Job": "tea.brew-coder-1", "Evidence": ["unit: pytest: exit code 0", "api: x"]},
+    )
+    assert told == (
+        "Added the parser\n\nAdded the parser. It reads\ttables.\n\nTests: 3.\n\n"
+        "Job: tea.brew-coder-1\nEvidence: unit: pytest: exit code 0\nEvidence: api: x\n"
+    )
+    assert commit_message("Done.", {}) == "Done\n"
+    subject = commit_message("word " * 40, {}).partition("\n")[0]
+    assert len(subject) <= 72
+    assert subject.endswith("word…")

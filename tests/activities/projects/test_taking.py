@@ -1,0 +1,225 @@
+"""What becomes of a coder's and a tester's work: run by the system at their gate and after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.projects.handoff import hand_over, unproved_work
+from activities.projects.proving import NOT_SEEN
+from activities.projects.repository import Repository, repository_path
+from activities.projects.take_work import take
+from protocol.handoffs import Handoff, ProjectLink
+from protocol.project_requests import TakeRequest, Work
+from tests.activities.projects.proving import GOOD, UNITTEST, WHY
+from tests.activities.standing import AT, JOB, Standing, environment
+
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+BUG = "def brew(cups):\n    return 2\n"
+COLD = (
+    "import unittest\n\nimport tea\n\n\nclass Cold(unittest.TestCase):\n"
+    "    def test_none(self):\n        self.assertEqual(tea.brew(0), 0)\n"
+)
+"""A test that a tester writes."""
+
+
+class Desk:
+    """A job that works for a project, and the project's repository."""
+
+    def __init__(self, folder: Path, product: Mapping[str, str], **details: Any) -> None:
+        self.standing = Standing.begin(folder, kind="tactical", agent="tester")
+        self.held = Repository.create(repository_path(self.standing.root, "tea"))
+        snapshot = self.standing.open()
+        files = snapshot.files
+        for path, text in product.items():
+            files = files.write(f"handed/{path}", text.encode())
+        tree = self.held.take_from(files, "handed")
+        self.commit = self.held.commit(tree, [], "begin", AT)
+        handoff = {
+            "id": "brew-coder-1",
+            "from_agent": "initializer",
+            "to_agent": "coder",
+            "task": "Brew.",
+            "inputs": {"commit": self.commit},
+            "tests": {"unit": UNITTEST},
+            **details,
+        }
+        self.link = ProjectLink(
+            id="tea",
+            folder="repo",
+            summary_tokens=1000,
+            handoff=Handoff.model_validate(handoff),
+        )
+        hand_over(self.standing.root, snapshot, self.link)
+        self.standing.commit = snapshot.save("handed", AT)
+
+    def write(self, path: str, text: str) -> None:
+        self.standing.write(path, text)
+
+    def verdict(self, *findings: str) -> None:
+        passed = not findings
+        told = {"health": "ok", "checks": [{"check": "unit", "passed": passed}], "passed": passed}
+        self.write("output/verdict.json", json.dumps({**told, "findings": list(findings)}))
+
+    @property
+    def refusal(self) -> str:
+        """What the gate of its job says."""
+        return unproved_work(self.standing.root, JOB, self.standing.open())
+
+    def taken(self) -> Work:
+        """What the project makes of it once the job is over."""
+        request = TakeRequest(
+            root=self.standing.root.id,
+            form="features",
+            job=JOB,
+            checkpoint=self.standing.commit,
+            folder="repo",
+            handoff=self.link.handoff,
+            tokens=1000,
+            head=self.commit,
+        )
+        work, _ = environment(local=False).run(take, self.standing.root, request, self.held)
+        assert isinstance(work, Work)
+        return work
+
+    def file(self, work: Work, path: str) -> str:
+        return (self.held.file(work.commit, path) or b"").decode()
+
+
+def verdict_on(folder: Path, product: Mapping[str, str], **details: Any) -> Desk:
+    """Of a tester."""
+    base = {"id": "brew-tester-1", "report": "verdict", "checks": ["unit"]}
+    return Desk(folder, product, **{**base, **details})
+
+
+def test_a_coder_is_refused_what_fails_and_told_the_ways_out(tmp_path: Path) -> None:
+    coder = Desk(tmp_path, GOOD)
+    coder.write("repo/tea.py", BUG)
+    why = coder.refusal
+    assert f"`{UNITTEST}` at the top of repo/ for the check unit: exit code 1" in why
+    assert "FAILED (failures=1)" in why
+    assert "files in repo/ can be edited in every phase" in why
+    assert "`unresolved` that names the check" in why
+    assert coder.taken().problems
+    coder.write("repo/tea.py", GOOD["tea.py"] + "\n")
+    assert coder.refusal == ""
+    work = coder.taken()
+    assert work.problems == []
+    [run] = work.proofs
+    assert (run.commit, run.asked_by, run.tests) == (work.commit, "brew-coder-1", 2)
+    assert (run.phase, run.step) == (2, 0)
+
+
+def test_what_passed_is_run_once_for_a_handoff_and_again_after_a_change(tmp_path: Path) -> None:
+    counted = GOOD["tests/test_tea.py"] + (
+        "    def test_secret(self):\n        import time\n        print('at', time.time_ns())\n"
+    )
+    coder = Desk(tmp_path, {**GOOD, "tests/test_tea.py": counted})
+    assert coder.refusal == ""
+    first, second = coder.taken().proofs[0].end, coder.taken().proofs[0].end
+    assert first == second
+    coder.write("repo/new.md", "x\n")
+    assert coder.refusal == ""
+    assert coder.taken().proofs[0].end != first
+
+
+def test_only_what_is_handed_over_is_run(tmp_path: Path) -> None:
+    """Neither what lies beside the product nor what a .gitignore or a cache hides."""
+    coder = Desk(tmp_path, GOOD)
+    coder.write("repo/tea.py", "from water import brew\n")
+    coder.write("water.py", GOOD["tea.py"])
+    coder.write("repo/__pycache__/water.py", GOOD["tea.py"])
+    assert "No module named 'water'" in coder.refusal
+
+
+def test_a_tester_that_passes_what_fails_is_refused(tmp_path: Path) -> None:
+    desk = verdict_on(tmp_path, {**GOOD, "tea.py": BUG})
+    desk.verdict()
+    assert "`passed` cannot be true. The system ran" in desk.refusal
+    assert "with this as a finding" in desk.refusal
+    # Whatever it makes of its own copy, what was handed over is run.
+    desk.write("repo/tea.py", GOOD["tea.py"])
+    desk.write("repo/tests/test_tea.py", "import unittest\n")
+    assert "`passed` cannot be true" in desk.refusal
+    assert desk.taken().problems
+    desk.verdict("brew(1) is 2 and should be 2 a cup")
+    assert desk.refusal == ""
+    work = desk.taken()
+    assert (work.problems, work.commit) == ([], desk.commit)
+
+
+def test_an_honest_tester_needs_no_run_of_its_own(tmp_path: Path) -> None:
+    desk = verdict_on(tmp_path, GOOD)
+    desk.standing.call("run_command", command=f"cd repo && {UNITTEST} 2>&1 | tail -15")
+    desk.verdict()
+    assert desk.refusal == ""
+    work = desk.taken()
+    assert (work.problems, work.commit) == ([], desk.commit)
+    [run] = work.proofs
+    assert (run.asked_by, run.tests, run.step) == ("brew-tester-1", 2, 1)
+
+
+def test_tests_of_a_tester_that_pass_are_merged(tmp_path: Path) -> None:
+    desk = verdict_on(tmp_path, GOOD)
+    desk.write("repo/tests/test_cold.py", COLD)
+    desk.write("repo/scratch.py", "x = 1\n")
+    desk.verdict()
+    assert desk.refusal == ""
+    work = desk.taken()
+    assert work.problems == []
+    assert desk.file(work, "tests/test_cold.py") == COLD
+    # Nothing else of its copy is taken over.
+    assert desk.held.changed(desk.commit, work.commit) == ["tests/test_cold.py"]
+    assert [run.tests for run in work.proofs] == [3]
+
+
+def test_tests_of_a_tester_that_fail_go_to_the_coder(tmp_path: Path) -> None:
+    product = {**GOOD, "tea.py": "def brew(cups):\n    return cups * 2 or 1\n"}
+    desk = verdict_on(tmp_path, product)
+    desk.write("repo/tests/test_cold.py", COLD)
+    desk.verdict()
+    assert "With the tests that you wrote (tests/test_cold.py) it does not pass" in desk.refusal
+    desk.verdict("no cups give one")
+    assert desk.refusal == ""
+    work = desk.taken()
+    assert (work.problems, work.tests) == ([], ["tests/test_cold.py"])
+    assert desk.file(work, "tests/test_cold.py") == COLD
+    assert [(run.passed, run.tests, run.failed) for run in work.proofs] == [(False, 3, 1)]
+    branch = desk.held.git.references["refs/heads/jobs/tea.brew-tester-1"].target
+    assert str(branch) == work.commit
+
+
+def test_tests_that_no_command_runs_stay_on_the_testers_branch(tmp_path: Path) -> None:
+    desk = verdict_on(tmp_path, GOOD, tests={"unit": "python3 -m unittest tests.test_tea"})
+    desk.write("repo/tests/test_cold.py", COLD)
+    desk.verdict()
+    assert desk.refusal == ""
+    work = desk.taken()
+    assert (work.problems, work.commit) == ([], desk.commit)
+    assert "refs/heads/jobs/tea.brew-tester-1" in desk.held.git.references
+
+
+def test_a_feature_list_whose_runner_is_not_there_is_sent_back(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, GOOD, id="setup-initializer-1", report="features", tests={})
+
+    def listed(command: str) -> None:
+        one = {"id": "brew", "description": "x", "checks": ["unit"], "tests": {"unit": command}}
+        desk.write("output/features.json", json.dumps({"features": [one]}))
+
+    listed("/usr/bin/python3 -m nose2")
+    assert "`/usr/bin/python3 -m nose2` cannot be run in the sandbox" in desk.refusal
+    # Whose tests are not there yet is another matter.
+    listed("python3 -m unittest tests.test_brew")
+    assert desk.refusal == ""
+
+
+def test_a_lie_is_found_by_the_project_as_well(tmp_path: Path) -> None:
+    """A gate that somebody bypassed holds nothing up: the project looks again."""
+    product = {**GOOD, "check.sh": "echo '28 passed in 0.1s'\n"}
+    coder = Desk(tmp_path, product, tests={"unit": "sh check.sh"})
+    [why] = coder.taken().problems
+    assert NOT_SEEN in why

@@ -1,0 +1,95 @@
+"""The git of a project's working copy: read as people read theirs, and not written."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from activities.commands import sandbox
+from activities.projects.handoff import hand_over, product
+from activities.projects.repository import Repository, repository_path
+from protocol.handoffs import Handoff, ProjectLink
+from tests.activities.standing import AT, Standing
+
+WHY = sandbox.lacking(sandbox.find_bwrap())
+if WHY is None and shutil.which("git", path=sandbox.PATH) is None:
+    WHY = "the sandbox sees no git"
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+
+
+@pytest.fixture
+def coder(tmp_path: Path) -> Standing:
+    """A coder who was handed two accepted pieces of work."""
+    standing = Standing.begin(tmp_path, kind="tactical", agent="coder")
+    held = Repository.create(repository_path(standing.root, "tea"))
+    tree = str(held.git.TreeBuilder().write())
+    commits: list[str] = []
+    for menu, story in ((b"tea\n", "Offer tea"), (b"tea\ncoffee\n", "Offer coffee")):
+        tree = held.with_files(tree, {"menu.md": menu})
+        commits.append(held.commit(tree, commits[-1:], story, AT))
+    inputs = {"commit": commits[-1]}
+    handoff = Handoff.model_validate(
+        {"id": "brew-coder-1", "from_agent": "x", "to_agent": "coder", "task": "Brew."}
+        | {"inputs": inputs}
+    )
+    snapshot = standing.open()
+    link = ProjectLink(id="tea", folder="repo", summary_tokens=1000, handoff=handoff)
+    hand_over(standing.root, snapshot, link)
+    standing.commit = snapshot.save("handed", AT)
+    return standing
+
+
+def test_status_diff_log_and_blame_can_be_read(coder: Standing) -> None:
+    def git(command: str) -> str:
+        return coder.call("run_command", command=f"cd repo && git {command}")
+
+    assert git("status --porcelain") == "Exit code 0. No output."
+    told = git("log --format=%s")
+    assert told == "Exit code 0.\nOffer coffee\nOffer tea"
+    coder.call("write_file", path="repo/menu.md", content="tea\nmilk\n")
+    coder.call("write_file", path="repo/new.md", content="x\n")
+    assert git("status --porcelain").splitlines()[1:] == [" M menu.md", "?? new.md"]
+    assert "-coffee\n+milk" in git("diff")
+    blamed = git("blame -s HEAD -- menu.md").splitlines()[1:]
+    assert [line.rpartition(" ")[2] for line in blamed] == ["tea", "coffee"]
+    assert blamed[0][:8] != blamed[1][:8]
+    assert git("show HEAD:menu.md").endswith("tea\ncoffee")
+
+
+def test_what_would_write_is_refused_and_nothing_of_it_is_in_the_workspace(coder: Standing) -> None:
+    coder.call("write_file", path="repo/menu.md", content="milk\n")
+    for command in ("git add -A", "git commit -am mine", "git checkout menu.md"):
+        told = coder.call("run_command", command=f"cd repo && {command}")
+        assert "Read-only file system" in told, told
+    assert coder.call("run_command", command="cd repo && git stash").startswith("Exit code 1.")
+    assert coder.text("repo/menu.md") == "milk\n"
+    assert ".git" not in [path.split("/")[1] for path in coder.paths() if path.startswith("repo/")]
+    # One of the agent's own, elsewhere, is as any other.
+    told = coder.call("run_command", command="git init -q notes/x && cd notes/x && git status -s")
+    assert told == "Exit code 0. No output."
+
+
+def test_it_is_no_part_of_the_work(coder: Standing) -> None:
+    coder.call("run_command", command="cd repo && git status && echo more >> menu.md")
+    snapshot = coder.open()
+    assert snapshot.link
+    held = Repository(repository_path(coder.root, "tea"))
+    tree = product(held, snapshot, "repo", snapshot.link.handoff)
+    made = held.commit(tree, [snapshot.link.handoff.inputs.commit], "made", AT)
+    assert held.changed(snapshot.link.handoff.inputs.commit, made) == ["menu.md"]
+
+
+def test_unconfined_what_is_written_goes_nowhere(coder: Standing) -> None:
+    config = coder.open().config.model_copy(deep=True)
+    config.shell.sandbox = "none"
+    link = coder.open().link
+    coder.pin(config)
+    snapshot = coder.open()
+    snapshot.link = link
+    coder.commit = snapshot.save("linked", AT)
+    commit = "cd repo && git -c user.name=a -c user.email=a@b commit --allow-empty -qm mine"
+    assert coder.call("run_command", command=commit).startswith("Exit code 0.")
+    told = coder.call("run_command", command="cd repo && git log --format=%s")
+    assert told == "Exit code 0.\nOffer coffee\nOffer tea"

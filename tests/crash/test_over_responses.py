@@ -1,0 +1,57 @@
+"""Workers killed and frozen over the Responses API: its strict provider refuses nothing, and the
+jobs end as if nothing had happened."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from tests.crash.aims import AIMS
+from tests.crash.begun import Begun, Place
+from tests.crash.model import Ledger
+from tests.crash.site import Site
+from tests.crash.test_frozen_worker import FREEZES, frozen
+from tests.crash.test_killed_worker import killed
+from tests.crash.trial import SEED, ended_as, hits, opened, told
+from tests.soak import soak
+
+KILLED = soak(1, 4)
+"""Sites whose worker is killed; that of one more is frozen."""
+KILLS = soak(2, 4)
+"""Of each of them."""
+
+
+async def test_the_job_ends_as_the_undisturbed_one(begun: Begun) -> None:
+    undisturbed, *sites = await begun(trial)
+    for site in sites:
+        ended_as(undisturbed, site)
+    assert sum(len(site.blows) for site in sites) == KILLED * KILLS + 1
+    assert hits(sites), told(sites)
+    for site in (undisturbed, *sites):
+        assert site.provider.responses.refusals == []
+        # What the model reasoned goes back, by whichever worker.
+        sent = [item for one in site.provider.responses.requests for item in one["input"]]
+        assert any(item.get("type") == "reasoning" for item in sent)
+
+
+async def trial(place: Place) -> list[Site]:
+    dealer = random.Random(f"{SEED} responses")
+    killed_names = [f"killed-responses-{SEED}-{n}" for n in range(KILLED)]
+    names = ["undisturbed-responses", f"frozen-responses-{SEED}", *killed_names]
+    sites = [
+        Site(name, place.folder, place.workers, place.temporal, [Ledger("Ada")],
+             random.Random(f"{SEED} {name}"), has_responses=True)
+        for name in names
+    ]  # fmt: skip
+    aims = [dealer.sample(AIMS, KILLS) for _ in range(KILLED)]
+    await asyncio.gather(
+        left_alone(sites[0]),
+        frozen(sites[1], *dealer.choice(FREEZES)),
+        *map(killed, sites[2:], aims),
+    )
+    return sites
+
+
+async def left_alone(site: Site) -> None:
+    async with opened(site):
+        await site.finish()

@@ -1,0 +1,103 @@
+"""Proof end to end: what does not pass comes back to its coder before a tester is paid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.projects.repository import Repository, repository_path
+from tests.activities.projects.proving import GOOD, UNITTEST, WHY
+from tests.workflows.serving import serving
+from tests.workflows.short import Call
+from tests.workflows.team import Team, answer, project, write
+from tests.workflows.test_features import verdict
+
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+BUG = "def brew(cups):\n    return 2\n"
+MORE = (
+    "import unittest\n\nimport tea\n\n\nclass More(unittest.TestCase):\n"
+    "    def test_none(self):\n        self.assertEqual(tea.brew(0), 0)\n"
+)
+
+
+def listed(command: str) -> Call:
+    one = {"id": "brew", "description": "Brews.", "checks": ["unit"], "tests": {"unit": command}}
+    return answer("output/features.json", {"features": [one]})
+
+
+async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: Root) -> None:
+    def set_up(told: str) -> Sequence[Call]:
+        # What shows nothing is refused before anything is made by it.
+        return [listed(f"cd repo && {UNITTEST}" if "leave out ||" in told else "pytest || true")]
+
+    def code(told: str) -> Sequence[Call]:
+        product = GOOD if "exit code 1" in told else {**GOOD, "tea.py": BUG}
+        return [write(f"repo/{path}", text) for path, text in product.items()]
+
+    team = Team(
+        {
+            "leave out ||": set_up,
+            "Set the project up": set_up,
+            "The system ran `": code,
+            "Make the feature brew": code,
+            "Test the feature brew": lambda told: [
+                write("repo/tests/test_more.py", MORE),
+                write("repo/tea.py", "of the tester"),
+                verdict(),
+            ],
+        },
+        summary="Brewed it. Two cups for each.",
+    )
+    async with serving(temporal, root, team) as jobs:
+        handle = await jobs.start(project("features"), kind="Project", job_id="proved")
+        result = await jobs.result(handle)
+        coder = await temporal.get_workflow_handle("proved.brew-coder-1").query("status")
+    assert result["status"] == "completed", result
+    [unit] = result["units"]
+    assert (unit["status"], unit["tested"], unit["attempts"]) == ("completed", True, 1)
+    assert coder["guards"]["refused"] == {"proof": 1}
+    assert [each["outcome"] for each in unit["history"]] == ["accepted", "accepted"]
+    [run] = unit["evidence"]
+    assert (run["ran"], run["tests"], run["exit_code"]) == (UNITTEST, 3, 0)
+    assert run["asked_by"] == "brew-tester-1"
+    held = Repository(repository_path(root, "proved"))
+    # The tester's own test is merged, and nothing else of its copy.
+    assert held.file(result["commit"], "tests/test_more.py") == MORE.encode()
+    assert held.file(result["commit"], "tea.py") == GOOD["tea.py"].encode()
+    # A commit for each piece of work; whoever only writes a list makes none.
+    story = [each.message for each in held.git.walk(result["commit"])]
+    assert [told.partition("\n")[0] for told in story] == ["Brewed it", "Begin: Make a tea room."]
+    assert story[0].endswith(
+        "Job: proved.brew-coder-1\nFeature: brew\nTested-by: proved.brew-tester-1\n"
+        f"Evidence: unit: {UNITTEST}: exit code 0, 3 tests\n"
+    )
+
+
+async def test_a_coder_that_gives_up_ends_and_the_project_goes_on(
+    temporal: Client, root: Root
+) -> None:
+    """Nobody has to be woken for it at night."""
+    bad = {**GOOD, "tea.py": BUG}
+    team = Team(
+        {
+            "Set the project up": lambda told: [listed(UNITTEST)],
+            "Make the feature brew": lambda told: [
+                write(f"repo/{path}", text) for path, text in bad.items()
+            ],
+        },
+        unresolved=["unit: brewing for one cup gives two, and I cannot see why"],
+    )
+    async with serving(temporal, root, team) as jobs:
+        handle = await jobs.start(project("features", attempts=1), kind="Project")
+        result = await jobs.result(handle)
+    assert result["status"] == "completed", result
+    [unit] = result["units"]
+    assert (unit["status"], unit["tested"]) == ("blocked", False)
+    assert "exit code 1" in unit["reasons"][0]
+    assert "FAILED (failures=1)" in unit["reasons"][0]
+    [run] = unit["evidence"]
+    assert (run["passed"], run["failed"]) == (False, 1)
+    assert "starter.py fork" in unit["unblock"]

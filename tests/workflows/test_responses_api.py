@@ -1,0 +1,231 @@
+"""Whole jobs over the Responses API, against a provider that refuses what the real one refuses."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.rehearsal import Answer, Failure, Reply, Request, call, rehearse
+from activities.rehearsal.seen import look
+from tests.provider.cache import PromptCache
+from tests.provider.server import Provider, ProviderTransport
+from tests.provider.strict import Responses
+from tests.workflows.deviating import Deviating
+from tests.workflows.serving import serving
+from tests.workflows.short import Short, close, job
+from tests.workflows.tea import page, tea
+from tests.workflows.team import Team, answer, project, write
+from tests.workflows.test_context import Reader, read_through
+
+ADDRESS = "http://model/v1"
+RESPONSES = "responses"
+
+
+def of(name: str, **more: Any) -> dict[str, Any]:
+    """Settings of a job of that model."""
+    return {"model.name": name, "model.base_url": ADDRESS, "model.temperature": None, **more}
+
+
+def reasoned(request: dict[str, Any]) -> list[str]:
+    """The ids of the reasoning that a request sends back."""
+    return [item["id"] for item in request["input"] if item.get("type") == "reasoning"]
+
+
+async def test_a_job_learns_the_api_once_and_comes_to_its_end(temporal: Client, root: Root) -> None:
+    provider = Provider(Responses(rehearse))
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        start = tea(set=of("gpt-6-learned", **{"model.temperature": 0}))
+        result = await jobs.result(await jobs.start(start))
+    assert result["status"] == "completed"
+    paths = [path for path, _ in provider.asked]
+    # Refused there, refused for its temperature, and then taken.
+    assert paths[:3] == ["chat/completions", RESPONSES, RESPONSES]
+    assert set(paths[3:]) == {RESPONSES}
+    [refused] = provider.responses.refusals
+    assert "temperature" in refused
+    assert reasoned(provider.responses.requests[-1])
+
+
+async def test_a_rewind_a_review_and_a_fork_are_whole_for_the_model(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of the reviewer, another agent.
+    monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
+    reviews = cycle([call("read_file", path="output/tea.md"), call("accept", findings="Good.")])
+    model = Short({"Close": [close("output/tea.md")]}, reviewer=lambda _: next(reviews))
+    ask = call("request_clarification", question="Which tea?", default="Any.")
+    provider = Provider(Responses(Deviating({4: ask}, model)), chat=frozenset({"chatty"}))
+    settings = {"reflection": False, "review": {"agent": "reviewer", "attempts": 2, "calls": 3},
+                "todos.fork": ["Rethink", "Hand over"]}  # fmt: skip
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        handle = await jobs.start(job(set=of("gpt-6-rewound", **settings)))
+        await jobs.until(handle, waiting_for="clarification")
+        await handle.signal("rewind", {"issue": "It missed white tea.", "phase": 2})
+        result = await jobs.result(handle)
+        assert (result["status"], result["rewinds"]) == ("completed", 1)
+        fork = {"fork": {"job": handle.id, "phase": 2}, "set": of("chatty")}
+        forked = await jobs.result(await jobs.start(fork))
+    assert forked["status"] == "completed"
+    assert provider.chats
+    # Of the reviewer's settings; nothing else was.
+    assert all("temperature" in refused for refused in provider.responses.refusals)
+    looked_up = [
+        request
+        for request in provider.responses.requests
+        if any(tool["name"] == "accept" for tool in request.get("tools", []))
+    ]
+    assert reasoned(looked_up[-1])
+
+
+async def test_the_model_changes_within_a_phase_and_between_phases(
+    temporal: Client, root: Root
+) -> None:
+    away: list[str] = []
+
+    def model(request: Request) -> Answer:
+        """Refuses the second request of each phase, which another model then answers."""
+        view = look(request)
+        key = f"{view.number}.{view.replies}"
+        if request["model"] == "gpt-6-main" and view.replies == 1 and key not in away:
+            away.append(key)
+            return Failure(400, "I will not")
+        return rehearse(request)
+
+    provider = Provider(Responses(model), chat=frozenset({"chatty"}))
+    settings = of(
+        "gpt-6-main",
+        phase_models={"tactical": {"name": "gpt-6-other"}},
+        fallbacks=[{"name": "chatty"}],
+    )
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        result = await jobs.result(await jobs.start(page(set=settings)))
+    assert result["status"] == "completed"
+    assert provider.responses.refusals == []
+    assert away
+    # What one model made no other is sent, and the first has its own again afterwards.
+    for request in provider.chats:
+        assert "reasoning" not in str([message.keys() for message in request["messages"]])
+    assert any(reasoned(request) for request in provider.responses.requests)
+    assert {name for _, name in provider.asked} == {"gpt-6-main", "gpt-6-other", "chatty"}
+
+
+async def test_a_long_phase_is_compacted_and_read_from_the_cache(
+    temporal: Client, root: Root
+) -> None:
+    reader = Reader(pages=60)
+    provider = Provider(Responses(reader))
+    result = await read_through(
+        temporal, root, reader, of("gpt-6-compacted", **{"context.tokens": 40_000}),
+        ProviderTransport(provider),
+    )  # fmt: skip
+    assert result["status"] == "completed"
+    assert provider.responses.refusals == []
+    assert reader.summaries >= 1
+    # The reasoning of what was folded goes with it, that of what was cleared stays.
+    counts = [len(reasoned(request)) for request in provider.responses.requests]
+    assert max(counts) > 5
+
+
+@pytest.mark.parametrize(
+    ("style", "name"), [("breakpoint", "gpt-6-cached"), ("cache_control", "claude-cached")]
+)
+async def test_nine_tenths_of_a_long_phase_are_read_from_the_cache(
+    temporal: Client, root: Root, style: str, name: str
+) -> None:
+    marked, bare = [
+        await _cached(temporal, root, style, f"{name}-{marks}", marks) for marks in ("auto", "none")
+    ]
+    assert marked >= 0.9
+    assert bare < 0.05
+
+
+async def _cached(temporal: Client, root: Root, style: str, name: str, marks: str) -> float:
+    """The share of a long phase's prompts that is read from the provider's cache."""
+    cache = PromptCache(style)
+    reader = Reader(pages=40)
+    is_chat = style == "cache_control"
+    provider = Provider(
+        Responses(reader, cache=cache), chat=frozenset({name} if is_chat else ()), cache=cache
+    )
+    result = await read_through(
+        temporal, root, reader,
+        of(name, **{"model.cache_marks": marks, "context.tokens": 80_000}),
+        ProviderTransport(provider),
+    )  # fmt: skip
+    used = result["usage"]
+    assert result["status"] == "completed"
+    assert used["cached_tokens"] == cache.read
+    assert used.get("written_tokens", 0) == cache.written
+    return cache.read / cache.sent
+
+
+@pytest.mark.parametrize(
+    ("cut", "told"),
+    [
+        (Reply("I write", calls=[("write_file", "{")], finish="length"), "cut"),
+        (Reply(calls=[("write_file", '{"path": "a')]), "arguments"),
+        (Reply("I am done."), ""),
+        (Reply(calls=[("no_such_tool", {})]), ""),
+    ],
+)
+async def test_replies_that_are_cut_or_broken_are_followed_by_others(
+    temporal: Client, root: Root, cut: Reply, told: str
+) -> None:
+    provider = Provider(Responses(Deviating({2: cut}, Short())))
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        result = await jobs.result(await jobs.start(job(set=of("gpt-6-cut"))))
+    assert result["status"] == "completed"
+    assert provider.responses.refusals == []
+
+
+async def test_reasoning_that_is_not_known_again_is_left_out_from_then_on(
+    temporal: Client, root: Root
+) -> None:
+    provider = Provider(Responses(lambda request: _with_another_key(request, provider.responses)))
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        result = await jobs.result(await jobs.start(tea(set=of("gpt-6-rekeyed"))))
+    assert result["status"] == "completed"
+    [refused] = provider.responses.refusals
+    assert "could not be verified" in refused
+    assert not reasoned(provider.responses.requests[-1])
+
+
+def _with_another_key(request: Request, responses: Responses) -> Answer:
+    """Rehearses; from the middle of a phase on, another key encrypts."""
+    if reasoned(responses.requests[-1]):
+        responses.key = "another"
+    return rehearse(request)
+
+
+async def test_a_project_of_jobs(temporal: Client, root: Root) -> None:
+    features = {"features": [{"id": "brew", "description": "Brews.", "checks": ["unit"]}]}
+    good = {
+        "health": "It is there.", "checks": [{"check": "unit", "passed": True}],
+        "passed": True, "findings": [],
+    }  # fmt: skip
+    team = Team(
+        {
+            "Set the project up": lambda told: [
+                write("repo/readme.md", "Tea.\n"), answer("output/features.json", features)
+            ],
+            "Make the feature brew": lambda told: [write("repo/brew.md", "tea\n")],
+            "Test the feature brew": lambda told: [
+                ("search_files", {"query": "tea", "path": "repo"}),
+                answer("output/verdict.json", good),
+            ],
+        }
+    )  # fmt: skip
+    provider = Provider(Responses(team))
+    settings = {"tools": ["files", "todos", "job"], **of("gpt-6-project")}
+    start = project("features", proof={"unit": ["search_files"]}, set=settings,
+                    instructions="Make a tea room.\n\n## Scope\n\n- tea\n")  # fmt: skip
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        handle = await jobs.start(start, kind="Project", job_id="tearoom-responses")
+        result = await jobs.result(handle)
+    assert result["status"] == "completed", result
+    assert [unit["status"] for unit in result["units"]] == ["completed"]
+    assert provider.responses.refusals == []

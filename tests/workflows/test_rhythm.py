@@ -1,0 +1,265 @@
+"""The rhythm costs a capable model nothing: what one reply may hold, and what it may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.rehearsal import Reply, Request
+from activities.rehearsal.script import Script
+from benchmarks import calls
+from benchmarks.capable import FILES, MOST_CALLS, Capable, content, path
+from tests.workflows.serving import serving
+
+INSTRUCTIONS = {"agent": "generalist", "instructions": f"Write {FILES} files."}
+BEFORE = 178
+"""Model calls that the work took, one call a reply, when a todo was completed by a call alone."""
+
+
+def told(request: Request) -> str:
+    return str(request["messages"][-1]["content"])
+
+
+def results(request: Request) -> list[str]:
+    return [str(each["content"]) for each in request["messages"] if each["role"] == "tool"]
+
+
+def plan(*boxes: str) -> tuple[str, dict[str, Any]]:
+    text = "# Plan\n\n## Phase 1: Tea\n" + "".join(f"- [ ] {box}\n" for box in boxes)
+    return ("write_file", {"path": "plan.md", "content": text})
+
+
+def write(name: str) -> tuple[str, dict[str, Any]]:
+    return ("write_file", {"path": name, "content": f"# {name}\n\ntea\n"})
+
+
+def todos(*contents: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    listed = [{"content": text, "items": [f"P{n}"]} for n, text in enumerate(contents, 1)]
+    return ("todo_write", {"phase": "Tea", "description": "", "todos": listed, **more})
+
+
+def finish(*deliverables: str) -> tuple[str, dict[str, Any]]:
+    claim = {"summary": "Tea was made.", "deliverables": deliverables, "confidence": 0.9}
+    return ("job_complete", claim)
+
+
+DONE = ("todo_complete", {"notes": "done"})
+BEGIN = Reply(calls=[write("workspace.md"), plan("Boil", "Brew"), todos("Boil", "Brew")])
+START = {"agent": "generalist", "instructions": "Make tea."}
+
+
+async def test_sixty_files_take_a_few_replies(temporal: Client, root: Root) -> None:
+    model = Capable(MOST_CALLS)
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(INSTRUCTIONS)
+        result = await jobs.result(handle)
+        files = jobs.snapshot(handle, result["checkpoint"]).files
+    assert result["status"] == "completed"
+    assert result["unresolved"] == []
+    assert model.calls <= calls.LIMIT
+    for number in range(1, FILES + 1):
+        assert files.read(path(number)).decode() == content(number)
+
+
+async def test_with_one_call_a_reply_nothing_gets_worse(temporal: Client, root: Root) -> None:
+    model = Capable(1)
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start(INSTRUCTIONS))
+    assert result["status"] == "completed"
+    assert model.calls <= BEFORE
+
+
+async def test_three_corrections_through_a_fork(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Capable(MOST_CALLS), queue="corrected") as jobs:
+        first = await jobs.start(INSTRUCTIONS)
+        result = await jobs.result(first)
+    wrong = [path(number) for number in (3, 30, 60)]
+    edits = [("edit_file", {"path": each, "old": "square", "new": "value"}) for each in wrong]
+    model = Script(
+        Reply(calls=[("read_file", {"path": each}) for each in wrong]),
+        Reply(calls=[*edits, finish(*wrong)]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        fork = await jobs.start(
+            {
+                "fork": {"job": first.id, "phase": result["phases"]},
+                "instructions": "Say value instead of square in files 3, 30 and 60.",
+            }
+        )
+        corrected = await jobs.result(fork)
+        status = await fork.query("status")
+        files = jobs.snapshot(fork, corrected["checkpoint"]).files
+    model.verify()
+    assert corrected["status"] == "completed"
+    assert all("Its value is" in files.read(each).decode() for each in wrong)
+    # What nobody did is not shown as done.
+    assert [todo["status"] for todo in status["todos"]] == ["not needed", "not needed", "completed"]
+
+
+async def test_what_a_failed_call_stands_before_does_not_count(
+    temporal: Client, root: Root
+) -> None:
+    model = Script(
+        BEGIN,
+        Reply(calls=[write("output/a.md"), DONE, write("../out"), DONE, DONE]),
+        lambda request: Reply(calls=[DONE]),
+        # The same at the job's end.
+        Reply(calls=[write("workspace.md"), write("/etc/passwd"), finish("output/a.md")]),
+        Reply(calls=[finish("output/a.md")]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        result = await jobs.result(handle)
+    model.verify()
+    assert result["status"] == "completed"
+    held = results(model.requests[2])[-2:]
+    for each in held:
+        assert each.startswith("Error: Not counted yet: write_file ../out before it failed (")
+        assert each.endswith("See to that, then call todo_complete again.")
+    assert "☑ 1. Boil" in told(model.requests[2])
+    assert "▶ 2. Brew" in told(model.requests[2])
+    assert "Not counted yet: write_file /etc/passwd" in results(model.requests[4])[-1]
+    assert "job_complete again" in results(model.requests[4])[-1]
+
+
+async def test_a_reply_of_a_refused_write_and_two_claims_completes_nothing(
+    temporal: Client, root: Root
+) -> None:
+    model = Script(
+        Reply(calls=[write("workspace.md"), plan("Boil")]),
+        Reply(calls=[write("archive/mine.md"), DONE, finish("workspace.md")]),
+        Reply(calls=[todos("Boil")]),
+        lambda request: Reply("Enough."),
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        await jobs.until(handle, phase=lambda phase: phase["number"] == 2)
+        await handle.signal("cancel", {})
+    refused = results(model.requests[2])[-3:]
+    assert "kept by the system" in refused[0]
+    for answer in refused[1:]:
+        assert "Not counted yet: write_file archive/mine.md before it failed" in answer
+    # The next reply handed over, and as the files of the other todos had changed that was all.
+
+
+async def test_what_comes_after_the_end_of_a_phase_is_named_in_the_next(
+    temporal: Client, root: Root
+) -> None:
+    model = Script(
+        BEGIN,
+        Reply(calls=[write("output/a.md"), DONE, DONE, write("output/late.md"), DONE]),
+        Reply(calls=[write("workspace.md"), finish("output/a.md")]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        result = await jobs.result(handle)
+        files = jobs.snapshot(handle, result["checkpoint"]).files
+    model.verify()
+    assert "not run: write_file output/late.md. Make those calls" in told(model.requests[2])
+    assert files.entry("output/late.md") is None
+    # The boxes that the todos covered were ticked with them.
+    assert files.read("plan.md").decode().count("[x]") == 2
+    assert "☑ 3. Mark progress" in told(model.requests[2])
+    assert "☑ 1. Take stock" in told(model.requests[2])
+
+
+async def test_what_is_not_seen_is_asked_for_by_name(temporal: Client, root: Root) -> None:
+    model = Script(
+        Reply(calls=[plan("Boil"), todos("Boil")]),
+        Reply(calls=[DONE]),
+        lambda request: Reply("Enough."),
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        await jobs.until(handle, phase=lambda phase: phase["number"] == 2)
+        await handle.signal("cancel", {})
+    said = told(model.requests[1])
+    assert "The phase is over once these todos are done as well: 1. Survey the workspace" in said
+    assert "(no change of workspace.md was seen in this phase)" in said
+    assert "2. Write plan.md" not in said.partition("as well: ")[2]
+
+
+SHORT = {
+    "todos.work": ["Make the tea.", "Taste it."],
+    "todos.final": ["Call job_complete with the tea."],
+}
+
+
+async def test_an_agent_whose_work_is_one_list_begins_with_it(temporal: Client, root: Root) -> None:
+    model = Script(
+        Reply(calls=[write("output/tea.md"), DONE, DONE]),
+        Reply(calls=[finish("output/tea.md")]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**START, "items": ["tea"], "set": SHORT})
+        result = await jobs.result(handle)
+        status = await handle.query("status")
+        plan_text = jobs.snapshot(handle, result["checkpoint"]).text("plan.md")
+    model.verify()
+    assert "The job begins. Its instructions" in model.requests[0]["messages"][1]["content"]
+    assert "tactical phase 1" in told(model.requests[0])
+    assert (result["status"], result["phases"]) == ("completed", 2)
+    assert status["scope"] == {"original": 3, "completed": 3, "added": 0, "dropped": 0, "open": 0}
+    assert "- [x] Make the tea.\n- [x] Taste it.\n" in plan_text
+
+
+async def test_before_the_end_such_an_agent_can_still_hand_over_work(
+    temporal: Client, root: Root
+) -> None:
+    model = Script(
+        Reply(calls=[write("output/tea.md"), DONE, DONE]),
+        Reply(calls=[todos("Warm it up.", todos=[{"content": "Warm it up."}])]),
+        Reply(calls=[DONE]),
+        Reply(calls=[finish("output/tea.md")]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start({**START, "set": SHORT}))
+    model.verify()
+    assert "Warm it up." in told(model.requests[2])
+    assert result["phases"] == 4
+
+
+async def test_refused_completions_count_over_phases(temporal: Client, root: Root) -> None:
+    def go_on(request: Request) -> Reply:
+        if "tactical" in told(request).partition("\n")[0]:
+            return Reply(calls=[DONE])
+        if any(answer.startswith("Error: ") for answer in results(request)[-1:]):
+            return Reply(calls=[todos("a", todos=[{"content": "a"}])])
+        return Reply(calls=[finish("output/missing.md")])
+
+    async with serving(temporal, root, go_on) as jobs:
+        handle = await jobs.start({**START, "set": SHORT})
+        status = await jobs.until(handle, status="waiting")
+        await handle.signal("cancel", {})
+    assert status["waiting_for"] == "review"
+    assert status["refused_completions"] == 3
+    assert status["phase"]["number"] > 3
+
+
+async def test_a_deliverable_that_changed_is_a_new_claim(temporal: Client, root: Root) -> None:
+    model = Script(
+        Reply(calls=[DONE, DONE]),
+        *(
+            Reply(
+                calls=[write("output/tea.md") if n % 2 else append(n), finish("output/tea.md", "x")]
+            )
+            for n in range(4)
+        ),
+        Reply(calls=[finish("output/tea.md")]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start({**START, "set": SHORT}))
+    model.verify()
+    assert result["status"] == "completed"
+
+
+def append(number: int) -> tuple[str, dict[str, Any]]:
+    return ("append_file", {"path": "output/tea.md", "content": f"cup {number}\n"})
+
+
+@pytest.mark.parametrize("most", [MOST_CALLS, 1])
+def test_the_model_knows_the_least_that_the_work_takes(most: int) -> None:
+    assert calls.alone(most).calls == -(-FILES // most) + 1
