@@ -163,7 +163,7 @@ class JobLifecycle(Lifecycle):
         if reason == "rewinds":
             # A person's own rewinds may have gone beyond the limit.
             job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
-        elif reason in ("stuck", "review") or job.course.narrowed:
+        elif reason in ("stuck", "review") or (reason == "endpoint" and job.course.narrowed):
             job.course = Course()
             job.sent_back = job.judged_no = 0
         job.waiting = None

@@ -39,7 +39,7 @@ NO_CALL = (
     "No reply since the start has called a tool: the server may not turn what the model writes "
     f"into calls. {PARSER}; {ANOTHER}; then resume the job."
 )
-MOST_REPLIES = 3
+LEAST_REPLIES = 3
 """Replies after which it is no chance that none called a tool."""
 
 
@@ -65,7 +65,7 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
 
 def has_never_called(job: JobRecord) -> bool:
     """Whether every reply since the start was text."""
-    return not job.usage.tool_calls and not job.calls and job.usage.model_calls >= MOST_REPLIES
+    return not job.usage.tool_calls and not job.calls and job.usage.model_calls >= LEAST_REPLIES
 
 
 def with_settings(waiting: Waiting, job: JobRecord) -> Waiting:

@@ -34,7 +34,7 @@ class Signals:
 
     @workflow.signal(description='{"set": {"model.name": "…"}}')
     def resume(self, *payload: Any) -> None:
-        """Go on; also tries again what parked the job, with `set` with a model set otherwise."""
+        """Go on; also tries again what parked the job. `set` changes settings of its model."""
         self._inbox.put("resume", payload)
 
     @workflow.signal(description='{"cost": 20, "phase": {"model_calls": 800}}')

@@ -25,9 +25,10 @@ from activities.model.json_text import (
     is_object,
 )
 from activities.plain import plain
+from protocol.requests import MAX_CALLS
 
-MAX_COMPARED = 500
-"""Calls that are compared with each other."""
+MAX_COMPARED = 2 * MAX_CALLS
+"""Calls of a reply that are compared with each other; each may be said twice."""
 MAX_SHOWN = 2_000
 """Characters of mixed-up pieces that are sent back to the model."""
 

@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import MIXED_UP
 from activities.model.asking import answer
-from activities.model.call import assistant_message
+from activities.model.call import unusable
 from activities.model.call_pieces import Piece, read_calls
 from activities.model.endpoint import connect
 from activities.model.json_text import is_object
@@ -241,9 +241,9 @@ async def test_a_stream_is_over_when_it_says_so(form: Form, end: str) -> None:
 async def test_the_model_hears_of_calls_that_cannot_be_told_apart() -> None:
     form = Form("zero", "missing", "once", "pieces", "in turns")
     got = await ask(events(form.pieces(CALLS["two"]), "finish"))
-    [call] = assistant_message(1, got)["tool_calls"]
+    [(_, raw)] = got.calls
     with pytest.raises(ToolError, match=r"cannot be told apart.*one call at a time"):
-        REGISTRY["read_file"].parse(call["function"]["arguments"])
+        REGISTRY["read_file"].parse(unusable(raw, cut=False))
 
 
 async def test_a_reply_that_was_cut_at_its_limit_keeps_the_calls_that_were_whole() -> None:
@@ -301,3 +301,12 @@ def test_long_arguments_in_small_pieces_are_read_quickly() -> None:
     began = time.process_time()
     assert read(pieces) == [("write_file", text)]
     assert time.process_time() - began < len(parts) * 20e-6
+
+
+def test_a_flood_of_calls_is_read_quickly() -> None:
+    for count in (60, 5_000):
+        call = {"name": "read_file", "arguments": '{"path": "a.md"}'}
+        pieces = [{"index": 0, "function": call} for _ in range(count)]
+        began = time.process_time()
+        assert read(pieces)
+        assert time.process_time() - began < 2
