@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from protocol.proof import Proof
-from protocol.text import both_ends, one_line
+from protocol.text import as_entry, both_ends, one_line
 
 SAID = 200
 """Characters of what a job said at its end."""
@@ -39,7 +39,7 @@ def sheet(status: dict[str, Any]) -> list[str]:
 
 def story(unit: dict[str, Any]) -> list[str]:
     """The jobs that worked on a unit and why each failed, its proof, its commit."""
-    lines = [_attempt(each) for each in unit.get("history") or []]
+    lines = [line for each in unit.get("history") or [] for line in _attempt(each)]
     for run in unit.get("evidence") or []:
         end = [line for line in str(run.get("end") or "").splitlines() if line.strip()]
         lines.append(f"{'proof' if run.get('passed') else 'failed'}: {proof(run)}")
@@ -51,8 +51,8 @@ def story(unit: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _attempt(attempt: dict[str, Any]) -> str:
-    why = "; ".join(_folded(text, 2 * SAID) for text in attempt.get("why") or [])
+def _attempt(attempt: dict[str, Any]) -> list[str]:
+    """A job, and below it why its work was not accepted, word for word."""
     spent = [
         f"{attempt.get('model_calls') or 0} model calls",
         f"{attempt.get('tokens') or 0:,} tokens",
@@ -60,7 +60,8 @@ def _attempt(attempt: dict[str, Any]) -> str:
     if cost := attempt.get("cost"):
         spent.append(f"cost {cost:.4f}")
     told = f"{attempt['job']}: {attempt['outcome']} · {' · '.join(spent)}"
-    return f"{told} · {why}" if why else told
+    reasons = [both_ends(text.strip(), 2 * SAID) for text in attempt.get("why") or []]
+    return [told, *(f"  {line}" for text in reasons for line in f"- {as_entry(text)}".splitlines())]
 
 
 def _folded(text: str, most: int) -> str:

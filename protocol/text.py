@@ -9,9 +9,8 @@ SUBJECT = 72
 
 
 def one_line(text: str, limit: int) -> str:
-    """White space folded, and no longer than `limit`."""
-    folded = " ".join(text.split())
-    return folded if len(folded) <= limit else f"{folded[: limit - 1]}…"
+    """White space folded, whole words of it, and no longer than `limit`."""
+    return start_of(" ".join(text.split()), limit)
 
 
 def sentence(text: str) -> str:
@@ -33,6 +32,11 @@ def start_of(text: str, most: int) -> str:
     cut = text[: most - 1]
     space = max(cut.rfind(" "), cut.rfind("\n"))
     return f"{(cut[:space] if space > most // 2 else cut).rstrip()}…"
+
+
+def as_entry(text: str) -> str:
+    """A text as an entry of a list, its lines as they are."""
+    return text.strip().replace("\n", "\n  ")
 
 
 def end_of(text: str, most: int) -> str:

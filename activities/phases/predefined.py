@@ -12,6 +12,7 @@ from config.schema import AgentConfig
 from config.sections import PredefinedTodo
 from protocol.scope import plan_items
 from protocol.state import JobState, Phase, Purpose, Todo
+from protocol.text import start_of
 
 STRATEGIC_NAMES: dict[Purpose, str] = {
     "bootstrap": "Understand and plan",
@@ -20,6 +21,7 @@ STRATEGIC_NAMES: dict[Purpose, str] = {
     "fork": "Reconsider the plan",
     "final": "Verify and complete",
 }
+MOST_NAME = 80
 OWN_PLAN = """\
 # Plan
 
@@ -65,7 +67,7 @@ def begin_own_list(snapshot: Snapshot, number: int) -> None:
     """
     config, before = snapshot.config, snapshot.state
     todos = _numbered(config.todos.work)
-    name = (config.description.rstrip(".") or config.name)[:80]
+    name = start_of(config.description.rstrip(".") or config.name, MOST_NAME)
     plan = OWN_PLAN.format(name=name, boxes="\n".join(f"- [ ] {todo.content}" for todo in todos))
     for item in before.open_items:
         if item.source == "plan":

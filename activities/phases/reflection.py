@@ -31,11 +31,12 @@ from activities.phases.orientation import last_experience, last_page
 from activities.toolkit.equipment import toolbox
 from protocol.reflection import Reflected, ReflectRequest
 from protocol.requests import Usage
+from protocol.text import as_entry, start_of
 
 Part = Literal["assumption", "prevention"]
 PATH = "experiences.md"
-MOST_CHARACTERS = 1200
-ISSUE_CHARACTERS = 600
+MOST_CHARACTERS = 2000
+ISSUE_CHARACTERS = 4000
 AGAIN = (
     "\n\nYour last answer named no file, tool, todo or step, so that nobody could act on it:\n"
     "{text}"
@@ -103,11 +104,12 @@ class Reflecting:
     ) -> Reflected:
         snapshot = open_snapshot(self._root, request)
         issue = _issue(snapshot, request)
-        assumption, prevention = (redact(_line(told)) for told in (first, second))
+        assumption, prevention = (_bounded(told, MOST_CHARACTERS) for told in (first, second))
         before, phase = snapshot.files, snapshot.state.phase
         entry = (
             f"## Phase {phase.number}, step {snapshot.state.step}: {phase.name}\n\n"
-            f"- Failed: {issue}\n- Assumption: {assumption}\n- Next time: {prevention}\n"
+            f"- Failed: {as_entry(issue)}\n- Assumption: {as_entry(assumption)}\n"
+            f"- Next time: {as_entry(prevention)}\n"
         )
         present = snapshot.text(PATH) or "# Experiences\n"
         snapshot.place(PATH, f"{present.rstrip()}\n\n{entry}".encode())
@@ -167,8 +169,9 @@ def _issue(snapshot: Snapshot, request: ReflectRequest) -> str:
     issue = request.issue
     if request.call is not None:
         issue = snapshot.argument(request.call, "issue")
-    return redact(_line(issue)[:ISSUE_CHARACTERS]) or "No reason was given."
+    return _bounded(issue, ISSUE_CHARACTERS) or "No reason was given."
 
 
-def _line(text: str) -> str:
-    return " ".join(text.split())[:MOST_CHARACTERS]
+def _bounded(text: str, most: int) -> str:
+    """A text word for word, its white space as it is, without secrets."""
+    return start_of(redact(text.strip()), most)

@@ -45,7 +45,7 @@ from protocol.endings import Transitioned, TransitionRequest
 from protocol.requests import Usage
 from protocol.scope import follow_boxes, plan_items
 from protocol.state import Phase, Todo
-from protocol.text import one_line
+from protocol.text import one_line, start_of
 
 ISSUE_CHARACTERS = 500
 """Of an issue that goes into history."""
@@ -138,11 +138,11 @@ class Phases:
             commit=commit,
             at=at,
             state=snapshot.state.without_notes(),
-            issue=redact(one_line(issue, ISSUE_CHARACTERS)) if request.call is not None else "",
+            issue=one_line(redact(issue), ISSUE_CHARACTERS) if request.call is not None else "",
             usage=priced(spoken, snapshot.config) if spoken else Usage(),
             context=context_tokens(snapshot),
             moved_aside=moved[:20],
-            remarks=[redact(line)[:500] for line in remarks[:5]],
+            remarks=[start_of(redact(line), 500) for line in remarks[:5]],
         )
 
     def _next_phase(self, snapshot: Snapshot, request: TransitionRequest) -> Phase:

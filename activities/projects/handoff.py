@@ -25,7 +25,7 @@ from protocol.project import BRIEF, RESULT, STATE_FILES
 from protocol.proof import in_repository
 from protocol.routing import problems
 from protocol.telling import wrong_everywhere
-from protocol.text import end_of, first_few, start_of
+from protocol.text import as_entry, end_of, first_few, start_of
 from protocol.tools import ToolRoute
 
 KEPT_BY_SYSTEM = (RESULT, *STATE_FILES.values())
@@ -68,7 +68,7 @@ def told(root: Root, link: ProjectLink, *, again: bool = False) -> str:
         lines += ["", "## What was found wrong with this very work", "", text]
     if handoff.inputs.results:
         lines += ["", "## What came before", ""]
-        lines += [f"- {start_of(_indented(text), 4000)}" for text in handoff.inputs.results]
+        lines += [f"- {start_of(as_entry(text), 4000)}" for text in handoff.inputs.results]
     if handoff.tests and handoff.report != "features":
         lines += ["", "## What the system runs itself", ""]
         lines += [f"- {check}: `{each.command}`" for check, each in handoff.tests.items()]
@@ -109,11 +109,6 @@ def _brief(repository: Repository, handoff: Handoff) -> str:
 def _numbered(findings: list[str]) -> str:
     """Findings word for word, each under a heading of its own."""
     return "\n\n".join(f"### Finding {n}\n\n{text}" for n, text in enumerate(findings, 1))
-
-
-def _indented(text: str) -> str:
-    """A text as an entry of a list, its lines as they are."""
-    return text.strip().replace("\n", "\n  ")
 
 
 def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:

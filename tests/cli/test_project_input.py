@@ -119,7 +119,7 @@ def test_a_project_tells_why_each_attempt_failed_and_what_proves_the_rest():
                     {"job": "tea.brew-coder-1", "role": "coder", "outcome": "accepted",
                      "model_calls": 3, "tokens": 2000, "cost": 0.5},
                     {"job": "tea.brew-tester-1", "role": "tester", "outcome": "did not pass",
-                     "why": ["It is\ncold."]},
+                     "why": ["It is\n  cold,  and\nstill.", "Late."]},
                 ],
                 "evidence": [
                     {"check": "unit", "ran": "pytest -q", "passed": True, "exit_code": 0,
@@ -135,7 +135,8 @@ def test_a_project_tells_why_each_attempt_failed_and_what_proves_the_rest():
     assert sheet(status, None)[1:] == [
         "  ☑ brew: Brews",
         "      tea.brew-coder-1: accepted · 3 model calls · 2,000 tokens · cost 0.5000",
-        "      tea.brew-tester-1: did not pass · 0 model calls · 0 tokens · It is cold.",
+        "      tea.brew-tester-1: did not pass · 0 model calls · 0 tokens",
+        *(f"        {line}" for line in ("- It is", "    cold,  and", "  still.", "- Late.")),
         "      proof: unit: pytest -q: exit code 0, 3 tests, 1 skipped "
         "(brew-tester-2, phase 2, step 9, on dddddddddddd)",
         *(f"        | {line}" for line in ("…", "2", "3", "4", "5", "3 passed")),

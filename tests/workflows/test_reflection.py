@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from temporalio.client import Client
@@ -25,6 +26,7 @@ class Failing:
 
     reflections: list[Answer]
     asked: list[Request] = field(default_factory=list)
+    issue: str = "No source is named."
     rewound: bool = False
     after: list[Request] = field(default_factory=list)
     short: Short = field(default_factory=Short)
@@ -36,7 +38,7 @@ class Failing:
             return self.reflections[min(len(self.asked), len(self.reflections)) - 1]
         if "tactical phase" in system[:100] and not self.rewound:
             self.rewound = True
-            return Reply(calls=[("todo_rewind", {"issue": "No source is named."})])
+            return Reply(calls=[("todo_rewind", {"issue": self.issue})])
         if self.rewound:
             self.after.append(request)
         return self.short(request)
@@ -63,6 +65,22 @@ async def test_two_questions_and_the_next_attempt_knows(temporal: Client, root: 
             assert told in str(next(r for r in model.after if r.get("tools"))["messages"][1])
         rows = Store(root).run(lambda connection: of_job(connection, handle.id))
         assert [row.what_happened for row in rows if row.guard == "reflection"] == [ASSUMPTION]
+
+
+async def test_what_failed_is_kept_word_for_word(temporal: Client, root: Root) -> None:
+    """Blanks and lines are part of a finding, and what is too long is cut between words."""
+    finding = "It prints `|  |  |`:\n\n    expected: |    |\n"
+    model = Failing(
+        said(ASSUMPTION, f"{PREVENTION} {'tea ' * 900}"), issue=finding + "tea leaves " * 900
+    )
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(handle := await jobs.start(job()))
+        kept = jobs.snapshot(handle, result["checkpoint"]).text("experiences.md")
+    asked = str(model.asked[0]["messages"][-1]["content"])
+    assert finding in asked
+    assert "- Failed: It prints `|  |  |`:\n  \n      expected: |    |\n  tea leaves" in kept
+    assert re.search(r"tea leaves(?: tea)?…\n- Assumption: ", kept)
+    assert kept.rstrip().endswith("tea tea…")
 
 
 async def test_what_names_nothing_is_asked_for_once_more(temporal: Client, root: Root) -> None:
