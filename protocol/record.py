@@ -189,6 +189,8 @@ class JobRecord(Data):
     next_call: int = 0
     failed_call: str = ""
     """The first of them that failed, was refused or denied, and why; empty when none has."""
+    unread: str = ""
+    """A command of them that did not succeed: unread, its output would be gone with the phase."""
     handed_over: bool = False
     """Whether the running phase has written the next list."""
     end_tried: int = 0
@@ -276,7 +278,7 @@ class JobRecord(Data):
         """A new phase has used nothing yet, and of the one before nothing is under way."""
         self.phase_usage, self.phase_seconds = Usage(), 0.0
         self.calls, self.next_call, self.correction, self.timer = [], 0, None, None
-        self.failed_call, self.handed_over = "", False
+        self.failed_call, self.unread, self.handed_over = "", "", False
         self.course = self.course.in_new_phase
         self.wordy, self.compacted, self.squeezed = 0, 0, 0
         self.review = None

@@ -201,6 +201,8 @@ class ToolReply(Moved, Guarded):
     """Tokens of the next request, by our own count."""
     error: str | None = None
     """First line of what went wrong, bounded."""
+    trouble: str = ""
+    """How a command ended that did not succeed."""
     scope: list[ScopeItem] = Field(default_factory=list)
     """Scope items that the call added or changed."""
 

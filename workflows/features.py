@@ -61,6 +61,7 @@ ONCE_MORE = " See first whether what the test before this one found still holds.
 SHOWN_BY = (
     "The tests that the tester wrote are in {folder}/{paths}. Leave them there: they are run."
 )
+RUN = "What the system ran itself on it: {told}."
 MOST_TITLE = 80
 MOST_PROOFS = 8
 MOST_LINE = 200
@@ -271,7 +272,10 @@ def _tester(project: ProjectRecord, feature: Feature) -> Assign:
         _told(TEST, project, feature),
         commit=feature.commit,
         # What its coder said, who is told to say what the tester should know.
-        results=[feature.said] if feature.said else [],
+        results=[
+            *([feature.said] if feature.said else []),
+            *(RUN.format(told=run.told) for run in feature.evidence),
+        ],
         findings=feature.found,
         report="verdict",
         checks=feature.checks,

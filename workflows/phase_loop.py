@@ -100,7 +100,7 @@ class PhaseLoop(Judging):
         job.step += 1
         job.state.step = job.step
         job.spend(reply.usage)
-        job.calls, job.next_call, job.failed_call = reply.calls, 0, ""
+        job.calls, job.next_call, job.failed_call, job.unread = reply.calls, 0, "", ""
         job.correction = replies.correction(reply, job.state)
         job.wordy = 0 if reply.calls else job.wordy + 1
         if not reply.calls:
@@ -133,7 +133,9 @@ class PhaseLoop(Judging):
         elif why := tool_rules.phase_rule(route, kind):
             await self._deny(call, "phase", why)
         elif call.tool in replies.COUNTED and job.failed_call:
-            await self._hold_back(call, route)
+            await self._hold_back(call, route, job.failed_call)
+        elif call.tool == "todo_complete" and job.unread and job.state.phase.open_count == 1:
+            await self._hold_back(call, route, job.unread)
         elif call.tool == course.WAIT and call.seconds:
             await self._wait(call, route)
         elif call.tool == "request_clarification":

@@ -130,6 +130,8 @@ class ToolCalls:
         if refusal or reply.guard:
             job.refusals += 1
         job.next_call += 1
+        if reply.trouble:
+            job.unread = replies.failed_call(call, reply.trouble)
         if not reply.ok:
             self._note_failure(call, reply.error or "")
         elif call.tool == "todo_write" or (call.path == "todos.yaml" and reply.changed):
@@ -146,7 +148,7 @@ class ToolCalls:
         """Remember the first call of the reply that the model has to hear of before it goes on."""
         self.job.failed_call = self.job.failed_call or replies.failed_call(call, why)
 
-    async def _hold_back(self, call: Call, route: ToolRoute) -> None:
+    async def _hold_back(self, call: Call, route: ToolRoute, failed: str) -> None:
         """Count no todo, and no job, that the model called complete before it knew of a failure.
 
         Stuck detection is shown the failure, and not all that it holds back.
@@ -154,7 +156,7 @@ class ToolCalls:
         job = self.job
         if self._parked(budget.TOOL_CALL):
             return
-        why = replies.HELD_BACK.format(failed=job.failed_call, tool=call.tool)
+        why = replies.HELD_BACK.format(failed=failed, tool=call.tool)
         reply = await self.steps.tool(job, call, route, why)
         job.move_to(reply.commit)
         job.context = reply.context

@@ -129,9 +129,10 @@ def read_facts(snapshot: Snapshot, call: int | None, checks: Checks | None = Non
 
 
 def _mark(snapshot: Snapshot, paths: list[str]) -> str:
-    """Fingerprint of what the deliverables hold."""
+    """Fingerprint of what the deliverables hold; for a project's job also of all it hands over."""
     contents = []
-    for path in sorted(set(paths)):
+    handed_over = [snapshot.link.folder] if snapshot.link else []
+    for path in sorted({*paths, *handed_over}):
         with suppress(FilesError, PathRefused):
             raw = snapshot.files.raw(parts_of(path))
             contents.append(f"{path} {raw.id.hex()}" if raw else "")

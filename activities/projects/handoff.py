@@ -52,6 +52,14 @@ SAY_SO = (
     "Write into output/verdict.json that it did not pass, with this as a finding, and call "
     "job_complete again."
 )
+ON_WORK = (
+    "It runs each at the top of {folder}/ in a fresh copy of what you leave there when you call "
+    "job_complete, and takes nothing over that does not pass."
+)
+ON_VERDICT = (
+    "When you call job_complete with a verdict that says `passed`, it runs each at the top of "
+    "{folder}/ in a fresh copy, also with the tests that you wrote; if one fails, it cannot pass."
+)
 STARTING_SECONDS = 600
 """In which the commands of a feature list can be tried."""
 _MARKS = re.compile(rb"^(?:<{7}|>{7}) (.+?)\r?$", re.MULTILINE)
@@ -72,11 +80,8 @@ def told(root: Root, link: ProjectLink, *, again: bool = False) -> str:
     if handoff.tests and handoff.report != "features":
         lines += ["", "## What the system runs itself", ""]
         lines += [f"- {check}: `{each.command}`" for check, each in handoff.tests.items()]
-        lines += [
-            "",
-            f"It runs each at the top of {link.folder}/ in a fresh copy of what you leave there "
-            "when you call job_complete, and takes nothing over that does not pass.",
-        ]
+        text = ON_VERDICT if handoff.report == "verdict" else ON_WORK
+        lines += ["", text.format(folder=link.folder)]
     if handoff.postcondition or handoff.success:
         lines += ["", "## When it is done", ""]
         lines += [f"- {condition.told}" for condition in handoff.postcondition]

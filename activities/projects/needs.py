@@ -19,7 +19,7 @@ MOST_SHOWN = 150
 """Characters of what it printed."""
 REMEDY = (
     "Install it where the sandbox sees it: with the system's packages, or in a virtual environment "
-    "that shell.readable and shell.path name"
+    "that shell.readable and shell.path name (for a project under `set`, docs/sandbox.md)"
 )
 
 

@@ -117,7 +117,7 @@ def run_tool(
     before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
     story = snapshot.story(entry.name)
     try:
-        text, added, made = _run(snapshot, entry, raw, request, guards)
+        text, added, made, trouble = _run(snapshot, entry, raw, request, guards)
     except Refused as refusal:
         told = guards.report(refusal.outcome)
         if not refusal.outcome.asks:
@@ -151,6 +151,7 @@ def run_tool(
         changed=any(not is_system(path) for path in own),
         polls=entry.polling,
     )
+    reply.trouble = trouble
     if news := snapshot.state.items_changed_since(ledger):
         reply.scope = news
     return reply
@@ -158,8 +159,10 @@ def run_tool(
 
 def _run(
     snapshot: Snapshot, entry: Tool, raw_arguments: str, request: ToolRequest, guards: Guards
-) -> tuple[str, str, Files]:
-    """The tool's result, what is added to it, and the files as the tool itself left them."""
+) -> tuple[str, str, Files, str]:
+    """The tool's result, what is added to it, the files as the tool itself left them, and what the
+    model has to read of the result before it goes on.
+    """
     state = snapshot.state
     if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
         raise ToolError(why)
@@ -215,7 +218,7 @@ def _run(
     snapshot.reads = context.reads
     snapshot.state = context.state
     told = _rewritten(guards)
-    return f"{told}\n{text}" if told else text, added, context.files
+    return f"{told}\n{text}" if told else text, added, context.files, context.trouble
 
 
 def _call_key(request: ToolRequest) -> str:

@@ -54,6 +54,8 @@ class ToolContext:
     """The checkpoint that it starts from."""
     at: int = 0
     """When the call was scheduled, epoch milliseconds by the server: a later call, a later time."""
+    trouble: str = ""
+    """What the model has to read in the result before it goes on: a command did not succeed."""
     heartbeat: Callable[[], None] = no_heartbeat
     waited: int = 0
     """For `wait`: how many seconds it was."""

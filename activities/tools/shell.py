@@ -28,6 +28,7 @@ SHOWN = 8000
 END = 200
 """Characters of the end of the output that are on record: where test runners say what they ran."""
 MOST_NAMED = 10
+SUCCESS = "Exit code 0."
 
 
 @tool(
@@ -65,6 +66,8 @@ def run_command(
         )
     else:
         text, context.files = run()
+    if not text.startswith(SUCCESS):
+        context.trouble = text.partition(". ")[0].partition("\n")[0].rstrip(".")
     return text
 
 

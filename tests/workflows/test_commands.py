@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -45,6 +46,39 @@ async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Ro
         assert log.count('"exit_code": 0') == 2
         # What commands worked in goes with the job.
         assert not list((root.path / ".longhaul" / "private").iterdir())
+
+
+async def test_a_phase_does_not_end_over_a_command_that_failed_unread(
+    temporal: Client, root: Root
+) -> None:
+    """What it printed would be gone with the phase, before the model had seen it."""
+    made, failing = run("echo tea > output/tea.md"), run("echo cold; exit 3")
+    works = iter([[made, failing, DONE]])
+    model = Short(
+        {
+            "Plan": [plan("[x] Brew"), hand_over({}), DONE],
+            "Work": lambda view: next(works, [DONE]),
+            "Close": [close("output/tea.md")],
+        }
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set=SET))
+        result = await jobs.result(handle, 30)
+        assert result["status"] == "completed"
+        page = (jobs.folder(handle) / "archive" / "phase_002.md").read_text()
+        history = jobs.snapshot(handle, result["checkpoint"]).history
+    assert "completed" in page
+    told = [
+        json.loads(line)["content"]
+        for entry in history.walk()
+        if entry.kind == "file"
+        for line in history.content(entry).splitlines()
+        if b"Not counted yet" in line
+    ]
+    assert told == [
+        "Error: Not counted yet: run_command before it failed (Exit code 3). See to that, then "
+        "call todo_complete again."
+    ]
 
 
 async def test_a_name_that_is_not_utf_8_stops_no_job(temporal: Client, root: Root) -> None:

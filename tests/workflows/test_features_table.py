@@ -56,8 +56,11 @@ def test_what_is_coded_is_tested_from_its_commit() -> None:
     play.one(Work(commit="c1", summary="Made; try it cold.\nFiles changed: a.", proofs=[proof()]))
     [move] = play.start()
     assert move.job == "tea.brew-tester-1"
-    # A coder says what the tester should know.
-    assert move.handoff.inputs.results == ["Made; try it cold."]
+    # A coder says what the tester should know; beside it stands what is so.
+    assert move.handoff.inputs.results == [
+        "Made; try it cold.",
+        "What the system ran itself on it: unit: pytest: exit code 0, 3 tests.",
+    ]
     assert move.handoff.inputs.commit == "c1"
     assert move.handoff.checks == ["unit"]
     # At the top of the repository, which agents see as repo/; no fewer than the coder's.

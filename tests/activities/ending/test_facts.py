@@ -10,6 +10,7 @@ import pytest
 from activities.ending.facts import explained, read_facts
 from activities.plan import boxes, parse_plan
 from protocol.endings import GateFacts
+from protocol.handoffs import Handoff, Inputs, ProjectLink
 from protocol.scope import given_items, plan_items
 from tests.activities.standing import Standing
 
@@ -42,6 +43,28 @@ def job(tmp_path: Path) -> Standing:
     snapshot.state.scope[2].status = "completed"
     job.commit = snapshot.save("scope", 1)
     return job
+
+
+def test_what_a_project_is_handed_counts_as_changed_whatever_the_deliverables(
+    job: Standing,
+) -> None:
+    """A coder that mends its tests after a refusal does not repeat itself."""
+    handoff = Handoff(
+        id="brew-coder-1",
+        from_agent="a",
+        to_agent="coder",
+        task="Brew.",
+        inputs=Inputs(commit="a" * 40),
+    )
+    link = ProjectLink(id="tea", folder="repo", summary_tokens=1000, handoff=handoff)
+    marks = []
+    for text in (b"1", b"2", b"2"):
+        snapshot = job.open()
+        snapshot.link = link
+        snapshot.files = snapshot.files.write("repo/tests/test_tea.py", text)
+        job.commit = snapshot.save("work", 1)
+        marks.append(completion(job, deliverables=["plan.md"]).deliverables_mark)
+    assert marks[0] != marks[1] == marks[2]
 
 
 def test_open_items_and_phases_are_unexplained_until_an_entry_names_them(job: Standing) -> None:
