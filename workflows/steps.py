@@ -24,10 +24,13 @@ from protocol.requests import (
     ShowCallRequest,
     Shown,
     ShownCall,
+    TellRequest,
+    Told,
     ToolReply,
     ToolRequest,
 )
 from protocol.starting import ModelSet, Prepared, PrepareRequest, SetModel
+from protocol.state import Remark
 from protocol.tools import ToolRoute
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import replies
@@ -163,6 +166,13 @@ class Steps(EndingSteps):
             story(job, f"{count} trace{'s' if count > 1 else ''}"),
             seconds=60,
             attempts=2,
+        )
+
+    async def keep_remarks(self, job: JobRecord, remarks: list[Remark], items: list[str]) -> Told:
+        """Keep what people say with the job's instructions."""
+        request = TellRequest(**at(job), remarks=remarks, items=items)
+        return await self.regular(
+            "tell", request, Told, story(job, "a person speaks"), seconds=60, attempts=4
         )
 
     async def find_checkpoint(self, job: JobRecord) -> Recovered:
