@@ -33,7 +33,7 @@ from protocol.starting import ModelSet, Prepared, PrepareRequest, SetModel
 from protocol.state import Remark
 from protocol.tools import ToolRoute
 from protocol.traces import Stored, StoreTraces, Trace
-from workflows import replies
+from workflows import budget, replies
 from workflows.activity_calls import TEN_MINUTES, at, root, story
 from workflows.ending_steps import TURNS, EndingSteps
 from workflows.parking import StepFailed
@@ -52,8 +52,8 @@ class Steps(EndingSteps):
 
     async def model_call(self, job: JobRecord) -> ModelReply:
         request = ModelRequest(**{**at(job), "step": job.step + 1})
-        if job.correction:
-            request.correction = job.correction
+        if said := " ".join(filter(None, (job.correction, budget.running_low(job)))):
+            request.correction = said
         if replies.must_call(job):
             request.must_call = True
         if replies.is_squeezed(job):
