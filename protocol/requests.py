@@ -261,5 +261,7 @@ class Imported(Moved):
     """What a person's edits of a paused job became."""
 
     notes: list[str] = Field(default_factory=list)
+    edits: str = ""
+    """What the person changed, as the model reads it: paths and a bounded diff."""
     scope: list[ScopeItem] = Field(default_factory=list)
     """Scope items that the edits completed."""

@@ -163,6 +163,9 @@ class JobLifecycle(Lifecycle):
         if phase is not None:
             details["restore"] = job.phases[phase]
             details["restore_files"] = payload.get("restore_files", True)
+            if details["restore_files"]:
+                # They are taken back with the rest.
+                job.edits = ""
         who = payload.get("by") or "A person"
         happened = f"{who} took phase {job.state.phase.number} back"
         traces.note(
@@ -237,6 +240,8 @@ class JobLifecycle(Lifecycle):
         job.drop_review()
         for note in taken.notes:
             self._inbox.notice(note)
+        if taken.edits:
+            job.edits = taken.edits
 
     # Trouble
 
@@ -283,6 +288,7 @@ class JobLifecycle(Lifecycle):
         job.calls, job.next_call = found.calls, found.next_call
         job.drop_review()
         job.correction = job.timer = None
+        job.edits = ""
         job.course = Course()
         job.context = job.compacted = 0
         if unheard:

@@ -13,6 +13,7 @@ from activities.failures import failure, typed
 from activities.forgetting.records import forgotten
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread, now_and_then
+from activities.job.edits import describe_edits
 from activities.job.fetching import fetch_job
 from activities.job.folder import pack_if_full, project_folder
 from activities.job.opening import check_root, job_id, open_snapshot, order, scheduled_at
@@ -88,6 +89,7 @@ class Recovery:
                     )
             snapshot.files = taken
             amend(snapshot)
+            edits = describe_edits(before, snapshot.files, list(diff(before, snapshot.files)))
             if snapshot.files == before:
                 return Imported(commit=request.commit, at=scheduled_at(), notes=notes[:20])
             changed = snapshot.note_changes(before)
@@ -103,6 +105,7 @@ class Recovery:
                 commit=commit,
                 at=at,
                 notes=notes[:20],
+                edits=edits,
                 scope=snapshot.state.items_changed_since(ledger.scope),
             )
 

@@ -83,6 +83,32 @@ async def test_what_is_said_in_a_pause_is_kept_beside_what_a_person_edits(
         await handle.signal("cancel", {})
 
 
+async def test_the_next_turn_says_what_a_person_edited_in_a_pause(
+    temporal: Client, root: Root
+) -> None:
+    model = Listening()
+    async with serving(temporal, root, model) as jobs:
+        handle = await at_work(jobs)
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        folder = jobs.folder(handle)
+        instructions = folder / "instructions.md"
+        instructions.write_text(f"{instructions.read_text()}\nWrite output/oolong.md as well.\n")
+        (folder / "mine.bin").write_bytes(b"\0" * 10)
+        (folder / "long.md").write_text("a line\n" * 10_000)
+        # Ends the wait as well, which resume leaves running; no file goes back.
+        await handle.signal("rewind", {"issue": "See what I added."})
+        await jobs.until(handle, rewinds=1, step=lambda step: step > 2)
+        await handle.signal("cancel", {})
+    heard = [told(request) for request in model.requests if "A person edited" in told(request)]
+    assert len(heard) == 1
+    assert "instructions.md, long.md (new), mine.bin (new)" in heard[0]
+    assert "The instructions are in force as they are now." in heard[0]
+    assert "\n+Write output/oolong.md as well.\n" in heard[0]
+    assert heard[0].endswith("… and more; read the files.")
+    assert len(heard[0]) < 9_000
+
+
 async def test_many_at_a_continue_as_new_are_each_heard_once_and_in_order(
     temporal: Client, root: Root
 ) -> None:
