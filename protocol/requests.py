@@ -247,8 +247,14 @@ class RecoverRequest(Data):
 class Recovered(Moved):
     state: JobState
     calls: list[Call] = Field(default_factory=list)
-    """Of the newest reply, if one of them is still to be made."""
+    """Of the newest reply, if one of them is still to be made or the phase may end with it."""
     next_call: int = 0
+    failed: int | None = None
+    """Place of the first of them that failed."""
+    why: str = ""
+    """Of what it failed."""
+    handed_over: bool = False
+    """Whether the running phase has written the next list."""
 
 
 class ErrorNote(At):

@@ -11,7 +11,7 @@ from temporalio import workflow
 from protocol.course import Course
 from protocol.record import JobRecord, Letter, Waiting
 from protocol.state import Remark
-from workflows import budget, guards, parking, questions, remedies, status, traces
+from workflows import budget, guards, parking, questions, remedies, replies, status, traces
 from workflows.activity_calls import Interrupted
 from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled
 from workflows.parking import StepFailed
@@ -286,8 +286,12 @@ class JobLifecycle(Lifecycle):
         for dropped in questions.drop(job):
             self._inbox.notice(dropped)
         job.calls, job.next_call = found.calls, found.next_call
+        job.failed_call = ""
+        if found.failed is not None:
+            job.failed_call = replies.failed_call(job.calls[found.failed], found.why)
+        job.handed_over, job.end_tried = found.handed_over, 0
         job.drop_review()
-        job.correction = job.timer = None
+        job.correction, job.advice, job.timer = None, "", None
         job.edits = ""
         job.course = Course()
         job.context = job.compacted = 0

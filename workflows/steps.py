@@ -52,7 +52,8 @@ class Steps(EndingSteps):
 
     async def model_call(self, job: JobRecord) -> ModelReply:
         request = ModelRequest(**{**at(job), "step": job.step + 1})
-        if said := "\n".join(filter(None, (job.edits, job.correction, budget.running_low(job)))):
+        parts = (job.edits, job.next_correction, budget.running_low(job))
+        if said := "\n".join(filter(None, parts)):
             request.correction = said
         if replies.must_call(job):
             request.must_call = True

@@ -138,6 +138,7 @@ class ToolCalls:
         if completed and (todo := job.state.phase.current):
             self._tell_what_counts(todo)
             job.state.complete_todo(todo.id)
+            job.advice = ""
         job.state.take_items(reply.scope)
         self._watch_call(course.Happened(call, reply, polling=route.polling, completed=completed))
         return True
@@ -244,10 +245,8 @@ class ToolCalls:
             job.waiting = gravest.waiting
             return
         job.nudges += 1
-        if isinstance(gravest, stuck.Narrow) or job.correction is None:
-            job.correction = stuck.text(verdicts)
-        elif job.calls:
-            job.correction += f" {stuck.text(verdicts)}"
+        if isinstance(gravest, stuck.Narrow) or job.calls or job.correction is None:
+            job.advice = stuck.text(verdicts)
         # Else what is said of a reply without a call says more than that there were several.
         if isinstance(gravest, stuck.Narrow):
             job.course = stuck.narrow(now, gravest, job.step)

@@ -16,7 +16,7 @@ from activities.guards.credentials import hide
 from activities.guards.secrets import redact
 from activities.guards.voting import Outcome
 from activities.heartbeats import heartbeats_from_thread, now_and_then
-from activities.job.conversation import call_id, tool_result
+from activities.job.conversation import ERROR, call_id, tool_result
 from activities.job.kept_results import KeptResults
 from activities.job.opening import job_id, open_snapshot, order, scheduled_at
 from activities.job.snapshot import Snapshot
@@ -281,7 +281,7 @@ def _record(
     ):
         content = SAME.format(call=same)
     snapshot.conversation = snapshot.conversation.append(
-        tool_result(request.step, request.call, f"Error: {content}" if failed else content)
+        tool_result(request.step, request.call, f"{ERROR}{content}" if failed else content)
     )
     guarded = told.model_dump(exclude_unset=True) if told else {}
     commit = snapshot.save(story, at)
@@ -292,8 +292,13 @@ def _record(
     reply.context = context_tokens(snapshot)
     if failed:
         reply.error_mark = fingerprints.of_error(text)
-        reply.error = redact(text.splitlines()[0][:5000])[:200]
+        reply.error = error_line(text)
     return reply
+
+
+def error_line(text: str) -> str:
+    """What workflow code knows of an error."""
+    return redact(text.splitlines()[0][:5000])[:200]
 
 
 def cut(text: str, limit: int) -> str:
