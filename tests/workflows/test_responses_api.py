@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
@@ -11,6 +13,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.rehearsal import Answer, Failure, Reply, Request, call, rehearse
 from activities.rehearsal.seen import look
+from benchmarks.capable import FILES, MOST_CALLS, Capable
 from tests.provider.cache import PromptCache
 from tests.provider.server import Provider, ProviderTransport
 from tests.provider.strict import Responses
@@ -180,6 +183,29 @@ async def test_replies_that_are_cut_or_broken_are_followed_by_others(
         result = await jobs.result(await jobs.start(job(set=of("gpt-6-cut"))))
     assert result["status"] == "completed"
     assert provider.responses.refusals == []
+
+
+async def test_replies_of_many_calls_are_never_sent_back_without_their_outputs(
+    temporal: Client, root: Root
+) -> None:
+    """The last reply of a phase may end it before all its calls were run."""
+    model = Capable(MOST_CALLS)
+    provider = Provider(Responses(lambda request: _with_a_call_more(model(request))))
+    start = {"agent": "generalist", "instructions": f"Write {FILES} files.",
+             "set": of("gpt-6-capable")}  # fmt: skip
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        result = await jobs.result(await jobs.start(start))
+    assert result["status"] == "completed"
+    assert provider.responses.refusals == []
+    told = json.dumps(provider.responses.requests[-1])
+    assert "what came after it in your reply was not run" in told
+
+
+def _with_a_call_more(reply: Reply) -> Reply:
+    """After the call that ends a phase, another one."""
+    ends = bool(reply.calls) and reply.calls[-1][0] == "todo_complete"
+    more = [("list_files", {"path": "."})] if ends and len(reply.calls) < MOST_CALLS else []
+    return replace(reply, calls=[*reply.calls, *more])
 
 
 async def test_reasoning_that_is_not_known_again_is_left_out_from_then_on(

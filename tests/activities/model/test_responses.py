@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.model.asking import answer
 from activities.model.call import provider_data
-from activities.model.stream import Streamed
+from activities.model.stream import MAX_TEXT, Streamed
 from config.sections import ModelConfig
 
 MODEL = ModelConfig(name="m", api="responses", temperature=None, stall_seconds=1)
@@ -112,6 +112,8 @@ async def test_one_that_was_cancelled_is_no_reply() -> None:
         ([{**REASONING, "encrypted_content": None}, CALL], "completed"),
         ([REASONING, CALL, CALL], "completed"),
         ([REASONING, said(" ")], "completed"),
+        # More than is kept of it, and than is counted.
+        ([REASONING, said("a" * (MAX_TEXT + 1))], "completed"),
         ([REASONING, *[{**CALL, "call_id": str(n)} for n in range(40)]], "completed"),
     ],
 )
@@ -187,8 +189,10 @@ def slow(*events: dict[str, Any]) -> AsyncOpenAI:
 async def test_silence_is_a_stall_but_while_it_thinks() -> None:
     created = {"type": "response.created", "response": {}}
     thinks = {"type": "response.output_item.added", "item": {"type": "reasoning"}}
-    got = await answer(lambda _: slow(created, thinks), MODEL, b"{}")
-    assert got.calls == [("list_files", "{}")]
+    tells = {"type": "response.reasoning_summary_part.done", "part": {}}
+    for events in ([created, thinks], [created, thinks, tells]):
+        got = await answer(lambda _, sent=events: slow(*sent), MODEL, b"{}")
+        assert got.calls == [("list_files", "{}")]
     speaks = {"type": "response.output_text.delta", "delta": "I"}
     with pytest.raises(ApplicationError, match="said nothing for 1 s"):
         await answer(lambda _: slow(created, thinks, speaks), MODEL, b"{}")
