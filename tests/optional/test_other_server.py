@@ -33,7 +33,7 @@ async def test_a_job_with_its_model_comes_to_a_clear_state(
         "model.api": api,
         "model.base_url": ENDPOINT,
         "model.name": os.environ.get("LONGHAUL_TEST_MODEL", "tiny"),
-        "model.max_output_tokens": 300,
+        "model.max_output_tokens": 100,
         "model.stream": stream,
         "limits.job.model_calls": 12,
     }

@@ -157,7 +157,7 @@ async def test_a_job_goes_from_chat_to_responses_and_back(temporal: Client, root
 
     def model(request: Request) -> Answer:
         asked.append(request["model"])
-        if len(asked) in (3, 6):
+        if len(asked) in (6, 9):
             return Failure(400, "I will not")
         return LONGER(request)
 
@@ -174,7 +174,7 @@ async def test_a_job_goes_from_chat_to_responses_and_back(temporal: Client, root
             await handle.signal("resume", {"set": {"model.name": "first", "model.api": "chat"}})
             assert (await jobs.result(handle))["status"] == "completed"
     assert provider.responses.refusals == []
-    assert asked[:7] == ["first"] * 3 + ["gpt-6"] * 3 + ["first"]
+    assert asked[:10] == ["first"] * 6 + ["gpt-6"] * 3 + ["first"]
     sent = provider.responses.requests[-1]["input"]
     own = [item for item in sent if item.get("id")]
     replies = [item for item in sent if item["type"] == "function_call"]
