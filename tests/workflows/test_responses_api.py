@@ -17,12 +17,14 @@ from benchmarks.capable import FILES, MOST_CALLS, Capable
 from tests.provider.cache import PromptCache
 from tests.provider.server import Provider, ProviderTransport
 from tests.provider.strict import Responses
+from tests.soak import soak
 from tests.workflows.deviating import Deviating
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, close, job
 from tests.workflows.tea import page, tea
 from tests.workflows.team import Team, answer, project, write
 from tests.workflows.test_context import Reader, read_through
+from tests.workflows.test_rewind import reset
 
 ADDRESS = "http://model/v1"
 RESPONSES = "responses"
@@ -82,6 +84,24 @@ async def test_a_rewind_a_review_and_a_fork_are_whole_for_the_model(
         if any(tool["name"] == "accept" for tool in request.get("tools", []))
     ]
     assert reasoned(looked_up[-1])
+
+
+@pytest.mark.parametrize("share", soak([0.6], [0.0, 0.3, 0.6, 0.8]))
+async def test_temporals_reset_sends_no_reply_without_its_neighbours(
+    temporal: Client, root: Root, share: float
+) -> None:
+    ask = call("request_clarification", question="Which tea?", default="Any.")
+    provider = Provider(Responses(Deviating({8: ask}, rehearse)))
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        handle = await jobs.start(tea(set=of("gpt-6-reset", **{"model.api": RESPONSES})))
+        await jobs.until(handle, waiting_for="clarification")
+        asked = len(provider.asked)
+        again = await reset(jobs, handle, handle.first_execution_run_id or "", share)
+        result = await jobs.result(again)
+    assert result["status"] == "completed"
+    assert len(provider.asked) > asked
+    assert provider.responses.refusals == []
+    assert reasoned(provider.responses.requests[asked])
 
 
 async def test_the_model_changes_within_a_phase_and_between_phases(
