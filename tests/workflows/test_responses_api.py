@@ -101,7 +101,7 @@ async def test_temporals_reset_sends_no_reply_without_its_neighbours(
     assert result["status"] == "completed"
     assert len(provider.asked) > asked
     assert provider.responses.refusals == []
-    assert reasoned(provider.responses.requests[asked])
+    assert any(map(reasoned, provider.responses.requests[asked:]))
 
 
 async def test_the_model_changes_within_a_phase_and_between_phases(
