@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -186,12 +187,16 @@ def slow(*events: dict[str, Any]) -> AsyncOpenAI:
     )
 
 
+def _connected(endpoint: AsyncOpenAI, _: ModelConfig) -> AsyncOpenAI:
+    return endpoint
+
+
 async def test_silence_is_a_stall_but_while_it_thinks() -> None:
     created = {"type": "response.created", "response": {}}
     thinks = {"type": "response.output_item.added", "item": {"type": "reasoning"}}
     tells = {"type": "response.reasoning_summary_part.done", "part": {}}
-    for events in ([created, thinks], [created, thinks, tells]):
-        got = await answer(lambda _, sent=events: slow(*sent), MODEL, b"{}")
+    for endpoint in (slow(created, thinks), slow(created, thinks, tells)):
+        got = await answer(partial(_connected, endpoint), MODEL, b"{}")
         assert got.calls == [("list_files", "{}")]
     speaks = {"type": "response.output_text.delta", "delta": "I"}
     with pytest.raises(ApplicationError, match="said nothing for 1 s"):
