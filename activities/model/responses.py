@@ -90,8 +90,10 @@ class ResponseEvents:
         if response.get("status") in ("failed", "cancelled", "in_progress", "queued"):
             raise ValueError(response["status"])
         self.usage, self.model = response.get("usage"), response.get("model") or ""
-        # Some servers send no event for each item.
-        self.items = self.items or list(response.get("output") or [])
+        output = list(response.get("output") or [])
+        # Some servers send no event for each item, or one twice; others leave the output out.
+        if output and len(output) != len(self.items):
+            self.items = output
         if response.get("status") == "incomplete":
             reason = str((response.get("incomplete_details") or {}).get("reason") or "length")
             self.finish = FINISHES.get(reason, reason)

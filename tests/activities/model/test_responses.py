@@ -94,6 +94,20 @@ async def test_one_that_comes_whole_is_the_same() -> None:
     assert (got.calls, got.items) == ([("list_files", "{}")], [REASONING, CALL])
 
 
+@pytest.mark.parametrize("events", [[], [REASONING], [REASONING, CALL, CALL]])
+async def test_the_whole_reply_says_which_items_there_are(events: list[dict[str, Any]]) -> None:
+    *_, last = ended("completed", REASONING, CALL)
+    done = [{"type": "response.output_item.done", "item": item} for item in events]
+    got = await asked(*done, last)
+    assert (got.calls, got.items) == ([("list_files", "{}")], [REASONING, CALL])
+
+
+async def test_items_count_where_the_whole_reply_lists_none() -> None:
+    *done, last = ended("completed", REASONING, CALL)
+    got = await asked(*done, {**last, "response": {**last["response"], "output": []}})
+    assert got.items == [REASONING, CALL]
+
+
 async def test_one_that_was_cancelled_is_no_reply() -> None:
     whole = httpx2.Response(200, json=response(status="cancelled"))
     with pytest.raises(ApplicationError, match="cancelled") as caught:
