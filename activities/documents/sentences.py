@@ -102,7 +102,7 @@ def sentences(
     last = -1
     section = ""
     # What the file itself says of its sections is better than what looks like a heading.
-    named = any(page.sections for page in there)
+    titles = {_title(title) for page in there for title in page.sections}
     for page in there:
         running, lines = _without_furniture(page.text, furniture)
         body, notes = _without_notes(lines)
@@ -114,8 +114,11 @@ def sentences(
             if block.lines and page.sections:
                 place = max(place, page.text.find(block.lines[0], place))
                 section = section_at(page, place) or section
-            elif not named:
+            elif not titles:
                 section = block.section or section
+            if _title(" ".join(block.lines)) in titles:
+                # The heading itself, or its entry in a table of contents.
+                block.heading = True
             found += _split(page.number, block, abbreviations, section)
         if last >= 0 and found and _goes_on(result[last], found[0], words):
             whole = fold(f"{result[last].whole}\n{found[0].text}")
@@ -288,6 +291,15 @@ def _begins_clause(line: str, block: _Block) -> bool:
         return False
     before, after = (_number(text) for text in (block.section, _section(line)))
     return _is_ended(block) or after in ([*before[:-1], before[-1] + 1], [*before, 1])
+
+
+def _title(heading: str) -> str:
+    """The words of a heading or title, without the mark or number before them."""
+    start = 0
+    for marker in (_HEADING, _ITEM, _SECTION):
+        if found := marker.match(heading, start):
+            start = found.end()
+    return " ".join(heading[start:].strip(".: \t").casefold().split())
 
 
 def _number(section: str) -> list[int]:

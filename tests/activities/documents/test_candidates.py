@@ -209,6 +209,14 @@ def test_what_leads_over_to_a_list_is_no_heading():
     assert identify([Page(1, title)]) == []
 
 
+def test_entries_of_a_table_of_contents_are_no_candidates():
+    contents = "\u2022 Epochs should be used sparingly\n\n\u2022 Names\n\nA name must be unique."
+    body = "5.6.1. Epochs should be used sparingly\n\nThe epoch should be left out."
+    pages = [Page(1, contents), Page(2, body, sections=["5.6.1. Epochs should be used sparingly"])]
+    found = [candidate.text for candidate in identify(pages)]
+    assert found == ["A name must be unique.", "The epoch should be left out."]
+
+
 def test_sections_come_from_the_headings():
     text = (
         "# Rules\n\nA log must be kept.\n\n## 2. Access\n\nDoors must be locked.\n\n"
