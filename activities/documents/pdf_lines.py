@@ -14,7 +14,7 @@ from activities.documents.bidi import is_right_to_left, logical
 MOST_TURNED = 2_000
 """Letters of a line that is put in the order of reading."""
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-_NUMBER = re.compile(r"\s*\d{1,3}\s*")
+_NUMBER = re.compile(r"\s*\d{1,3}(?:\s+|$)")
 _LAST_WORD = re.compile(r"([^\W\d_]+)[-\u2010\u00ad\ufffe\x02]$")
 _FIRST_WORD = re.compile(r"([^\W\d_]+)(\S*)\s*")
 # Before these a hyphen stands for what a later word has: "Ein-\nund Ausgang".
@@ -125,7 +125,7 @@ def with_raised_numbers(lines: list[Line]) -> list[Line]:
         above = result[-1] if result else None
         if above is None or above.box is None or line.box is None:
             result.append(line)
-        elif _NUMBER.fullmatch(line.text) and _is_note_mark(line.box, above.box.right, above.box):
+        elif _goes_on_with_mark(line, above.box):
             digits = above.text[-1:].isdigit()
             above.text += f"{'^' if digits else ''}{line.text.strip()}"
             above.box = replace(above.box, right=line.box.right)
@@ -134,6 +134,17 @@ def with_raised_numbers(lines: list[Line]) -> list[Line]:
         else:
             result.append(line)
     return result
+
+
+def _goes_on_with_mark(line: Line, above: Box) -> bool:
+    """Whether a line begins with the mark of a note that stands behind the line above."""
+    box = line.box
+    if box is None or not _NUMBER.match(line.text):
+        return False
+    if _NUMBER.fullmatch(line.text):
+        return _is_note_mark(box, above.right, above)
+    near = 0.2 * above.height
+    return abs(box.bottom - above.bottom) < near and abs(box.left - above.right) < near
 
 
 def _is_note_mark(mark: Box, beside: float, words: Box) -> bool:

@@ -66,6 +66,10 @@ def read_document(name: str, data: bytes) -> Reading:
         found = _READERS[kind](name, data)
     except (DocumentError, MemoryError):
         raise
+    except RecursionError as error:
+        raise DocumentError(
+            f"{name}: its parts lie too deep in one another; save it as text"
+        ) from error
     except Exception as error:  # a parser fed with foreign bytes may raise whatever it likes
         if _lacks_memory(error):
             raise MemoryError from error

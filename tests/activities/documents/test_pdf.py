@@ -125,12 +125,15 @@ def test_raised_numbers_stand_where_their_notes_are_marked():
         Line("7", Box(540, 544, 170, 177)),
         Line("4", Box(82, 85, 98, 104)),
         Line("It is customary to do so.", Box(88, 361, 95, 103)),
+        Line("The mode is 600 or user:mail.", Box(72, 480, 60, 70)),
+        Line("4 Others may be chosen.", Box(480.5, 540, 60, 70)),
         Line("103", Box(523, 540, 40, 50)),
     ]
     assert [line.text for line in with_raised_numbers(lines)] == [
         "It must be removed (and any backup files)16",
         "by the clean target of version 2^7",
         "4 It is customary to do so.",
+        "The mode is 600 or user:mail.4 Others may be chosen.",
         "103",
     ]
 
