@@ -194,6 +194,8 @@ class JobRecord(Data):
     end_tried: int = 0
     """The step after which a phase that has handed over was last held against its gate."""
     correction: str | None = None
+    edits: str = ""
+    """What a person changed in a pause, until the model has read it."""
     course: Course = Field(default_factory=Course)
     """What stuck detection remembers of the running phase."""
     nudges: int = 0

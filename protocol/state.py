@@ -144,6 +144,20 @@ class ScopeItem(Data):
         return f"{self.id} ({self.status}): {self.text}"
 
 
+class Remark(Data):
+    """What a person said to the agent while it worked; in force until the job ends."""
+
+    text: str
+    by: str = ""
+    phase: int = 0
+
+    @property
+    def line(self) -> str:
+        """`From ada@host in phase 2: Use metric units.`"""
+        where = f" in phase {self.phase}" if self.phase else ""
+        return f"From {self.by or 'a person'}{where}: {self.text.strip()}"
+
+
 class Deferred(Data):
     """A write to a shared store that did not answer, to be made when it does."""
 
@@ -175,6 +189,8 @@ class JobState(Data):
     issue: str = ""
     """What was wrong with the attempt before, until a phase of work is completed. Kept in
     checkpoints, not in workflow memory."""
+    remarks: list[Remark] = Field(default_factory=list)
+    """Of people, oldest first. No rewind takes them back."""
     deferred: list[Deferred] = Field(default_factory=list)
     """Writes to shared stores that are still to be made. Kept in checkpoints, not in workflow
     memory."""

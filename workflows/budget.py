@@ -22,6 +22,8 @@ SUMMARY_TOKENS = 20_000
 """The most that is sent for a phase's archive summary, about."""
 JUDGE_TOKENS = 30_000
 """The most that a judge is sent, about."""
+LOW = 0.2
+"""Share of a limit below which the model is told what is left."""
 REVIEW_TOKENS = 40_000
 """The most that a review begins with, about."""
 
@@ -187,6 +189,19 @@ def seconds_left(job: JobRecord) -> float:
         if budget.seconds is not None
     ]
     return max(0.001, min(left, default=float("inf")))
+
+
+def running_low(job: JobRecord) -> str:
+    """What is left of each limit of which less than a fifth is; empty where there is more."""
+    low = [
+        f"{figure(key, max(0, limit - used))} of {figure(key, limit)} {key.replace('_', ' ')} "
+        f"of the {scope}"
+        for scope, budget, spent in scopes(job)
+        for key in KEYS
+        if (limit := getattr(budget, key)) is not None
+        and (used := spent.of(key)) > limit * (1 - LOW)
+    ]
+    return f"Left are {', '.join(low)}: finish what matters most." if low else ""
 
 
 def standing(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:

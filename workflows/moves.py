@@ -89,7 +89,7 @@ def assign(
         inputs=Inputs(
             commit=commit or project.head,
             base=project.head,
-            results=list(results),
+            results=[*results, *(remark.line for remark in project.remarks)],
             findings=list(findings),
             state=project.state,
         ),

@@ -101,6 +101,7 @@ class PhaseLoop(Judging):
         job.state.step = job.step
         job.spend(reply.usage)
         job.calls, job.next_call, job.failed_call = reply.calls, 0, ""
+        job.edits = ""
         job.correction = replies.correction(reply, job.state)
         job.wordy = 0 if reply.calls else job.wordy + 1
         if not reply.calls:

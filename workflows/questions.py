@@ -154,7 +154,7 @@ def take(job: JobRecord, letter: Letter) -> str | None:
         approval.reason = letter.payload.get("reason", "")
         named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
         said = "approved" if approval.approved else "denied"
-        happened = f"A person {said} {approval.tool}: {named}"
+        happened = f"{letter.payload.get('by') or 'A person'} {said} {approval.tool}: {named}"
         # What a person does not want is a correction, from which a guard may be made.
         traces.note(
             job,

@@ -59,6 +59,7 @@ def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "clarification": job.clarification.model_dump(),
         "approval": approval.model_dump() if approval else None,
         "correction": job.correction,
+        "remarks": [remark.line[:300] for remark in job.state.remarks[-20:]],
         # A signal may be refused while a step goes on that takes long.
         "refusals": job.refusals + inbox.refused,
         "nudges": job.nudges,

@@ -24,13 +24,16 @@ from protocol.requests import (
     ShowCallRequest,
     Shown,
     ShownCall,
+    TellRequest,
+    Told,
     ToolReply,
     ToolRequest,
 )
 from protocol.starting import ModelSet, Prepared, PrepareRequest, SetModel
+from protocol.state import Remark
 from protocol.tools import ToolRoute
 from protocol.traces import Stored, StoreTraces, Trace
-from workflows import replies
+from workflows import budget, replies
 from workflows.activity_calls import TEN_MINUTES, at, root, story
 from workflows.ending_steps import TURNS, EndingSteps
 from workflows.parking import StepFailed
@@ -49,8 +52,8 @@ class Steps(EndingSteps):
 
     async def model_call(self, job: JobRecord) -> ModelReply:
         request = ModelRequest(**{**at(job), "step": job.step + 1})
-        if job.correction:
-            request.correction = job.correction
+        if said := "\n".join(filter(None, (job.edits, job.correction, budget.running_low(job)))):
+            request.correction = said
         if replies.must_call(job):
             request.must_call = True
         if replies.is_squeezed(job):
@@ -163,6 +166,13 @@ class Steps(EndingSteps):
             story(job, f"{count} trace{'s' if count > 1 else ''}"),
             seconds=60,
             attempts=2,
+        )
+
+    async def keep_remarks(self, job: JobRecord, remarks: list[Remark], items: list[str]) -> Told:
+        """Keep what people say with the job's instructions."""
+        request = TellRequest(**at(job), remarks=remarks, items=items)
+        return await self.regular(
+            "tell", request, Told, story(job, "a person speaks"), seconds=60, attempts=4
         )
 
     async def find_checkpoint(self, job: JobRecord) -> Recovered:

@@ -13,9 +13,11 @@ from activities.failures import failure, typed
 from activities.forgetting.records import forgotten
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread, now_and_then
+from activities.job.edits import describe_edits
 from activities.job.fetching import fetch_job
 from activities.job.folder import pack_if_full, project_folder
 from activities.job.opening import check_root, job_id, open_snapshot, order, scheduled_at
+from activities.job.remarks import amend
 from activities.job.snapshot import Snapshot
 from activities.model.called import pending
 from activities.plain import plain
@@ -86,7 +88,9 @@ class Recovery:
                         "was left out. Put a file there"
                     )
             snapshot.files = taken
-            if taken == before:
+            amend(snapshot)
+            edits = describe_edits(before, snapshot.files, list(diff(before, snapshot.files)))
+            if snapshot.files == before:
                 return Imported(commit=request.commit, at=scheduled_at(), notes=notes[:20])
             changed = snapshot.note_changes(before)
             ledger = snapshot.state.model_copy(deep=True)
@@ -101,6 +105,7 @@ class Recovery:
                 commit=commit,
                 at=at,
                 notes=notes[:20],
+                edits=edits,
                 scope=snapshot.state.items_changed_since(ledger.scope),
             )
 

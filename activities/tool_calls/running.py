@@ -10,7 +10,7 @@ from temporalio.common import RawValue
 
 from activities import fingerprints, observing
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
-from activities.failures import failure, may_pass, typed
+from activities.failures import failure, is_of_store, may_pass, typed
 from activities.guards.calls import Guards
 from activities.guards.credentials import hide
 from activities.guards.secrets import redact
@@ -196,6 +196,12 @@ def _run(
         text = _reach(entry, context, arguments, snapshot)
     except Unreached as error:
         raise failure("Dependency", str(error), retry=may_pass()) from error
+    except OSError as error:
+        if is_of_store(error):
+            raise
+        # The tool's own: a connection that is refused is no trouble of the workspaces root.
+        what = f"{type(error).__name__}: {error}"
+        raise failure("Unforeseen", what[:1000], retry=may_pass()) from error
     except ToolError:
         # What the refusal showed counts as read, or the same edit would be refused again.
         snapshot.reads = context.reads
