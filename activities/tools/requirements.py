@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents import Force, force_of, unread_told
+from activities.documents import Force, force_of, name_unread_pages
 from activities.requirements import folder, listing
 from activities.requirements.requirement import (
     MAX_CITATIONS,
@@ -62,10 +62,10 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
         raise ToolError(f"{problem}. Mend it, or move it away and identify again.") from None
     weak = len(every) - len(found)
     further = f" {weak} more below confidence {threshold:g} are listed there." if weak else ""
-    further += unread_told(pages)
+    further += name_unread_pages(pages)
     if not found:
         return f"No candidates in {path}.{further}"
-    lines = [listing.told(candidate, LISTED_TEXT) for candidate in found[:LISTED]]
+    lines = [listing.describe_candidate(candidate, LISTED_TEXT) for candidate in found[:LISTED]]
     if len(found) > LISTED:
         lines.append(f"[TRUNCATED {len(found) - LISTED} more in {listing.MARKDOWN}]")
     head = f"{len(found)} candidates in {path}, all in {listing.MARKDOWN}.{further}"
@@ -226,10 +226,10 @@ def set_sentences_aside(
     if rule in rules:
         raise ToolError("That rule is there already.")
     context.files = put_rules(context.files, [*rules, rule])
-    lines = [listing.told(each, LISTED_TEXT) for each in taken[:10]]
+    lines = [listing.describe_candidate(each, LISTED_TEXT) for each in taken[:10]]
     more = [f"and {len(taken) - 10:,} more"] if len(taken) > 10 else []
     count = f"{len(taken):,} sentence{'' if len(taken) == 1 else 's'}"
-    return "\n".join([f"Set aside {count} by the rule {rule.told}", *lines, *more])
+    return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
 
 
 def _cite(
