@@ -130,11 +130,11 @@ def limited(payload: dict[str, Any]) -> Effect:
 def bypassed(guard: str) -> Effect:
     """Whether the job says that it took the bypass; it may be used up by then."""
 
-    def told(before: Seen, after: Seen) -> bool:
+    def is_answered(before: Seen, after: Seen) -> bool:
         notices = fresh_notices(before, after)
         return after.live and f"bypass of {guard} once" in notices
 
-    return told
+    return is_answered
 
 
 def heard(before: Seen, after: Seen) -> bool:

@@ -59,7 +59,7 @@ class DoneWhen(Data):
         return self
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """`output/a.md exists`."""
         if self.matches:
             return f"{self.matches.path} has a match for {self.matches.pattern}"
@@ -139,7 +139,7 @@ class ScopeItem(Data):
         return self.source != "added"
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """`S2 (open): Cover water`."""
         return f"{self.id} ({self.status}): {self.text}"
 

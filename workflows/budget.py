@@ -106,7 +106,7 @@ class Spent:
     usage: Usage
     seconds: float
 
-    def of(self, key: str) -> float:
+    def figure(self, key: str) -> float:
         """The figure that a limit of this key is held against."""
         if key == "tokens":
             return self.usage.prompt_tokens + self.usage.completion_tokens
@@ -166,7 +166,7 @@ def over(job: JobRecord, reservation: Reservation) -> Over | None:
             limit = getattr(budget, key)
             if limit is None:
                 continue
-            used, needed = spent.of(key), getattr(reservation, key, 0)
+            used, needed = spent.figure(key), getattr(reservation, key, 0)
             passed = used >= limit if key == "seconds" else round(used + needed, 9) > limit
             if passed and (needed or key == "seconds"):
                 return Over(scope, key, limit, used, needed)
@@ -199,7 +199,7 @@ def running_low(job: JobRecord) -> str:
         for scope, budget, spent in scopes(job)
         for key in KEYS
         if (limit := getattr(budget, key)) is not None
-        and (used := spent.of(key)) > limit * (1 - LOW)
+        and (used := spent.figure(key)) > limit * (1 - LOW)
     ]
     return f"Left are {', '.join(low)}: finish what matters most." if low else ""
 
@@ -208,7 +208,7 @@ def standing(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
     """The limits that are set, each with what was used of it: for people and programs."""
     return {
         scope: {
-            key: {"limit": limit, "spent": spent.of(key)}
+            key: {"limit": limit, "spent": spent.figure(key)}
             for key in KEYS
             if (limit := getattr(budget, key)) is not None
         }

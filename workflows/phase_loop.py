@@ -24,7 +24,7 @@ from workflows import (
     tool_rules,
     traces,
 )
-from workflows.activity_calls import at
+from workflows.activity_calls import position
 from workflows.judging import Judging
 from workflows.lessons import reflect
 from workflows.parking import StepFailed
@@ -251,7 +251,7 @@ class PhaseLoop(Judging):
         job, ended = self.job, self.job.state.phase
         rewinds = job.rewinds + (purpose == "rewind")
         request = TransitionRequest(
-            **at(job),
+            **position(job),
             number=job.last_phase + 1,
             purpose=purpose,
             rewinds=rewinds,

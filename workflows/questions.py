@@ -126,7 +126,7 @@ def denied(asked: Approval) -> str:
 # Letters
 
 
-def asked(job: JobRecord) -> WaitReason | None:
+def pending_reason(job: JobRecord) -> WaitReason | None:
     """What is wanted of a person and not given yet, whatever the job waits for."""
     question, approval = job.clarification.pending, approval_at_hand(job)
     if question and question.answer is None:

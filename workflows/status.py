@@ -174,7 +174,7 @@ def report(job: JobRecord, job_id: str) -> ChildReport:
         job=job_id,
         status=job.status,
         waiting=waits.reason if waits else None,
-        asks=questions.asked(job),
+        asks=questions.pending_reason(job),
         message=waits.message[:2000] if waits else "",
         remedy=waits.remedy[:2000] if waits else "",
         phase=f"phase {phase.number} ({phase.kind}) {phase.name}"[:200],

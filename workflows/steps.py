@@ -34,7 +34,7 @@ from protocol.state import Remark
 from protocol.tools import ToolRoute
 from protocol.traces import Stored, StoreTraces, Trace
 from workflows import budget, replies
-from workflows.activity_calls import TEN_MINUTES, at, root, story
+from workflows.activity_calls import TEN_MINUTES, position, root, story
 from workflows.ending_steps import TURNS, EndingSteps
 from workflows.parking import StepFailed
 
@@ -51,7 +51,7 @@ class Steps(EndingSteps):
         )
 
     async def model_call(self, job: JobRecord) -> ModelReply:
-        request = ModelRequest(**{**at(job), "step": job.step + 1})
+        request = ModelRequest(**{**position(job), "step": job.step + 1})
         parts = (job.edits, job.next_correction, budget.running_low(job))
         if said := "\n".join(filter(None, parts)):
             request.correction = said
@@ -71,7 +71,7 @@ class Steps(EndingSteps):
     async def compact(self, job: JobRecord, *, hard: bool = False) -> Compacted:
         """Make the context smaller; `hard` when the endpoint said that it is too long."""
         limit = job.context_limit
-        request = CompactRequest(**at(job), limit=limit)
+        request = CompactRequest(**position(job), limit=limit)
         if hard:
             request.hard, request.limit = True, min(limit, job.context)
         return await self.regular(
@@ -145,7 +145,7 @@ class Steps(EndingSteps):
         return await self.local("deny_call", request, summary, 10, job.limits.tool_attempts)
 
     async def show_call(self, job: JobRecord) -> ShownCall:
-        request = ShowCallRequest(**at(job), call=job.next_call)
+        request = ShowCallRequest(**position(job), call=job.next_call)
         return await self.regular(
             "show_call", request, ShownCall, story(job, "ask a person"), seconds=60, attempts=4
         )
@@ -171,7 +171,7 @@ class Steps(EndingSteps):
 
     async def keep_remarks(self, job: JobRecord, remarks: list[Remark], items: list[str]) -> Told:
         """Keep what people say with the job's instructions."""
-        request = TellRequest(**at(job), remarks=remarks, items=items)
+        request = TellRequest(**position(job), remarks=remarks, items=items)
         return await self.regular(
             "tell", request, Told, story(job, "a person speaks"), seconds=60, attempts=4
         )
@@ -190,13 +190,13 @@ class Steps(EndingSteps):
 
     async def show_folder(self, job: JobRecord) -> Shown:
         return await self.regular(
-            "show_folder", At(**at(job)), Shown, "show the folder", seconds=60, attempts=2
+            "show_folder", At(**position(job)), Shown, "show the folder", seconds=60, attempts=2
         )
 
     async def take_folder(self, job: JobRecord) -> Imported:
         return await self.regular(
             "take_folder",
-            At(**at(job)),
+            At(**position(job)),
             Imported,
             "take the folder",
             seconds=TEN_MINUTES,
@@ -206,7 +206,7 @@ class Steps(EndingSteps):
     async def set_model(self, job: JobRecord, settings: dict[str, Any]) -> ModelSet:
         return await self.regular(
             "set_model",
-            SetModel(**at(job), set=settings),
+            SetModel(**position(job), set=settings),
             ModelSet,
             story(job, "settings of the model"),
             seconds=60,
@@ -215,7 +215,7 @@ class Steps(EndingSteps):
 
     async def write_error(self, job: JobRecord, waiting: Waiting) -> None:
         """Leave details in `errors/`, where people look; not worth failing over."""
-        request = ErrorNote(**at(job), text=f"{waiting.message}\n\n{waiting.remedy}\n")
+        request = ErrorNote(**position(job), text=f"{waiting.message}\n\n{waiting.remedy}\n")
         with suppress(StepFailed):
             await self.regular(
                 "write_error",
@@ -227,7 +227,7 @@ class Steps(EndingSteps):
             )
 
     def _tool_request(self, job: JobRecord, refusal: str | None) -> ToolRequest:
-        request = ToolRequest(**at(job), call=job.next_call)
+        request = ToolRequest(**position(job), call=job.next_call)
         if refusal:
             request.refusal = refusal[:2000]
         elif job.bypasses:

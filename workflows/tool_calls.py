@@ -251,7 +251,7 @@ class ToolCalls:
         if isinstance(gravest, stuck.Narrow):
             job.course = stuck.narrow(now, gravest, job.step)
         else:
-            job.course = stuck.told(now, verdicts)
+            job.course = stuck.mark_advised(now, verdicts)
 
     async def _kept_from(self, call: Call, route: ToolRoute, points: list[Point]) -> bool:
         """Whether guards or hooks refuse a call that the workflow acts on, or a person is asked."""

@@ -50,7 +50,7 @@ class Recovery:
             told = f"None of the job's checkpoints can be found under {self._root.path}"
             if record := forgotten(self._root, job_id()):
                 # Temporal's reset has it run once more.
-                told = f"The {record.told}"
+                told = f"The {record.line}"
             raise failure(
                 "Storage",
                 f"{told}. Put the folder .longhaul/checkpoints back from a backup, then resume "

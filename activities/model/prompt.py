@@ -142,7 +142,7 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
         then = "which `job_complete` completes" if is_last else "then call `todo_complete`"
         lines.append(f"Do todo {todo.id}, {then}.")
         if todo.done_when:
-            lines.append(f"It is done when {todo.done_when.told}.")
+            lines.append(f"It is done when {todo.done_when.line}.")
     if remarks := snapshot.state.remarks[-MOST_REMARKS:]:
         lines += ["In force beside the instructions:"]
         lines += [f"- {one_line(remark.line, MOST_REMARK)}" for remark in remarks]

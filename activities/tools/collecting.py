@@ -129,7 +129,7 @@ def collect_decisions(context: ToolContext) -> str:
     to nothing, what is in the graph and not accepted, and what is not decided. Call it again when
     something has changed.
     """
-    writer = Writer.of(context)
+    writer = Writer.for_call(context)
     own = (context.job, *context.before)
     try:
         remarks = flush(writer, "relational")

@@ -21,7 +21,7 @@ from activities.stores.workspace import bring_up
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from activities.tools.citing import Quoted, find_passage, record_citation, told
+from activities.tools.citing import Quoted, find_passage, record_citation, render_citation
 from activities.tools.documents import DocumentPath, document_of, document_pages
 
 LISTED = 120
@@ -119,11 +119,11 @@ def add_requirement(
     )
     path = folder.path_of(made.id)
     context.files = context.files.write(path, made.final_json.encode())
-    remarks = bring_up(Writer.of(context))
+    remarks = bring_up(Writer.for_call(context))
     if force and said and force != said:
         remarks = [f"Its force is {force}, and its passage says {said}.", *remarks]
     written = f"{made.id} ({made.force}) written to {path}"
-    return "\n".join([f"{written}; {'; '.join(map(told, cited))}", *remarks])
+    return "\n".join([f"{written}; {'; '.join(map(render_citation, cited))}", *remarks])
 
 
 @tool(
@@ -155,13 +155,15 @@ def add_citation(
     cited = _cite(context, quotes, citations)
     have = {(each.document, each.page, each.quote) for each in made.citations}
     if double := [each for each in cited if (each.document, each.page, each.quote) in have]:
-        raise ToolError(f"{requirement} cites that already: {told(double[0])}")
+        raise ToolError(f"{requirement} cites that already: {render_citation(double[0])}")
     if len(made.citations) + len(cited) > MAX_CITATIONS:
         raise ToolError(f"{requirement} would have more than {MAX_CITATIONS} citations.")
     made.citations = [*made.citations, *cited]
     context.files = context.files.write(path, made.final_json.encode())
-    remarks = bring_up(Writer.of(context))
-    return "\n".join([f"{requirement} cites also {'; '.join(map(told, cited))}", *remarks])
+    remarks = bring_up(Writer.for_call(context))
+    return "\n".join(
+        [f"{requirement} cites also {'; '.join(map(render_citation, cited))}", *remarks]
+    )
 
 
 @tool("requirements", effect="writes", local=False, seconds=180, owns=(PATH,))
