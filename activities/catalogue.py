@@ -14,6 +14,7 @@ from activities.ending.review import Reviewing
 from activities.forgetting.activity import Forgetting
 from activities.guards.endings import endings_activity
 from activities.job.recovery import Recovery
+from activities.job.remarks import tell_activity
 from activities.learning.activity import learn_activity
 from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
@@ -38,6 +39,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
     return [
         Preparation(root).prepare,
         ModelSettings(root).set_model,
+        tell_activity(root),
         ModelCalls(root, connect).model_call,
         Compacting(root, connect).compact,
         *tool_activities(root),

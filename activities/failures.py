@@ -16,9 +16,11 @@ What the *model* did wrong is none of these: it becomes a message to the model.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from traceback import walk_tb
 
 import pygit2
 from temporalio import activity
@@ -33,6 +35,8 @@ from protocol.requests import LOST_WORKERS
 ATTEMPTS = 4
 """After so many, a failure that may pass is left to a person, where nothing else is said."""
 MAX_DELAY = 60.0
+STORE = ("activities.checkpoints.", "activities.job.")
+"""Modules whose own trouble with files is trouble of the workspaces root."""
 
 
 def failure(
@@ -97,6 +101,14 @@ def typed(most: int | None = None) -> Iterator[None]:
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise failure("Unforeseen", what[:1000], retry=may_pass(most)) from error
+
+
+def is_of_store(error: OSError) -> bool:
+    """Whether a full disk or the store of files raised it, and no code that merely uses them."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return True
+    frames = walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "").startswith(STORE) for frame, _ in frames)
 
 
 def is_retried(error: ApplicationError) -> bool:

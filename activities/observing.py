@@ -35,7 +35,7 @@ class Asked:
 
 
 class Watcher(Protocol):
-    def at(self, agent: str, phase: int, step: int) -> None:
+    def note_position(self, agent: str, phase: int, step: int) -> None:
         """Whose checkpoint was opened, and where it stands."""
 
     def tool(self, name: str, call: str) -> None:
@@ -57,13 +57,13 @@ def begin() -> None:
     PLACE.set({})
 
 
-def at(agent: str, phase: int, step: int) -> None:
+def note_position(agent: str, phase: int, step: int) -> None:
     place = PLACE.get()
     if place is None:
         PLACE.set(place := {})
     place.update(phase=phase, step=step)
     if watcher := WATCHER.get():
-        watcher.at(agent, phase, step)
+        watcher.note_position(agent, phase, step)
 
 
 def tool(name: str, call: str) -> None:

@@ -50,7 +50,7 @@ def traces(
     from activities.stores import traces as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.engine import Store  # noqa: PLC0415
     from activities.traces.finding import Reader, find  # noqa: PLC0415
-    from activities.traces.telling import told  # noqa: PLC0415
+    from activities.traces.telling import render_trace  # noqa: PLC0415
 
     number = _number(universal) if universal else None
 
@@ -76,7 +76,7 @@ def traces(
         dump([dict(row._mapping) for row in found])
         return OK
     for row in found:
-        say(told(row, level) + ("\n" if level == "full" else ""))
+        say(render_trace(row, level) + ("\n" if level == "full" else ""))
     if not found:
         note("no traces")
     return OK

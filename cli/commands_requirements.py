@@ -199,14 +199,17 @@ def _read(only: dict[str, Any]) -> list[Stored]:
 
 def _line(each: Stored) -> str:
     made = each.requirement
-    status = "withdrawn" if each.withdrawn else made.status
     text = one_line(made.text, TEXT)
-    return f"{made.ref} · {status} · {made.force} · {made.citations[0].place} · {text}"
+    return f"{made.ref} · {_status(each)} · {made.force} · {made.citations[0].place} · {text}"
+
+
+def _status(each: Stored) -> str:
+    return "withdrawn" if each.withdrawn else each.requirement.status
 
 
 def _page(each: Stored) -> str:
     made = each.requirement
-    lines = [f"{made.ref} · {made.status} · {made.force} · {made.type}", "", made.text, ""]
+    lines = [f"{made.ref} · {_status(each)} · {made.force} · {made.type}", "", made.text, ""]
     for citation in made.citations:
         lines += [f"> {citation.quote}", f"  {citation.document}, {citation.place}"]
         lines += [f"  {citation.url}, read {citation.accessed}"] if citation.url else []

@@ -174,6 +174,27 @@ async def _respond(
     return await _steer(job, signal, named, steering.answered, done, json=json)
 
 
+def tell(
+    job: Job,
+    text: Annotated[str, typer.Argument(help="What the agent should know.", metavar="TEXT")],
+    item: Annotated[
+        bool, typer.Option("--item", help="It is one more thing that the job has to cover.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Say something to the agent: it is in its next turn, and in force until the job ends.
+
+    Signal `tell` with `{"text": "…", "item": false}`. It is kept in instructions.md under
+    "Amended", also after a rewind. A project hands it to the jobs at work and to those that begin.
+    """
+    if not text.strip():
+        raise Mistake("TEXT: say what the agent should know")
+    payload: dict[str, Any] = {"text": text}
+    if item:
+        payload["item"] = True
+    return run(_steer(job, "tell", payload, steering.heard, "was told", json=json))
+
+
 def bypass(
     job: Job,
     guard: Annotated[str, typer.Argument(help="The guard or hook, as `show` names it.")],
@@ -215,5 +236,5 @@ async def _steer(
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    for command in (rewind, pause, resume, cancel, limit, answer, approve, deny, bypass):
+    for command in (rewind, pause, resume, cancel, limit, answer, approve, deny, tell, bypass):
         app.command()(command)

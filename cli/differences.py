@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import unified_diff
 from itertools import islice
 from typing import Any
 
-from activities.checkpoints import Change, Files, FilesError, PathRefused, diff
+from activities.checkpoints import Change, Files, FilesError, PathRefused, diff, diff_lines
 from activities.toolkit.ownership import is_system
 from cli.output import Mistake
 
-MAX_BYTES = 200_000
 MAX_LINES = 400
 
 
@@ -84,41 +81,13 @@ def unified(old: Files, new: Files, one: Difference, names: tuple[str, str], *, 
         names: What the two sides are called.
         whole: Show all lines, not only the first.
     """
-    sides = [_text(files, entry) for files, entry in ((old, one.change.old), (new, one.change.new))]
-    if None in sides:
-        return "binary, or too large to compare by line\n"
     path = one.change.path
-    lines = _ended(
-        unified_diff(
-            str(sides[0]).splitlines(keepends=True),
-            str(sides[1]).splitlines(keepends=True),
-            f"{path} ({names[0]})" if one.change.old else "nothing",
-            f"{path} ({names[1]})" if one.change.new else "nothing",
-        )
-    )
+    lines = diff_lines(old, new, one.change, names)
+    if lines is None:
+        return "binary, or too large to compare by line\n"
     if whole:
         return "".join(lines)
     shown = list(islice(lines, MAX_LINES))
     if rest := sum(1 for _ in lines):
         shown.append(f"… {rest:,} more lines; name {path} to see them\n")
     return "".join(shown)
-
-
-def _text(files: Files, entry: Any) -> str | None:
-    """A side as text, empty where nothing is; None for what is no text or too long."""
-    if entry is None or entry.kind == "folder":
-        return ""
-    if entry.size > MAX_BYTES:
-        return None
-    data = files.content(entry)
-    try:
-        return None if b"\0" in data else data.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _ended(lines: Iterator[str]) -> Iterator[str]:
-    """Lines that each end, also those at the end of a file that does not."""
-    return (
-        line if line.endswith("\n") else f"{line}\n\\ no newline at the end\n" for line in lines
-    )

@@ -77,7 +77,7 @@ def of_agent(name: str) -> Equipped:
     found = settled(name)
     routes = {route.name: route for route in found.routes}
 
-    def told(entry: Tool, *, deferred: bool = False) -> Told:
+    def describe_tool(entry: Tool, *, deferred: bool = False) -> Told:
         guards = list(dict.fromkeys(_guards(found.config, entry)))
         asks = entry.name in asking(found.config)
         return _told(entry, routes[entry.name], guards=guards, asks=asks, deferred=deferred)
@@ -88,7 +88,10 @@ def of_agent(name: str) -> Equipped:
     else:
         offers = {kind: offer(found.config, kind) for kind in KINDS}
         kinds = {
-            kind: [*map(told, made.offered), *(told(e, deferred=True) for e in made.deferred)]
+            kind: [
+                *map(describe_tool, made.offered),
+                *(describe_tool(e, deferred=True) for e in made.deferred),
+            ]
             for kind, made in offers.items()
         }
     return Equipped(name, kinds, sorted(found.config.mcp))

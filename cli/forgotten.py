@@ -15,7 +15,7 @@ def forgotten(job_id: str) -> str | None:
         record = records.forgotten(Root.open(workspaces_root(), create=False), job_id)
     except RootError:
         return None
-    return record.told if record else None
+    return record.line if record else None
 
 
 def outlived(job_id: str) -> str | None:

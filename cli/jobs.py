@@ -209,7 +209,7 @@ def explain(error: BaseException) -> str:
         error = error.cause
     while error.__cause__ is not None:
         error = error.__cause__
-    text = " ".join(told(error).split())
+    text = " ".join(describe_failure(error).split())
     if isinstance(error, CancelledError):
         return text if text and text != "Workflow cancelled" else "cancelled"
     if isinstance(error, TerminatedError):
@@ -217,7 +217,7 @@ def explain(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def told(error: BaseException) -> str:
+def describe_failure(error: BaseException) -> str:
     """What a failure says, or why that cannot be read here; the text of a FailureError has its type
     in front."""
     if not isinstance(error, FailureError):
@@ -240,7 +240,7 @@ async def _retried(client: Client, found: WorkflowExecutionDescription) -> list[
     for activity in found.raw_description.pending_activities:
         if activity.attempt > 1:
             failure = await client.data_converter.decode_failure(activity.last_failure)
-            why = one_line(told(failure), 160) or "no reason given"
+            why = one_line(describe_failure(failure), 160) or "no reason given"
             retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}, {why}")
     return retried
 

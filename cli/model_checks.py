@@ -138,12 +138,12 @@ def _request(exchange: Exchange) -> Check:
     effort = f", effort {model.reasoning_effort}" if model.reasoning_effort else ""
     api = "Responses API" if model.api == "responses" else "Chat Completions"
     asked = f"model {model.name}{effort}, {api}"
-    if dialect == Dialect():
-        return Check("request", True, f"{asked}: taken as it is")
+    if dialect.api:
+        asked += ", to which it was referred"
     without = sorted(dialect.without | dialect.keywords)
     changes = [f"without, or otherwise: {', '.join(without)}"] if without else []
     changes += [f"with at most {dialect.most} tokens a reply"] if dialect.most else []
-    return Check("request", True, f"{asked}: taken {'; '.join(changes)}")
+    return Check("request", True, f"{asked}: taken {'; '.join(changes) or 'as it is'}")
 
 
 def _calls(reply: Streamed) -> Iterator[Check]:
@@ -167,14 +167,14 @@ def _reasoning(reply: Streamed, exchange: Exchange) -> Check:
     """What came of the model's reasoning in the second turn, as jobs would handle it as well."""
     if not (reply.reasoning or reply.fields or reply.items):
         return Check("reasoning", True, "none came, so there is none to hand back")
-    size = f"{len(reply.reasoning):,} characters came"
+    size = f"{len(reply.reasoning):,} characters" if reply.reasoning else "encrypted"
     if exchange.dialect.needs_reasoning:
-        return Check("reasoning", True, f"{size}; the endpoint wants them back and gets them")
+        return Check("reasoning", True, f"{size}; the endpoint wants it back and gets it")
     if REASONING in exchange.dialect.without:
         return Check("reasoning", True, f"{size}; the endpoint takes none back and gets none")
     if exchange.model.send_reasoning or reply.items:
-        return Check("reasoning", True, f"{size}, and were taken when they were handed back")
-    return Check("reasoning", True, f"{size}; the second turn was taken without them")
+        return Check("reasoning", True, f"{size}, and was taken when it was handed back")
+    return Check("reasoning", True, f"{size}; the second turn was taken without it")
 
 
 def _cache(second: Streamed) -> Check:

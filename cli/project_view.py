@@ -73,7 +73,7 @@ def proof(run: dict[str, Any]) -> str:
     """`unit: pytest: exit code 0, 28 tests (brew-tester-1, phase 2, step 9, on 1a2b3c4d5e6f)`."""
     held = Proof.model_validate(run)
     asked = f"{held.asked_by}, phase {held.phase}, step {held.step}, on {held.commit[:12]}"
-    return f"{held.told} ({asked})"
+    return f"{held.line} ({asked})"
 
 
 def waits(status: dict[str, Any]) -> list[str]:

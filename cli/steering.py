@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
+import socket
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +24,7 @@ REFUSED = "refused: "
 
 HANDED_ON = "signal {signal}: handed on to job "
 """How a project's notice of a signal begins that it gave to one of its jobs."""
+MOST_BY = 100
 FOR_JOBS = frozenset({"rewind", "answer", "approve", "deny", "bypass"})
 """Signals that a project hands on."""
 
@@ -46,7 +49,8 @@ async def steer(
         closed = f"job {job_id} is closed ({before.word}); it takes no signals"
         raise Mistake(forgotten(job_id) or closed)
     try:
-        await client.get_workflow_handle(job_id).signal(signal, payload)
+        sent = {**payload, "by": sender()}
+        await client.get_workflow_handle(job_id).signal(signal, sent)
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             raise Mistake(f"job {job_id} closed just now; it takes no signals") from None
@@ -68,6 +72,15 @@ async def steer(
         if seen.closed or loop.time() >= end:
             return False, seen, ""
         await asyncio.sleep(0.2)
+
+
+def sender() -> str:
+    """Who types: `ada@host`, as far as the system knows."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"[:MOST_BY]
 
 
 def fresh_notices(before: Seen, after: Seen) -> list[str]:
@@ -117,11 +130,21 @@ def limited(payload: dict[str, Any]) -> Effect:
 def bypassed(guard: str) -> Effect:
     """Whether the job says that it took the bypass; it may be used up by then."""
 
-    def told(before: Seen, after: Seen) -> bool:
+    def is_answered(before: Seen, after: Seen) -> bool:
         notices = fresh_notices(before, after)
         return after.live and f"bypass of {guard} once" in notices
 
-    return told
+    return is_answered
+
+
+def heard(before: Seen, after: Seen) -> bool:
+    if after.status.get("project"):
+        return any(text.startswith("told ") for text in fresh_notices(before, after))
+
+    def said(seen: Seen) -> list[str]:
+        return list(seen.status.get("remarks") or [])
+
+    return after.live and said(after) != said(before)
 
 
 def rewound(before: Seen, after: Seen) -> bool:

@@ -87,11 +87,14 @@ def limits(status: Status) -> str:
 
 
 def waits(waiting: dict[str, str] | None) -> str:
-    """`waiting for credentials: the key was refused. Set OPENAI_API_KEY and resume.`"""
+    """`waiting (credentials): The key was refused. Set OPENAI_API_KEY and resume.`"""
     if not waiting:
         return ""
-    told = [waiting.get("message", ""), waiting.get("remedy", "")]
-    text = " ".join(part.strip() for part in told if part.strip())
+    message, remedy = (waiting.get(name, "").strip() for name in ("message", "remedy"))
+    if message and remedy and not message.endswith((".", "!", "?")):
+        # What an endpoint said often ends without one.
+        message += "."
+    text = f"{message} {remedy}".strip()
     return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
 
 

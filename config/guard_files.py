@@ -97,7 +97,7 @@ def _guard(path: Path, node: yaml.Node) -> Guard:
     except ValidationError as error:
         # A misspelt key is the cause of the one that is missing.
         wrong = sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
-        told = "; ".join(read.told(item) for item in wrong[:3])
+        told = "; ".join(read.locate_error(item) for item in wrong[:3])
         raise Problem(told) from None
     for key, points in HOLDS_AT.items():
         wanted = getattr(guard.match, key)
@@ -186,7 +186,7 @@ class _Read:
             at = at[:-1]
         return self.lines[at]
 
-    def told(self, error: ErrorDetails) -> str:
+    def locate_error(self, error: ErrorDetails) -> str:
         """`guards/a.yaml:7: match.tol: found 'tol', expected one of tool, path, …`."""
         at = error["loc"]
         where = f"{self.path}:{self.line(at)}"

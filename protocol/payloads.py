@@ -53,6 +53,9 @@ class Signal(Data):
 
     model_config = ConfigDict(str_max_length=20_000)
 
+    by: str = Field("", max_length=100)
+    """Who sent it; the command line fills it in."""
+
 
 class Rewind(Signal):
     issue: str = Field(min_length=1)
@@ -69,6 +72,8 @@ class Pause(Signal):
 
 
 MOST_SET = 20
+MOST_TOLD = 4000
+"""Characters that a person can say at once."""
 
 
 class Resume(Signal):
@@ -128,6 +133,12 @@ class Deny(Signal):
     reason: str = Field(min_length=1)
 
 
+class Tell(Signal):
+    text: str = Field(min_length=1, max_length=MOST_TOLD, pattern=r"\S")
+    item: bool = Field(False, strict=True)
+    """Whether it is one more thing that the job has to cover."""
+
+
 class Bypass(Signal):
     guard: str = Field(min_length=1, max_length=200)
     reason: str = Field("", max_length=2000)
@@ -143,6 +154,7 @@ SIGNALS: dict[str, type[Signal]] = {
     "approve": Approve,
     "deny": Deny,
     "bypass": Bypass,
+    "tell": Tell,
 }
 
 

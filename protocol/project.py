@@ -12,7 +12,7 @@ from protocol.project_start import FormName, ProjectStart
 from protocol.proof import Accepted, Check, Proof, Tests
 from protocol.record import MOST_BYTES, Letter, Waiting, WaitReason
 from protocol.requests import Usage
-from protocol.state import Data, ScopeItem
+from protocol.state import Data, Remark, ScopeItem
 from protocol.traces import Trace
 
 UnitStatus = Literal["pending", "in_progress", "completed", "blocked"]
@@ -229,6 +229,8 @@ class ProjectRecord(Data):
     """What was wrong with the last plan."""
     count: dict[str, int] = Field(default_factory=dict)
     """Jobs begun, by unit and role."""
+    remarks: list[Remark] = Field(default_factory=list)
+    """What people said to the project; every job that begins hears it."""
     results: list[str] = Field(default_factory=list)
     """The newest summaries of accepted work, for those who follow."""
     left_open: dict[str, list[str]] = Field(default_factory=dict)

@@ -85,7 +85,7 @@ class Proof(Data):
     """When, by the job's own count."""
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """`unit: python3 -m pytest -q: exit code 0, 28 tests, 1 skipped`."""
         parts = [] if self.exit_code is None else [f"exit code {self.exit_code}"]
         if self.tests is not None:

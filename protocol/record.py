@@ -196,6 +196,11 @@ class JobRecord(Data):
     end_tried: int = 0
     """The step after which a phase that has handed over was last held against its gate."""
     correction: str | None = None
+    """What the model is told with its next turn of its last reply."""
+    advice: str = ""
+    """What stuck detection has it told beside that; empty once a todo is completed."""
+    edits: str = ""
+    """What a person changed in a pause, until the model has read it."""
     course: Course = Field(default_factory=Course)
     """What stuck detection remembers of the running phase."""
     nudges: int = 0
@@ -257,6 +262,17 @@ class JobRecord(Data):
         """How calls of a tool are run; None when the agent has no such tool."""
         return next((route for route in self.tools if route.name == tool), None)
 
+    @property
+    def next_correction(self) -> str | None:
+        """All that the model is told with its next turn: before a rewind, the one thing."""
+        if self.course.narrowed and self.advice:
+            return self.advice
+        return " ".join(filter(None, [self.correction, self.advice])) or None
+
+    def correct(self, text: str) -> None:
+        """Add to what the model is told with its next turn."""
+        self.correction = f"{self.correction} {text}" if self.correction else text
+
     def spend(self, usage: Usage) -> None:
         """Settle what a call used."""
         self.usage.add(usage)
@@ -277,7 +293,8 @@ class JobRecord(Data):
     def begin_phase(self) -> None:
         """A new phase has used nothing yet, and of the one before nothing is under way."""
         self.phase_usage, self.phase_seconds = Usage(), 0.0
-        self.calls, self.next_call, self.correction, self.timer = [], 0, None, None
+        self.calls, self.next_call, self.timer = [], 0, None
+        self.correction, self.advice = None, ""
         self.failed_call, self.unread, self.handed_over = "", "", False
         self.course = self.course.in_new_phase
         self.wordy, self.compacted, self.squeezed = 0, 0, 0

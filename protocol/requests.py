@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from protocol.state import Data, JobState, ScopeItem
+from protocol.state import Data, JobState, Remark, ScopeItem
 
 Verdict = Literal["", "asks", "claims", "reports"]
 """What a reply without a tool call amounts to: it asks a person something, says in words that work
@@ -207,6 +207,25 @@ class ToolReply(Moved, Guarded):
     """Scope items that the call added or changed."""
 
 
+class TellRequest(At):
+    """What people say to the agent, to be kept with its instructions."""
+
+    remarks: list[Remark]
+    items: list[str] = Field(default_factory=list)
+    """Those of them that are one more thing to cover."""
+
+
+class Told(Moved):
+    remarks: list[Remark]
+    """All that people have said to the job."""
+    scope: list[ScopeItem] = Field(default_factory=list)
+    """Items that were added to the ledger."""
+    refused: str = ""
+    """Why one was not added."""
+    context: int = 0
+    """Tokens of the next request."""
+
+
 class ShowCallRequest(At):
     call: int
 
@@ -230,8 +249,14 @@ class RecoverRequest(Data):
 class Recovered(Moved):
     state: JobState
     calls: list[Call] = Field(default_factory=list)
-    """Of the newest reply, if one of them is still to be made."""
+    """Of the newest reply, if one of them is still to be made or the phase may end with it."""
     next_call: int = 0
+    failed: int | None = None
+    """Place of the first of them that failed."""
+    why: str = ""
+    """Of what it failed."""
+    handed_over: bool = False
+    """Whether the running phase has written the next list."""
 
 
 class ErrorNote(At):
@@ -244,5 +269,7 @@ class Imported(Moved):
     """What a person's edits of a paused job became."""
 
     notes: list[str] = Field(default_factory=list)
+    edits: str = ""
+    """What the person changed, as the model reads it: paths and a bounded diff."""
     scope: list[ScopeItem] = Field(default_factory=list)
     """Scope items that the edits completed."""

@@ -59,7 +59,7 @@ class DoneWhen(Data):
         return self
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """`output/a.md exists`."""
         if self.matches:
             return f"{self.matches.path} has a match for {self.matches.pattern}"
@@ -139,9 +139,23 @@ class ScopeItem(Data):
         return self.source != "added"
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """`S2 (open): Cover water`."""
         return f"{self.id} ({self.status}): {self.text}"
+
+
+class Remark(Data):
+    """What a person said to the agent while it worked; in force until the job ends."""
+
+    text: str
+    by: str = ""
+    phase: int = 0
+
+    @property
+    def line(self) -> str:
+        """`From ada@host in phase 2: Use metric units.`"""
+        where = f" in phase {self.phase}" if self.phase else ""
+        return f"From {self.by or 'a person'}{where}: {self.text.strip()}"
 
 
 class Deferred(Data):
@@ -175,6 +189,8 @@ class JobState(Data):
     issue: str = ""
     """What was wrong with the attempt before, until a phase of work is completed. Kept in
     checkpoints, not in workflow memory."""
+    remarks: list[Remark] = Field(default_factory=list)
+    """Of people, oldest first. No rewind takes them back."""
     deferred: list[Deferred] = Field(default_factory=list)
     """Writes to shared stores that are still to be made. Kept in checkpoints, not in workflow
     memory."""

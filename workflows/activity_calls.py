@@ -176,7 +176,7 @@ def root(job: JobRecord) -> dict[str, str]:
     return {"root": job.root, **({"remote": job.remote} if job.remote else {})}
 
 
-def at(job: JobRecord) -> dict[str, Any]:
+def position(job: JobRecord) -> dict[str, Any]:
     """The fields of a request that say where the job stands."""
     return {**root(job), "commit": job.commit, "at": job.at, "step": job.step}
 

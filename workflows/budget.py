@@ -22,6 +22,8 @@ SUMMARY_TOKENS = 20_000
 """The most that is sent for a phase's archive summary, about."""
 JUDGE_TOKENS = 30_000
 """The most that a judge is sent, about."""
+LOW = 0.2
+"""Share of a limit below which the model is told what is left."""
 REVIEW_TOKENS = 40_000
 """The most that a review begins with, about."""
 
@@ -104,7 +106,7 @@ class Spent:
     usage: Usage
     seconds: float
 
-    def of(self, key: str) -> float:
+    def figure(self, key: str) -> float:
         """The figure that a limit of this key is held against."""
         if key == "tokens":
             return self.usage.prompt_tokens + self.usage.completion_tokens
@@ -164,7 +166,7 @@ def over(job: JobRecord, reservation: Reservation) -> Over | None:
             limit = getattr(budget, key)
             if limit is None:
                 continue
-            used, needed = spent.of(key), getattr(reservation, key, 0)
+            used, needed = spent.figure(key), getattr(reservation, key, 0)
             passed = used >= limit if key == "seconds" else round(used + needed, 9) > limit
             if passed and (needed or key == "seconds"):
                 return Over(scope, key, limit, used, needed)
@@ -189,11 +191,24 @@ def seconds_left(job: JobRecord) -> float:
     return max(0.001, min(left, default=float("inf")))
 
 
+def running_low(job: JobRecord) -> str:
+    """What is left of each limit of which less than a fifth is; empty where there is more."""
+    low = [
+        f"{figure(key, max(0, limit - used))} of {figure(key, limit)} {key.replace('_', ' ')} "
+        f"of the {scope}"
+        for scope, budget, spent in scopes(job)
+        for key in KEYS
+        if (limit := getattr(budget, key)) is not None
+        and (used := spent.figure(key)) > limit * (1 - LOW)
+    ]
+    return f"Left are {', '.join(low)}: finish what matters most." if low else ""
+
+
 def standing(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
     """The limits that are set, each with what was used of it: for people and programs."""
     return {
         scope: {
-            key: {"limit": limit, "spent": spent.of(key)}
+            key: {"limit": limit, "spent": spent.figure(key)}
             for key in KEYS
             if (limit := getattr(budget, key)) is not None
         }

@@ -23,7 +23,7 @@ from protocol.endings import (
 from protocol.record import JobRecord
 from protocol.reflection import Reflected, ReflectRequest
 from protocol.tools import ToolRoute
-from workflows.activity_calls import TEN_MINUTES, ActivityCalls, at, story
+from workflows.activity_calls import TEN_MINUTES, ActivityCalls, position, story
 
 TURNS = 10
 """Attempts at a transition or compaction while the endpoint gives no summary: minutes, or as long
@@ -34,7 +34,7 @@ class EndingSteps(ActivityCalls):
     """What is asked, judged and written when something is to end."""
 
     async def facts(self, job: JobRecord) -> Facts:
-        request = FactsRequest(**at(job))
+        request = FactsRequest(**position(job))
         if job.next_call < len(job.calls):
             request.call = job.next_call
         # The last todo's `done_when` may be a command, for which its own route has the time.
@@ -49,7 +49,7 @@ class EndingSteps(ActivityCalls):
     ) -> Ending:
         """Ask the guards of the call at hand, which the workflow acts on."""
         request = EndingRequest(
-            **at(job),
+            **position(job),
             points=points,
             approved=approved,
             bypass=list(job.bypasses),
@@ -76,7 +76,7 @@ class EndingSteps(ActivityCalls):
 
     async def close(self, job: JobRecord, outcome: Outcome, **details: Any) -> Closed:
         request = CloseRequest(
-            **at(job),
+            **position(job),
             status=outcome,
             phases=job.last_phase,
             rewinds=job.rewinds,
@@ -89,7 +89,7 @@ class EndingSteps(ActivityCalls):
 
     async def reflect(self, job: JobRecord, issue: str, call: int | None) -> Reflected:
         """What the attempt that failed teaches; never worth holding the job up."""
-        request = ReflectRequest(**at(job), issue=issue[:2000])
+        request = ReflectRequest(**position(job), issue=issue[:2000])
         if call is not None:
             request.call = call
         return await self.regular(
@@ -103,7 +103,7 @@ class EndingSteps(ActivityCalls):
 
     async def review(self, job: JobRecord, number: int, *, last: bool) -> ReviewReply:
         """One reply of the reviewer."""
-        request = ReviewRequest(**at(job), call=job.next_call, number=number)
+        request = ReviewRequest(**position(job), call=job.next_call, number=number)
         if last:
             request.last = True
         return await self.regular(
@@ -118,7 +118,7 @@ class EndingSteps(ActivityCalls):
     async def judge_phase(self, job: JobRecord) -> Judged:
         """Ask the judge about the phase that the call at hand would end."""
         since = job.phases[job.state.phase.number]
-        request = JudgeRequest(**at(job), call=job.next_call, since=since)
+        request = JudgeRequest(**position(job), call=job.next_call, since=since)
         return await self.regular(
             "judge_phase",
             request,

@@ -75,21 +75,25 @@ def handover_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refus
     It is with every other todo completed, or seen to be done by a change of its file.
     """
     phase = state.phase
-    left = [
+    last = phase.purpose == "final"
+    completes = [
         todo
         for todo in phase.open_todos
-        if todo is not phase.todos[-1] and todo.updates not in facts.updated
+        # The last todo of any other list hands over; the final one's ends the job.
+        if todo.updates in facts.updated or (todo is phase.todos[-1] and not last)
     ]
+    left = [todo for todo in phase.open_todos if todo not in completes]
     # Before the end there is work again: what was to be verified comes up with the next end.
-    if left and phase.purpose != "final":
+    if left and not last:
         wanted = "; ".join(_wanted(todo) for todo in left)
         return Refusal(
             "The next list is handed over. The phase is over once these todos are done as well: "
             f"{wanted}. Do them and call todo_complete for each."
         )
     outcome = _planned(state, facts, limits)
-    completes = tuple(todo.id for todo in phase.open_todos if todo not in left)
-    return Next(outcome, completes) if isinstance(outcome, str) else outcome
+    if isinstance(outcome, Refusal):
+        return outcome
+    return Next(outcome, tuple(todo.id for todo in completes))
 
 
 def _wanted(todo: Todo) -> str:

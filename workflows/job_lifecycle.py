@@ -10,12 +10,16 @@ from temporalio import workflow
 
 from protocol.course import Course
 from protocol.record import JobRecord, Letter, Waiting
-from workflows import budget, guards, parking, questions, remedies, status, traces
+from protocol.state import Remark
+from workflows import budget, guards, parking, questions, remedies, replies, status, traces
 from workflows.activity_calls import Interrupted
 from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled
 from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.steps import Steps
+
+MOST_REMARKS = 100_000
+"""Characters of all that people say to a job, which is carried from run to run."""
 
 
 class JobLifecycle(Lifecycle):
@@ -92,11 +96,16 @@ class JobLifecycle(Lifecycle):
                 job.paused_from = job.waiting.reason if job.waiting else None
                 job.waiting = parking.PAUSED
         elif letter.signal == "limit":
-            if refusal := self._loop.limit(letter.payload):
+            payload = {key: value for key, value in letter.payload.items() if key != "by"}
+            if refusal := self._loop.limit(payload):
                 self._inbox.refuse(f"signal limit: {refusal}")
         elif letter.signal in questions.SIGNALS:
             if why := questions.take(job, letter):
                 self._inbox.refuse(why)
+            elif by := letter.payload.get("by"):
+                self._inbox.notice(f"signal {letter.signal}: taken, from {by}")
+        elif letter.signal == "tell":
+            await self._take_remark(letter.payload)
         elif letter.signal == "bypass":
             if refusal := guards.bypass(job, letter.payload):
                 self._inbox.refuse(f"signal bypass: {refusal}")
@@ -108,6 +117,37 @@ class JobLifecycle(Lifecycle):
             self._inbox.refuse(f"signal resume: the job waits for a person. {job.waiting.remedy}")
         else:
             await self._resume(job.waiting, letter.payload.get("set"))
+
+    async def _take_remark(self, payload: dict[str, Any]) -> None:
+        """Have the agent hear what a person says with its next turn."""
+        job = self._job
+        remark = Remark(
+            text=payload["text"], by=payload.get("by", ""), phase=job.state.phase.number
+        )
+        if sum(len(each.text) for each in (*job.state.remarks, remark)) > MOST_REMARKS:
+            self._inbox.refuse(
+                f"signal tell: more than {MOST_REMARKS:,} characters were said to this job; pause "
+                "it and edit instructions.md"
+            )
+            return
+        await self._keep_remarks([remark], [remark.text] if payload.get("item") else [])
+        said = f"A person says: {remark.text}"
+        job.correction = f"{job.correction} {said}" if job.correction else said
+        # What is delivered may have to be otherwise now.
+        job.drop_review()
+        self._inbox.notice(f"{remark.by or 'a person'} told the agent: {remark.text[:200]}")
+        happened = f"{remark.by or 'A person'} told the agent something"
+        traces.note(job, "correction", "person", "tell", happened, what_was_correct=remark.text)
+
+    async def _keep_remarks(self, remarks: list[Remark], items: list[str]) -> None:
+        job = self._job
+        told = await self._steps.keep_remarks(job, remarks, items)
+        job.move_to(told.commit, told.at)
+        job.context = told.context
+        job.state.remarks = told.remarks
+        job.state.take_items(told.scope)
+        if told.refused:
+            self._inbox.refuse(f"signal tell: item: {told.refused}")
 
     async def _rewind_asked_by_person(self, payload: dict[str, Any]) -> None:
         job, phase = self._job, payload.get("phase")
@@ -123,7 +163,11 @@ class JobLifecycle(Lifecycle):
         if phase is not None:
             details["restore"] = job.phases[phase]
             details["restore_files"] = payload.get("restore_files", True)
-        happened = f"A person took phase {job.state.phase.number} back"
+            if details["restore_files"]:
+                # They are taken back with the rest.
+                job.edits = ""
+        who = payload.get("by") or "A person"
+        happened = f"{who} took phase {job.state.phase.number} back"
         traces.note(
             job, "correction", "person", "rewind", happened, what_was_correct=payload["issue"]
         )
@@ -196,6 +240,8 @@ class JobLifecycle(Lifecycle):
         job.drop_review()
         for note in taken.notes:
             self._inbox.notice(note)
+        if taken.edits:
+            job.edits = taken.edits
 
     # Trouble
 
@@ -233,16 +279,25 @@ class JobLifecycle(Lifecycle):
         )
         job.recent = [commit for commit in job.recent if commit != job.commit]
         job.move_to(found.commit, found.at)
+        unheard = job.state.remarks[len(found.state.remarks) :]
         job.state = found.state
         # What is lost never was: the steps are the same that an undisturbed job takes.
         job.step = found.state.step
         for dropped in questions.drop(job):
             self._inbox.notice(dropped)
         job.calls, job.next_call = found.calls, found.next_call
+        job.failed_call = ""
+        if found.failed is not None:
+            job.failed_call = replies.failed_call(job.calls[found.failed], found.why)
+        job.handed_over, job.end_tried = found.handed_over, 0
         job.drop_review()
-        job.correction = job.timer = None
+        job.correction, job.advice, job.timer = None, "", None
+        job.edits = ""
         job.course = Course()
         job.context = job.compacted = 0
+        if unheard:
+            # What people said is not lost with the checkpoint that held it.
+            await self._keep_remarks(unheard, [])
         return True
 
     async def _try_again(self, failed: StepFailed) -> None:

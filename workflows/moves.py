@@ -89,7 +89,7 @@ def assign(
         inputs=Inputs(
             commit=commit or project.head,
             base=project.head,
-            results=list(results),
+            results=[*results, *(remark.line for remark in project.remarks)],
             findings=list(findings),
             state=project.state,
         ),
@@ -210,7 +210,7 @@ def merge_message(project: ProjectRecord, run: Running, work: Work) -> str:
         # Whose work it is says what was done; the tester has shown that it is so.
         story = unit.said or story
         trailers |= {"Job": unit.job or run.job, "Feature": unit.id}
-        trailers |= {"Tested-by": run.job, "Evidence": [each.told for each in unit.evidence]}
+        trailers |= {"Tested-by": run.job, "Evidence": [each.line for each in unit.evidence]}
     elif unit:
         trailers["Group" if project.start.form == "groups" else "Stage"] = unit.id
     return commit_message(story or f"Work of {run.handoff.id}", trailers)

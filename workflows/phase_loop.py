@@ -24,7 +24,7 @@ from workflows import (
     tool_rules,
     traces,
 )
-from workflows.activity_calls import at
+from workflows.activity_calls import position
 from workflows.judging import Judging
 from workflows.lessons import reflect
 from workflows.parking import StepFailed
@@ -101,7 +101,8 @@ class PhaseLoop(Judging):
         job.state.step = job.step
         job.spend(reply.usage)
         job.calls, job.next_call, job.failed_call, job.unread = reply.calls, 0, "", ""
-        job.correction = replies.correction(reply, job.state)
+        job.correction, job.advice = replies.correction(reply, job.state), ""
+        job.edits = ""
         job.wordy = 0 if reply.calls else job.wordy + 1
         if not reply.calls:
             job.context = reply.context
@@ -174,37 +175,46 @@ class PhaseLoop(Judging):
         job = self.job
         if job.failed_call:
             job.end_tried = job.step
-            job.correction = replies.NOT_OVER.format(failed=job.failed_call)
+            job.correct(replies.NOT_OVER.format(failed=job.failed_call))
             return
         facts = (await self.steps.facts(job)).facts
+        if facts.todos_file == "missing":
+            # The list was taken away again.
+            job.handed_over = False
+            return
+        before = job.bypasses
         outcome = gates.handover_gate(job.state, facts, job.limits)
         if isinstance(outcome, gates.Refusal):
-            job.correction = outcome.reason
+            job.correct(outcome.reason)
         elif job.limits.judge and job.state.phase.kind in job.limits.judge.phases:
-            job.correction = replies.BY_CALL
-        elif not await self._keeps_going():
-            await self.turn(outcome.purpose, completes=list(outcome.completes))
+            job.correct(replies.BY_CALL)
+        elif not await self._keeps_going(before):
+            with guards.passed_by(job, before):
+                await self.turn(outcome.purpose, completes=list(outcome.completes))
             return
         job.end_tried = job.step
 
-    async def _keeps_going(self) -> bool:
-        """Whether guards keep a phase that has handed over from ending."""
+    async def _keeps_going(self, before: dict[str, str]) -> bool:
+        """Whether guards keep a phase that has handed over from ending.
+
+        Args:
+            before: The bypasses, which a person who is to be asked does not use up.
+        """
         job = self.job
         route = job.route("todo_complete")
         if route is None or not route.guarded:
             return False
-        before = job.bypasses
         ending = await self.steps.judge_ending(job, route, ["todo_complete", "phase_end"])
         if ending.asks:
             # A person is asked about calls: this one is still to be made.
             job.bypasses = before
-            job.correction = replies.BY_CALL
+            job.correct(replies.BY_CALL)
             return True
         for line in guards.heed(job, ending, "the end of the phase", ending.refusal):
             self.notice(line)
         if ending.refusal:
             job.refusals += 1
-            job.correction = ending.refusal
+            job.correct(ending.refusal)
         return bool(ending.refusal)
 
     async def _rewind_asked_by_agent(self, call: Call, route: ToolRoute) -> None:
@@ -243,7 +253,7 @@ class PhaseLoop(Judging):
         job, ended = self.job, self.job.state.phase
         rewinds = job.rewinds + (purpose == "rewind")
         request = TransitionRequest(
-            **at(job),
+            **position(job),
             number=job.last_phase + 1,
             purpose=purpose,
             rewinds=rewinds,

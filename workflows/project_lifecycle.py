@@ -12,6 +12,7 @@ from temporalio import workflow
 from protocol.payloads import read_project_signal
 from protocol.project import ProjectRecord, Running
 from protocol.record import Letter, Waiting
+from protocol.state import Remark
 from protocol.traces import MOST_AT_A_TIME
 from workflows import parking, project_status, shares
 from workflows.activity_calls import GONE
@@ -22,6 +23,9 @@ from workflows.project_steps import Child, ProjectSteps
 
 BY_REASON = {"answer": "clarification", "approve": "approval", "deny": "approval"}
 """Signals that find the child they are for by what it asks."""
+
+MOST_REMARKS = 20
+"""Of people to a project, the newest: each job that begins is told them."""
 
 
 class ProjectLifecycle(Lifecycle):
@@ -104,6 +108,7 @@ class ProjectLifecycle(Lifecycle):
         elif signal == "cancel":
             raise CancelAsked(payload.get("reason") or "cancelled by a person")
         elif signal == "limit":
+            payload.pop("by", None)
             project.limits = project.limits.model_copy(update=payload)
             if project.waiting and project.waiting.reason == "budget":
                 project.waiting = None
@@ -113,6 +118,13 @@ class ProjectLifecycle(Lifecycle):
         elif signal == "pause":
             project.waiting = parking.PAUSED
             await self._forward([run.job for run in at_work(project)], signal, payload)
+        elif signal == "tell":
+            # Who is at work hears it, and whoever begins after them.
+            remark = Remark(text=payload["text"], by=payload.get("by", ""))
+            project.remarks = [*project.remarks, remark][-MOST_REMARKS:]
+            at_once = [run.job for run in at_work(project)]
+            await self._forward(at_once, signal, payload)
+            self._inbox.notice(f"told {len(at_once)} jobs at work, and those to come")
         elif signal == "resume":
             await self._resume(payload)
         else:

@@ -126,7 +126,7 @@ def denied(asked: Approval) -> str:
 # Letters
 
 
-def asked(job: JobRecord) -> WaitReason | None:
+def pending_reason(job: JobRecord) -> WaitReason | None:
     """What is wanted of a person and not given yet, whatever the job waits for."""
     question, approval = job.clarification.pending, approval_at_hand(job)
     if question and question.answer is None:
@@ -154,7 +154,7 @@ def take(job: JobRecord, letter: Letter) -> str | None:
         approval.reason = letter.payload.get("reason", "")
         named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
         said = "approved" if approval.approved else "denied"
-        happened = f"A person {said} {approval.tool}: {named}"
+        happened = f"{letter.payload.get('by') or 'A person'} {said} {approval.tool}: {named}"
         # What a person does not want is a correction, from which a guard may be made.
         traces.note(
             job,

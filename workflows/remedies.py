@@ -6,7 +6,29 @@ from protocol.record import JobRecord, Waiting
 
 COMMAND = "`starter.py resume JOB --set {setting}`"
 UNKNOWN = ("not supported", "unknown", "unrecognized", "extra", "not permitted")
-SETTINGS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+Hint = tuple[tuple[str, ...], str, str]
+"""Words of an endpoint's message, the setting that they call for, and what it does."""
+APIS: tuple[Hint, ...] = (
+    (
+        ("use /v1/responses", "only supported in v1/responses", "use the responses api"),
+        "model.api=responses",
+        "asks by the Responses API",
+    ),
+    (
+        (
+            *("use /v1/chat/completions", "only supported in v1/chat/completions"),
+            *("use the chat completions", "not supported with the responses api"),
+        ),
+        "model.api=chat",
+        "asks by Chat Completions",
+    ),
+)
+SETTINGS: tuple[Hint, ...] = (
+    (
+        ("prompt_cache_breakpoint", "cache_control"),
+        "model.cache_marks=none",
+        "marks nothing for the cache",
+    ),
     (("reasoning_content",), "model.send_reasoning=true", "hands back what the model thought"),
     (("reasoning", "thinking"), "model.reasoning_effort=null", "sends no effort"),
     (("temperature",), "model.temperature=null", "sends no temperature"),
@@ -28,7 +50,7 @@ SETTINGS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         "takes another address",
     ),
 )
-"""What an endpoint's words call for, the more telling ones first: words, setting, effect."""
+"""The more telling ones first."""
 SERVER = ("tool-call-parser", "tool call parser", "enable-auto-tool-choice", "--jinja")
 """How servers word it that were started without reading tool calls."""
 PARSER = (
@@ -48,12 +70,18 @@ def setting_for(message: str) -> str:
     said = message.lower()
     if _has(said, SERVER):
         return f"{PARSER}; or {ANOTHER}"
+    if helps := _hint(said, APIS):
+        return helps
     if "tool" in said and "support" in said:
         return f"{ANOTHER}, one that calls tools"
     if "reasoning_content" in said and _has(said, UNKNOWN):
         setting = "model.send_reasoning=false"
         return f"{COMMAND.format(setting=setting)} leaves out what the model thought"
-    for words, setting, effect in SETTINGS:
+    return _hint(said, SETTINGS)
+
+
+def _hint(said: str, hints: tuple[Hint, ...]) -> str:
+    for words, setting, effect in hints:
         if _has(said, words):
             return f"{COMMAND.format(setting=setting)} {effect}"
     return ""

@@ -29,7 +29,7 @@ def free(project: ProjectRecord, key: str) -> float | None:
         return None
     # Time is not divided: children that work side by side all have the same hours.
     held = 0 if key == "seconds" else sum(run.share.get(key, 0) for run in project.running.values())
-    return float(round(limit - spent(project).of(key) - held, 9))
+    return float(round(limit - spent(project).figure(key) - held, 9))
 
 
 def share(project: ProjectRecord, among: int) -> dict[str, float] | Waiting:
@@ -52,7 +52,7 @@ def left_by(project: ProjectRecord, run: Running, ended: Ended) -> dict[str, flo
     found: dict[str, float] = {}
     for key in ("model_calls", "tokens", "cost"):
         if (left := free(project, key)) is not None:
-            found[key] = left + run.share.get(key, 0) - Spent(ended.usage, 0).of(key)
+            found[key] = left + run.share.get(key, 0) - Spent(ended.usage, 0).figure(key)
     return found
 
 
@@ -115,7 +115,7 @@ def as_settings(part: dict[str, float]) -> dict[str, object]:
 def used_up(project: ProjectRecord, key: str, among: int) -> Waiting:
     """How the project waits when a limit leaves no room for so many further jobs."""
     limit = getattr(project.limits, key)
-    used = spent(project).of(key)
+    used = spent(project).figure(key)
     name = key.replace("_", " ")
     return Waiting(
         reason="budget",
@@ -127,7 +127,7 @@ def used_up(project: ProjectRecord, key: str, among: int) -> Waiting:
 
 def remedy(project: ProjectRecord, key: str, among: int) -> str:
     """How a person makes room for so many jobs."""
-    limit, used = getattr(project.limits, key), spent(project).of(key)
+    limit, used = getattr(project.limits, key), spent(project).figure(key)
     # Children that are over may have used more than twice the limit.
     enough = max(2 * limit, used + among * LEAST[key])
     value = figure(key, enough, up=True).replace(",", "")
@@ -142,8 +142,10 @@ def standing(project: ProjectRecord) -> dict[str, dict[str, float]]:
     found = {}
     for key in KEYS:
         if (limit := getattr(project.limits, key)) is not None:
-            used = spent(project).of(key)
+            used = spent(project).figure(key)
             if key != "seconds":
-                used += sum(Spent(run.seen.usage, 0).of(key) for run in project.running.values())
+                used += sum(
+                    Spent(run.seen.usage, 0).figure(key) for run in project.running.values()
+                )
             found[key] = {"limit": limit, "spent": round(used, 9)}
     return found

@@ -62,6 +62,11 @@ class Signals:
         """Let through once what a guard or hook refused: its next refusal is passed over."""
         self._inbox.put("bypass", payload)
 
+    @workflow.signal(description='{"text": "…", "item": false}')
+    def tell(self, *payload: Any) -> None:
+        """Say something to the agent: it is in its next turn, and in force until the job ends."""
+        self._inbox.put("tell", payload)
+
     @workflow.signal(dynamic=True)
     def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
         """A signal by a name that does not exist is refused visibly."""

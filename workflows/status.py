@@ -58,7 +58,8 @@ def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "reviewing": job.review is not None,
         "clarification": job.clarification.model_dump(),
         "approval": approval.model_dump() if approval else None,
-        "correction": job.correction,
+        "correction": job.next_correction,
+        "remarks": [remark.line[:300] for remark in job.state.remarks[-20:]],
         # A signal may be refused while a step goes on that takes long.
         "refusals": job.refusals + inbox.refused,
         "nudges": job.nudges,
@@ -173,7 +174,7 @@ def report(job: JobRecord, job_id: str) -> ChildReport:
         job=job_id,
         status=job.status,
         waiting=waits.reason if waits else None,
-        asks=questions.asked(job),
+        asks=questions.pending_reason(job),
         message=waits.message[:2000] if waits else "",
         remedy=waits.remedy[:2000] if waits else "",
         phase=f"phase {phase.number} ({phase.kind}) {phase.name}"[:200],

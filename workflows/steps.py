@@ -24,14 +24,17 @@ from protocol.requests import (
     ShowCallRequest,
     Shown,
     ShownCall,
+    TellRequest,
+    Told,
     ToolReply,
     ToolRequest,
 )
 from protocol.starting import ModelSet, Prepared, PrepareRequest, SetModel
+from protocol.state import Remark
 from protocol.tools import ToolRoute
 from protocol.traces import Stored, StoreTraces, Trace
-from workflows import replies
-from workflows.activity_calls import TEN_MINUTES, at, root, story
+from workflows import budget, replies
+from workflows.activity_calls import TEN_MINUTES, position, root, story
 from workflows.ending_steps import TURNS, EndingSteps
 from workflows.parking import StepFailed
 
@@ -48,9 +51,10 @@ class Steps(EndingSteps):
         )
 
     async def model_call(self, job: JobRecord) -> ModelReply:
-        request = ModelRequest(**{**at(job), "step": job.step + 1})
-        if job.correction:
-            request.correction = job.correction
+        request = ModelRequest(**{**position(job), "step": job.step + 1})
+        parts = (job.edits, job.next_correction, budget.running_low(job))
+        if said := "\n".join(filter(None, parts)):
+            request.correction = said
         if replies.must_call(job):
             request.must_call = True
         if replies.is_squeezed(job):
@@ -67,7 +71,7 @@ class Steps(EndingSteps):
     async def compact(self, job: JobRecord, *, hard: bool = False) -> Compacted:
         """Make the context smaller; `hard` when the endpoint said that it is too long."""
         limit = job.context_limit
-        request = CompactRequest(**at(job), limit=limit)
+        request = CompactRequest(**position(job), limit=limit)
         if hard:
             request.hard, request.limit = True, min(limit, job.context)
         return await self.regular(
@@ -141,7 +145,7 @@ class Steps(EndingSteps):
         return await self.local("deny_call", request, summary, 10, job.limits.tool_attempts)
 
     async def show_call(self, job: JobRecord) -> ShownCall:
-        request = ShowCallRequest(**at(job), call=job.next_call)
+        request = ShowCallRequest(**position(job), call=job.next_call)
         return await self.regular(
             "show_call", request, ShownCall, story(job, "ask a person"), seconds=60, attempts=4
         )
@@ -165,6 +169,13 @@ class Steps(EndingSteps):
             attempts=2,
         )
 
+    async def keep_remarks(self, job: JobRecord, remarks: list[Remark], items: list[str]) -> Told:
+        """Keep what people say with the job's instructions."""
+        request = TellRequest(**position(job), remarks=remarks, items=items)
+        return await self.regular(
+            "tell", request, Told, story(job, "a person speaks"), seconds=60, attempts=4
+        )
+
     async def find_checkpoint(self, job: JobRecord) -> Recovered:
         candidates = [*job.recent[::-1], *list(job.phases.values())[::-1]]
         request = RecoverRequest(**root(job), candidates=candidates)
@@ -179,13 +190,13 @@ class Steps(EndingSteps):
 
     async def show_folder(self, job: JobRecord) -> Shown:
         return await self.regular(
-            "show_folder", At(**at(job)), Shown, "show the folder", seconds=60, attempts=2
+            "show_folder", At(**position(job)), Shown, "show the folder", seconds=60, attempts=2
         )
 
     async def take_folder(self, job: JobRecord) -> Imported:
         return await self.regular(
             "take_folder",
-            At(**at(job)),
+            At(**position(job)),
             Imported,
             "take the folder",
             seconds=TEN_MINUTES,
@@ -195,7 +206,7 @@ class Steps(EndingSteps):
     async def set_model(self, job: JobRecord, settings: dict[str, Any]) -> ModelSet:
         return await self.regular(
             "set_model",
-            SetModel(**at(job), set=settings),
+            SetModel(**position(job), set=settings),
             ModelSet,
             story(job, "settings of the model"),
             seconds=60,
@@ -204,7 +215,7 @@ class Steps(EndingSteps):
 
     async def write_error(self, job: JobRecord, waiting: Waiting) -> None:
         """Leave details in `errors/`, where people look; not worth failing over."""
-        request = ErrorNote(**at(job), text=f"{waiting.message}\n\n{waiting.remedy}\n")
+        request = ErrorNote(**position(job), text=f"{waiting.message}\n\n{waiting.remedy}\n")
         with suppress(StepFailed):
             await self.regular(
                 "write_error",
@@ -216,7 +227,7 @@ class Steps(EndingSteps):
             )
 
     def _tool_request(self, job: JobRecord, refusal: str | None) -> ToolRequest:
-        request = ToolRequest(**at(job), call=job.next_call)
+        request = ToolRequest(**position(job), call=job.next_call)
         if refusal:
             request.refusal = refusal[:2000]
         elif job.bypasses:

@@ -92,7 +92,7 @@ def text(verdicts: Sequence[Verdict]) -> str:
     return " ".join([*(verdict.issue for verdict in verdicts), *advice])
 
 
-def told(course: Course, verdicts: Sequence[Verdict]) -> Course:
+def mark_advised(course: Course, verdicts: Sequence[Verdict]) -> Course:
     """The course once the model is to be told."""
     patterns = [verdict.pattern for verdict in verdicts]
     return course.model_copy(update={"unread": [*course.unread, *patterns]})

@@ -140,6 +140,7 @@ class ToolCalls:
         if completed and (todo := job.state.phase.current):
             self._tell_what_counts(todo)
             job.state.complete_todo(todo.id)
+            job.advice = ""
         job.state.take_items(reply.scope)
         self._watch_call(course.Happened(call, reply, polling=route.polling, completed=completed))
         return True
@@ -246,15 +247,13 @@ class ToolCalls:
             job.waiting = gravest.waiting
             return
         job.nudges += 1
-        if isinstance(gravest, stuck.Narrow) or job.correction is None:
-            job.correction = stuck.text(verdicts)
-        elif job.calls:
-            job.correction += f" {stuck.text(verdicts)}"
+        if isinstance(gravest, stuck.Narrow) or job.calls or job.correction is None:
+            job.advice = stuck.text(verdicts)
         # Else what is said of a reply without a call says more than that there were several.
         if isinstance(gravest, stuck.Narrow):
             job.course = stuck.narrow(now, gravest, job.step)
         else:
-            job.course = stuck.told(now, verdicts)
+            job.course = stuck.mark_advised(now, verdicts)
 
     async def _kept_from(self, call: Call, route: ToolRoute, points: list[Point]) -> bool:
         """Whether guards or hooks refuse a call that the workflow acts on, or a person is asked."""

@@ -18,6 +18,7 @@ from activities.checkpoints.paths import parse
 from activities.checkpoints.projection import project
 from activities.checkpoints.repository import Checkpoints, LogEntry, open_checkpoints
 from activities.checkpoints.root import Root, folder_name
+from activities.checkpoints.unified import diff_lines
 
 __all__ = [
     "Change",
@@ -35,6 +36,7 @@ __all__ = [
     "RootError",
     "copy_into",
     "diff",
+    "diff_lines",
     "folder_name",
     "open_checkpoints",
     "parse",

@@ -148,7 +148,7 @@ class Checkin:
         return self._blob(EXECUTABLE if found.st_mode & stat.S_IXUSR else FILE, data, was)
 
     def _blob(self, mode: int, data: bytes, was: tuple[Signature | None, Raw] | None) -> Raw:
-        record = Record.of(BLOB, data)
+        record = Record.create(BLOB, data)
         if was is not None and was[1].id == record.id:
             return Raw(mode, record.id)
         self._new += len(data)

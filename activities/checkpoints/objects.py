@@ -127,11 +127,11 @@ class Store:
 
     def write_blob(self, data: bytes) -> bytes:
         """Stores a blob and returns its id."""
-        return self.write(Record.of(BLOB, data))
+        return self.write(Record.create(BLOB, data))
 
     def write_tree(self, data: bytes) -> bytes:
         """Stores a tree in git's own form and returns its id."""
-        return self.write(Record.of(TREE, data))
+        return self.write(Record.create(TREE, data))
 
     def write(self, record: Record) -> bytes:
         """Stores an object and returns its id. Raises OSError."""

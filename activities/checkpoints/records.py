@@ -22,7 +22,7 @@ class Record(NamedTuple):
     data: bytes
 
     @classmethod
-    def of(cls, kind: int, data: bytes) -> "Record":
+    def create(cls, kind: int, data: bytes) -> "Record":
         """A new object."""
         return cls(kind, _object_id(kind, data), data)
 

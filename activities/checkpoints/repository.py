@@ -90,7 +90,7 @@ class Checkpoints:
         head += [f"author {who}", f"committer {who}"]
         text = message.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0")
         data = "\n".join(head).encode() + b"\n\n" + text
-        commit = self.store.write(Record.of(COMMIT, data))
+        commit = self.store.write(Record.create(COMMIT, data))
         self.store.flush()
         return commit.hex()
 

@@ -79,7 +79,7 @@ class Compacting:
     def _question(self, request: CompactRequest, first: Streamed | None) -> Question:
         snapshot = open_snapshot(self._root, request)
         needed = _needed(snapshot)
-        asked = digest.asked(
+        asked = digest.summary_request(
             snapshot.state.phase,
             needed,
             snapshot.compaction.summary,

@@ -83,7 +83,7 @@ def must(phase: Phase, changed: list[str]) -> Must:
     return Must(phase.open_todos, paths)
 
 
-def asked(
+def summary_request(
     phase: Phase, needed: Must, before: str, messages: list[dict[str, Any]], missing: Must | None
 ) -> str:
     """What the summarising model is shown.
@@ -95,7 +95,7 @@ def asked(
         messages: The exchanges that are folded.
         missing: What a first attempt left out.
     """
-    whole = "\n\n".join(map(told, messages))
+    whole = "\n\n".join(map(transcript_line, messages))
     transcript = cut_middle(whole, TRANSCRIPT_CHARACTERS, "[TRUNCATED the middle]")
     return ASKED.format(
         number=phase.number,
@@ -108,7 +108,7 @@ def asked(
     ) + (AGAIN.format(missing=missing) if missing else "")
 
 
-def told(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> str:
+def transcript_line(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> str:
     """A message of the conversation as a line of a transcript."""
     text = _begun(str(message.get("content") or ""), limit)
     calls = [

@@ -5,11 +5,11 @@ from activities.documents.candidates import Candidate, Force, force_of, identify
 from activities.documents.pages import (
     DocumentError,
     Page,
+    name_unread_pages,
     page_of,
     parse,
     render,
     section_at,
-    unread_told,
 )
 from activities.documents.quotes import (
     FoldedPage,
@@ -36,6 +36,7 @@ __all__ = [
     "force_of",
     "identify",
     "is_short",
+    "name_unread_pages",
     "nearest_passage",
     "page_of",
     "pages_with_quote",
@@ -44,5 +45,4 @@ __all__ = [
     "read_bounded",
     "render",
     "section_at",
-    "unread_told",
 ]

@@ -11,7 +11,7 @@ from lxml import etree, html
 
 from activities.documents.encoding import decode_html
 from activities.documents.formulas import linear_mathml
-from activities.documents.numbering import in_format
+from activities.documents.numbering import ends_sentence, in_format, is_note_number
 from activities.documents.pages import DocumentError, Page, in_mark
 from activities.documents.reading import Reading
 
@@ -72,6 +72,8 @@ class _Walk:
         self._heading_start: int | None = None
         self._is_headings_only = True
         self._next_numbers: dict[html.HtmlElement, int] = {}
+        self._begins_item = False
+        """Whether a list's mark or number waits for the first words of its item."""
 
     def parts(self) -> list[tuple[str, list[str]]]:
         """The text of each part, and the headings in it."""
@@ -111,10 +113,14 @@ class _Walk:
                 self._parts.append(([], []))
                 self._is_headings_only = True
             self._heading_start = len(self._texts)
-        # A note's number behind a number would pass for its last digit.
-        self._put("^" if self._is_raised_number(node) else _before(tag))
+        if not (self._begins_item and tag in _BLOCKS):
+            self._put(_before(tag))
         if tag == "li":
-            self._put(self._item_number(node))
+            mark = self._item_mark(node)
+            self._put(mark)
+            self._begins_item = bool(mark)
+        elif _is_note_mark(node, tag):
+            self._join_note_number()
         elif tag == "math":
             self._add(linear_mathml(node))
         elif tag == "select":
@@ -131,7 +137,9 @@ class _Walk:
             if title := in_mark(words):
                 self._parts[-1][1].append(title)
             self._heading_start = None
-        self._put("\n\n" if tag in _BLOCKS else "")
+        if tag == "li":
+            self._begins_item = False
+        self._put("\n\n" if tag in _BLOCKS and not self._begins_item else "")
         self._flow(node.tail, node.getparent())
 
     def _flow(self, text: str | None, holder: html.HtmlElement | None) -> None:
@@ -151,17 +159,28 @@ class _Walk:
 
     def _add(self, text: str) -> None:
         self._put(text)
-        if self._heading_start is None and text.strip():
-            self._is_headings_only = False
+        if text.strip():
+            self._begins_item = False
+            if self._heading_start is None:
+                self._is_headings_only = False
 
-    def _is_raised_number(self, node: html.HtmlElement) -> bool:
-        if node.tag != "sup" or not "".join(node.itertext()).strip().isdigit():
-            return False
-        return bool(self._texts) and self._texts[-1][-1].isdigit()
+    def _join_note_number(self) -> None:
+        """Let the number of a note, which comes next, stand right behind the sentence before it."""
+        texts = self._texts
+        if texts and texts[-1][-1].isdigit():
+            # It would pass for the last digit.
+            self._put("^")
+            return
+        last = next((n for n in reversed(range(len(texts))) if texts[n] != " "), None)
+        if last is not None and ends_sentence(texts[last]):
+            del texts[last + 1 :]
+            texts[last] = texts[last].rstrip(" ")
 
-    def _item_number(self, item: html.HtmlElement) -> str:
-        """What a browser puts before an item of a numbered list."""
+    def _item_mark(self, item: html.HtmlElement) -> str:
+        """What a browser puts before an item of a list."""
         parent = item.getparent()
+        if parent is not None and parent.tag == "ul":
+            return "\u2022 "
         if parent is None or parent.tag != "ol":
             return ""
         is_reversed = parent.get("reversed") is not None
@@ -171,6 +190,13 @@ class _Walk:
         number = _whole(item.get("value"), self._next_numbers[parent])
         self._next_numbers[parent] = number + (-1 if is_reversed else 1)
         return f"{in_format(number, _LIST_FORMATS.get(parent.get('type', ''), 'decimal'))}. "
+
+
+def _is_note_mark(node: html.HtmlElement, tag: str) -> bool:
+    """Whether it is a raised number, or one that leads to a place in the document."""
+    if tag != "sup" and not (tag == "a" and "#" in node.get("href", "")):
+        return False
+    return is_note_number("".join(node.itertext()))
 
 
 def _struck_classes(root: html.HtmlElement) -> set[str]:

@@ -1,8 +1,12 @@
-"""Numbers as lists show them."""
+"""Numbers as lists show them, and those of notes."""
+
+import re
 
 _ROMAN = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
           (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]  # fmt: skip
 _BULLETS = {"bullet", "none"}
+_NOTE_NUMBER = re.compile(r"\s*\d{1,3}\s*")
+_SENTENCE_END = re.compile(r"[.!?\u2026][\"'\u201d\u2019\u00bb)]? *$")
 MOST = 9999
 """Above it a number is shown in figures, whatever the format."""
 
@@ -43,3 +47,13 @@ def _ordinal(number: int) -> str:
     if number % 100 in (11, 12, 13):
         return "th"
     return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+
+
+def is_note_number(text: str) -> bool:
+    """Whether a text of its own, such as that of a link, can be the number of a note."""
+    return bool(_NOTE_NUMBER.fullmatch(text))
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether a sentence ends where the text does."""
+    return bool(_SENTENCE_END.search(text[-10:]))

@@ -42,7 +42,7 @@ def not_read(why: str) -> str:
     return f"{_NOT_READ}{why})"
 
 
-def unread_told(pages: Iterable[Page]) -> str:
+def name_unread_pages(pages: Iterable[Page]) -> str:
     """A sentence that names the pages which could not be read, after a space; empty if none."""
     numbers = [str(page.number) for page in pages if page.unread]
     if not numbers:

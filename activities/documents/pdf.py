@@ -28,6 +28,7 @@ from activities.documents.pdf_lines import (
     paragraphs,
     spaced_line,
     vocabulary,
+    with_raised_numbers,
 )
 from activities.documents.reading import Reading
 
@@ -135,7 +136,7 @@ def _page(document: Any, number: int) -> _Page:
             pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
             page.close()
             page = document[number]
-        found.lines = list(_lines(page, found, marks.struck))
+        found.lines = with_raised_numbers(list(_lines(page, found, marks.struck)))
         _add_values(marks.values, found)
         if not found.lines and not found.notes:
             _look_at_pictures(page, found)

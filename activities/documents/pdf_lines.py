@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
@@ -14,6 +14,7 @@ from activities.documents.bidi import is_right_to_left, logical
 MOST_TURNED = 2_000
 """Letters of a line that is put in the order of reading."""
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+_NUMBER = re.compile(r"\s*\d{1,3}(?:\s+|$)")
 _LAST_WORD = re.compile(r"([^\W\d_]+)[-\u2010\u00ad\ufffe\x02]$")
 _FIRST_WORD = re.compile(r"([^\W\d_]+)(\S*)\s*")
 # Before these a hyphen stands for what a later word has: "Ein-\nund Ausgang".
@@ -111,6 +112,45 @@ def _is_raised(before: Box, after: Box) -> bool:
     return (
         after.height < 0.85 * before.height and after.bottom > before.bottom + 0.2 * before.height
     )
+
+
+def with_raised_numbers(lines: list[Line]) -> list[Line]:
+    """The lines, raised numbers of notes not as lines of their own but where they stand.
+
+    PDFium begins a line with a number that is set higher than the words beside it, where these end
+    a line or are a note's first.
+    """
+    result: list[Line] = []
+    for line in lines:
+        above = result[-1] if result else None
+        if above is None or above.box is None or line.box is None:
+            result.append(line)
+        elif _goes_on_with_mark(line, above.box):
+            digits = above.text[-1:].isdigit()
+            above.text += f"{'^' if digits else ''}{line.text.strip()}"
+            above.box = replace(above.box, right=line.box.right)
+        elif _NUMBER.fullmatch(above.text) and _is_note_mark(above.box, line.box.left, line.box):
+            result[-1] = Line(f"{above.text.strip()} {line.text}", line.box)
+        else:
+            result.append(line)
+    return result
+
+
+def _goes_on_with_mark(line: Line, above: Box) -> bool:
+    """Whether a line begins with the mark of a note that stands behind the line above."""
+    box = line.box
+    if box is None or not _NUMBER.match(line.text):
+        return False
+    if _NUMBER.fullmatch(line.text):
+        return _is_note_mark(box, above.right, above)
+    near = 0.2 * above.height
+    return abs(box.bottom - above.bottom) < near and abs(box.left - above.right) < near
+
+
+def _is_note_mark(mark: Box, beside: float, words: Box) -> bool:
+    """Whether a number stands close to one end of words, smaller and higher than they."""
+    near = min(abs(mark.left - beside), abs(mark.right - beside)) < 0.5 * words.height
+    return near and _is_raised(words, mark) and mark.bottom < words.top
 
 
 def vocabulary(lines: Iterable[Line]) -> Counter[str]:

@@ -30,9 +30,10 @@ _CLOSERS = "\"'\u201d\u2019\u00bb)]*_"
 _END = re.compile(
     r"[.!?\u2026][\"'\u201d\u2019\u00bb)\]*_]*"
     # The mark of a footnote is no part of the sentence. After a digit it may be a decimal.
-    r"(?P<mark>(?<=[^\d\s][.!?\u2026\"'\u201d\u2019\u00bb)\]])\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}|[\u00b9\u00b2\u00b3\u2070-\u2079]+)?"
+    r"(?P<mark>(?<=[^\d\s][.!?\u2026\"'\u201d\u2019\u00bb)\]])\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}|(?:\[(?:\d{1,3}|[ivxl]{1,6})\])+|[\u00b9\u00b2\u00b3\u2070-\u2079]+)?"
     r"(?=\s|$)"
 )
+_NOTE_MARK = re.compile(r"\s*\[(?:\d{1,3}|[ivxl]{1,6})\]\s+")
 _NOTE = re.compile(r"\s*(\d{1,3})\s+(?=\S)")
 _SECTION = re.compile(
     r"\s*(?:#+\s*)?(§+\s*\d+\w?|(?:Art(?:icle|ikel)?\.?|Section|Chapter|Kapitel|Abschnitt)\s+\d+\w?"
@@ -54,6 +55,7 @@ _HYPHENATED = re.compile(rf"(\w)(?:\u00ad|[-\u2010]{_HANGING})[^\S\n]*\n\s*(?=[a
 _HYPHEN_KEPT = re.compile(rf"(\w[-\u2010\u2011]){_HANGING}[^\S\n]*\n\s*(?=\w)")
 MOST_LINES = 400
 """Of a page that may have a foot; a text without pages has more."""
+_JOINING = {"and", "or", "of", "to", "the", "und", "oder", "der", "die", "das", "von"}
 _FIRST = ("1", "a", "A", "i")
 _STOPS = tuple(".!?:;")
 _OPEN_WORD = re.compile(r"\s*\S*[-\u2010\u00ad]$")
@@ -102,9 +104,9 @@ def sentences(
     last = -1
     section = ""
     # What the file itself says of its sections is better than what looks like a heading.
-    named = any(page.sections for page in there)
+    titles = {_title(title) for page in there for title in page.sections}
     for page in there:
-        running, lines = _without_furniture(page.text, furniture)
+        running, lines = _without_furniture(page, furniture)
         body, notes = _without_notes(lines)
         new = [line for line in running if _shape(line) not in shown]
         shown.update(map(_shape, new))
@@ -114,8 +116,11 @@ def sentences(
             if block.lines and page.sections:
                 place = max(place, page.text.find(block.lines[0], place))
                 section = section_at(page, place) or section
-            elif not named:
+            elif not titles:
                 section = block.section or section
+            if _title(" ".join(block.lines)) in titles:
+                # The heading itself, or its entry in a table of contents.
+                block.heading = True
             found += _split(page.number, block, abbreviations, section)
         if last >= 0 and found and _goes_on(result[last], found[0], words):
             whole = fold(f"{result[last].whole}\n{found[0].text}")
@@ -157,10 +162,11 @@ def _shape(line: str) -> str:
     return " ".join(re.sub(r"\d+", "#", line).split())
 
 
-def _without_furniture(text: str, furniture: set[str]) -> tuple[list[str], list[str]]:
+def _without_furniture(page: Page, furniture: set[str]) -> tuple[list[str], list[str]]:
     """The running lines at both ends of a page, and the lines between them."""
-    lines = text.split("\n")
+    lines = page.text.split("\n")
     running: list[str] = []
+    labels = (page.label, str(page.number))
     for end in (0, -1):
         numbered = False
         for _ in range(3):
@@ -171,7 +177,9 @@ def _without_furniture(text: str, furniture: set[str]) -> tuple[list[str], list[
             if _PAGE_LINE.fullmatch(lines[end]):
                 numbered = True
                 lines.pop(end)
-            elif _shape(lines[end]) in furniture or (end and _is_foot(lines, numbered)):
+            elif _shape(lines[end]) in furniture or (
+                end and _is_foot(lines, numbered or lines[-1].split()[-1] in labels)
+            ):
                 running.append(lines.pop(end))
     return running, lines
 
@@ -290,6 +298,15 @@ def _begins_clause(line: str, block: _Block) -> bool:
     return _is_ended(block) or after in ([*before[:-1], before[-1] + 1], [*before, 1])
 
 
+def _title(heading: str) -> str:
+    """The words of a heading or title, without the mark or number before them."""
+    start = 0
+    for marker in (_HEADING, _ITEM, _SECTION):
+        if found := marker.match(heading, start):
+            start = found.end()
+    return " ".join(heading[start:].strip(".: \t").casefold().split())
+
+
 def _number(section: str) -> list[int]:
     parts = section.split(".")
     return [int(part) for part in parts] if all(map(str.isdecimal, parts)) else [0]
@@ -306,8 +323,8 @@ def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
         return False
     words = text.split()
     numbered = bool(_CLAUSE.match(line) or re.match(r"\d{1,2}\.?\s", text))
-    if _BULLET.match(after) and not numbered:
-        return False  # what leads over to a list
+    if (_BULLET.match(after) and not numbered) or words[-1].lower() in _JOINING:
+        return False  # what leads over to a list or to the next line
     first = words[1] if numbered and len(words) > 1 else words[0]
     follows = _STARTER.match(after)
     return (
@@ -324,7 +341,7 @@ def _split(
 ) -> Iterator[Sentence]:
     text = "\n".join(block.lines)
     start = 0
-    for marker in (_QUOTE_MARK, _HEADING, _CLAUSE, _ITEM):
+    for marker in (_QUOTE_MARK, _HEADING, _CLAUSE, _ITEM, _NOTE_MARK):
         if found := marker.match(text, start):
             start = found.end()
     first = True

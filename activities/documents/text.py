@@ -59,12 +59,20 @@ def read_document(name: str, data: bytes) -> Reading:
     beside others that can (`not_read`). Raises `DocumentError` for a type that is not known, a
     file that is broken or encrypted, and a document with no text at all.
     """
+    if not data.strip():
+        raise DocumentError(f"{name}: no text in it: the file is empty")
     kind = sniff(name, data)
     try:
         found = _READERS[kind](name, data)
     except (DocumentError, MemoryError):
         raise
+    except RecursionError as error:
+        raise DocumentError(
+            f"{name}: its parts lie too deep in one another; save it as text"
+        ) from error
     except Exception as error:  # a parser fed with foreign bytes may raise whatever it likes
+        if _lacks_memory(error):
+            raise MemoryError from error
         raise DocumentError(
             f"{name}: the file is broken ({_one_line(error)}); get an intact copy"
         ) from error
@@ -169,6 +177,13 @@ def _clean(text: str) -> str:
         .replace("\0", "")
     )
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether it is lxml's error for memory that it did not get."""
+    from lxml import etree  # noqa: PLC0415
+
+    return isinstance(error, etree.XMLSyntaxError) and error.code == etree.ErrorTypes.ERR_NO_MEMORY
 
 
 def _one_line(error: object) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from lxml.etree import _Element
 
 from activities.documents.formulas import linear_omml
-from activities.documents.numbering import in_format
+from activities.documents.numbering import ends_sentence, in_format, is_note_number
 from activities.documents.pages import Page, in_mark
 from activities.documents.reading import Reading
 from activities.documents.symbols import as_unicode
@@ -94,8 +94,10 @@ class _Walk:
         *,
         cell: bool = False,
         by_headings: bool = False,
+        note: bool = False,
     ) -> None:
         self.context = context
+        self._is_note = note
         self._by_headings = by_headings
         self._sections = sections
         self.pages: list[list[str]] = [[]]
@@ -199,7 +201,15 @@ class _Walk:
                 # The alternatives say the same thing twice.
                 self._inline(child[0])
             elif isinstance(tag, str) and tag not in _SKIPPED:
+                if tag == qn("w:hyperlink") and _is_note_mark(child):
+                    self._join_note_number()
                 self._inline(child)
+
+    def _join_note_number(self) -> None:
+        """Let the number of a note, which comes next, stand right behind the sentence before it."""
+        before = "".join(self._line)
+        if ends_sentence(before):
+            self._line = [before.rstrip(" ")]
 
     def _run(self, run: _Element) -> None:
         void = self.context.styles.void(run.find(qn("w:rPr")), self._paragraph_style)
@@ -221,9 +231,10 @@ class _Walk:
         shown = f"[{mark}]"
         if not is_on(reference.get(qn("w:customMarkFollows"), "0")):
             self._text(shown)
-        if note is None:
+        if note is None or self._is_note:
+            # A note of a note may lead back to it.
             return
-        walk = _Walk(self.context, iter(()), cell=True)
+        walk = _Walk(self.context, iter(()), cell=True, note=True)
         walk.blocks(note)
         text = "\n".join(text for page in walk.pages for text in page)
         if text:
@@ -239,7 +250,7 @@ class _Walk:
             for cell in row.iter(_TC):
                 if next(cell.iterancestors(_TC), None) is not next(row.iterancestors(_TC), None):
                     continue  # of a table within a cell: the cell's own walk reads it
-                walk = _Walk(self.context, iter(()), cell=True)
+                walk = _Walk(self.context, iter(()), cell=True, note=self._is_note)
                 walk.blocks(cell)
                 cells.append(walk.pages)
                 notes += [note for page in walk.feet for note in page]
@@ -299,6 +310,12 @@ def _symbol(symbol: _Element) -> str:
     if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
         return ""
     return as_unicode(chr(int(code, 16)), symbol.get(qn("w:font"), ""))
+
+
+def _is_note_mark(link: _Element) -> bool:
+    """Whether it is a number that leads to a place in the document, as converters write notes."""
+    has_place = link.get(qn("w:anchor")) is not None
+    return has_place and is_note_number("".join(text.text or "" for text in link.iter(qn("w:t"))))
 
 
 def _is_deleted(properties: _Element | None) -> bool:

@@ -84,7 +84,7 @@ def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
         arguments = REGISTRY["job_complete"].parse(called["arguments"])
         arguments["unresolved"] = arguments["unresolved"] or []
     elif open_items := snapshot.state.open_items:
-        arguments["unresolved"] = [item.told for item in open_items[:MAX_LISTED]]
+        arguments["unresolved"] = [item.line for item in open_items[:MAX_LISTED]]
     return JobResult(
         status=request.status,
         dropped=[

@@ -64,7 +64,7 @@ def unmet(files: Files, condition: DoneWhen | None, checks: Checks | None = None
             found = checks.finding(files, condition.command, checks.config.shell.seconds)
     else:
         found = _missing(files, condition)
-    return f"Not done yet: it is done when {condition.told}. {found}" if found else None
+    return f"Not done yet: it is done when {condition.line}. {found}" if found else None
 
 
 def _missing(files: Files, condition: DoneWhen) -> str | None:

@@ -195,7 +195,7 @@ def task(snapshot: Snapshot, call: int) -> str:
     parts = {
         "Instructions (instructions.md)": snapshot.text("instructions.md"),
         f"Scope ({scope.line(ledger)})": _listed(
-            [f"{item.told} {item.reason}".strip() for item in ledger]
+            [f"{item.line} {item.reason}".strip() for item in ledger]
         ),
         "Deliverables": _listed(claim["deliverables"]),
         "What the agent says was done": claim["summary"],

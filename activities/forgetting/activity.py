@@ -39,7 +39,7 @@ class Forgetting:
                     Choice, self._root, activity.client(), scheduled_at()
                 )
                 if request.job:
-                    records = await choice.asked(request.job)
+                    records = await choice.named_by_person(request.job)
                     await asyncio.to_thread(self._clear, records, request)
                     return await asyncio.to_thread(self._remove, records)
                 return await self._due(choice)
@@ -81,7 +81,7 @@ class Forgetting:
             held = forgotten(self._root, record.job)
             if not is_there(self._root, record.job) and (held is None or held.done):
                 here = f"the workspaces root {self._root.path} (id {self._root.id})"
-                done.notes.append(held.told if held else f"nothing of {record.job} is on {here}")
+                done.notes.append(held.line if held else f"nothing of {record.job} is on {here}")
                 continue
             remove_all(self._root, record)
             done.jobs.append(record.job)

@@ -32,7 +32,7 @@ class Choice:
         self._marks = {mark.job: mark for mark in found if mark}
         self._records = {record.job: record for record in every(root)}
 
-    async def asked(self, job: str) -> list[Record]:
+    async def named_by_person(self, job: str) -> list[Record]:
         """A job that a person named, after those that worked for it.
 
         Raises:
@@ -79,7 +79,7 @@ class Choice:
             return [self._records[job]]
         mark = self._marks[job]
         is_due = await self._age(mark) >= (mark.keep_days or 0) * DAY
-        return await self.asked(job) if is_due else []
+        return await self.named_by_person(job) if is_due else []
 
     @property
     def _unfinished(self) -> list[str]:

@@ -23,7 +23,7 @@ class Record(Data):
     """Whether all of it is gone; until then whoever comes by goes on."""
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """For people."""
         day = f"{datetime.fromtimestamp(self.at, UTC):%Y-%m-%d}"
         return f"job {self.job} was forgotten on {day}: its workspace and checkpoints are no more"

@@ -210,7 +210,7 @@ class Guards:
         text: str,
         after: Files | None = None,
     ) -> Situation:
-        return Situation.of(self.snapshot, point, tool, arguments, text, after)
+        return Situation.from_snapshot(self.snapshot, point, tool, arguments, text, after)
 
     @cached_property
     def _hooks(self) -> Hooks:

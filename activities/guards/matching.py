@@ -42,7 +42,7 @@ class Situation:
     """Of the phase, up to the call."""
 
     @classmethod
-    def of(
+    def from_snapshot(
         cls,
         snapshot: Snapshot,
         point: Point,

@@ -387,6 +387,10 @@ def call_id(step: int, index: int) -> str:
     return f"s{step}c{index}"
 
 
+ERROR = "Error: "
+"""Before the results of calls that failed."""
+
+
 def tool_result(step: int, index: int, content: str) -> dict[str, Any]:
     """The message that answers a tool call."""
     return {"role": "tool", "tool_call_id": call_id(step, index), "content": content}
@@ -398,7 +402,7 @@ def carried_out(conversation: Conversation) -> frozenset[str]:
     found: set[str] = set()
     for number in reversed(range(len(conversation))):
         message = conversation.message(number)
-        if message["role"] == "tool" and not str(message["content"]).startswith("Error: "):
+        if message["role"] == "tool" and not str(message["content"]).startswith(ERROR):
             fine.add(message["tool_call_id"])
         names = [c["function"]["name"] for c in message.get("tool_calls", []) if c["id"] in fine]
         if "todo_complete" in names:

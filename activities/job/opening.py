@@ -79,5 +79,5 @@ def open_snapshot(root: Root, request: At) -> Snapshot:
         snapshot = fetched(root, job_id(), request.remote, request.commit)
     if request.remote:
         snapshot.saved = partial(push_soon, root, request.remote)
-    observing.at(snapshot.config.name, snapshot.state.phase.number, request.step)
+    observing.note_position(snapshot.config.name, snapshot.state.phase.number, request.step)
     return snapshot

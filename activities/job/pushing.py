@@ -215,7 +215,7 @@ class Pushes:
         self._lock = threading.Lock()
         self._slots = threading.Semaphore(AT_A_TIME)
 
-    def of(self, root: Root, job: str, url: str) -> Pushing:
+    def for_job(self, root: Root, job: str, url: str) -> Pushing:
         """A job's own."""
         with self._lock:
             if len(self._jobs) > MOST_IDLE:
@@ -241,7 +241,7 @@ PUSHES = Pushes()
 def _at_work(root: Root, url: str) -> tuple[Pushing, str]:
     """The pushes of the job at work, and the run of its workflow."""
     info = activity.info()
-    return PUSHES.of(root, info.workflow_id or "", url), info.workflow_run_id or ""
+    return PUSHES.for_job(root, info.workflow_id or "", url), info.workflow_run_id or ""
 
 
 def push_soon(root: Root, url: str, commit: str) -> None:

@@ -13,13 +13,17 @@ from activities.failures import failure, typed
 from activities.forgetting.records import forgotten
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread, now_and_then
+from activities.job.conversation import ERROR
+from activities.job.edits import describe_edits
 from activities.job.fetching import fetch_job
 from activities.job.folder import pack_if_full, project_folder
 from activities.job.opening import check_root, job_id, open_snapshot, order, scheduled_at
+from activities.job.remarks import amend
 from activities.job.snapshot import Snapshot
-from activities.model.called import pending
+from activities.model.called import newest
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
+from activities.tool_calls.running import error_line
 from activities.toolkit.ownership import READ, in_the_way, system_part
 from protocol.requests import At, Done, ErrorNote, Imported, Recovered, RecoverRequest, Shown
 from protocol.scope import follow_boxes
@@ -46,7 +50,7 @@ class Recovery:
             told = f"None of the job's checkpoints can be found under {self._root.path}"
             if record := forgotten(self._root, job_id()):
                 # Temporal's reset has it run once more.
-                told = f"The {record.told}"
+                told = f"The {record.line}"
             raise failure(
                 "Storage",
                 f"{told}. Put the folder .longhaul/checkpoints back from a backup, then resume "
@@ -86,7 +90,9 @@ class Recovery:
                         "was left out. Put a file there"
                     )
             snapshot.files = taken
-            if taken == before:
+            amend(snapshot)
+            edits = describe_edits(before, snapshot.files, list(diff(before, snapshot.files)))
+            if snapshot.files == before:
                 return Imported(commit=request.commit, at=scheduled_at(), notes=notes[:20])
             changed = snapshot.note_changes(before)
             ledger = snapshot.state.model_copy(deep=True)
@@ -101,6 +107,7 @@ class Recovery:
                 commit=commit,
                 at=at,
                 notes=notes[:20],
+                edits=edits,
                 scope=snapshot.state.items_changed_since(ledger.scope),
             )
 
@@ -131,11 +138,20 @@ class Recovery:
 
 
 def _recovered(snapshot: Snapshot) -> Recovered:
-    """Where a job goes on from: in the middle of a reply, if its calls were not all made."""
+    """Where a job goes on from: in the middle of a reply, or at the end of one with which its phase
+    may end."""
     found = Recovered(
         commit=snapshot.commit, at=scheduled_at(), state=snapshot.state.without_notes()
     )
-    calls, following = pending(snapshot)
-    if calls:
-        found.calls, found.next_call = calls, following
+    strategic = snapshot.state.phase.kind == "strategic"
+    found.handed_over = strategic and snapshot.files.entry("todos.yaml") is not None
+    calls, made = newest(snapshot)
+    if made < len(calls) or found.handed_over:
+        found.calls, found.next_call = calls, made
+        results = snapshot.conversation.messages(len(snapshot.conversation) - made)
+        for place, result in enumerate(results):
+            text = str(result["content"])
+            if text.startswith(ERROR):
+                found.failed, found.why = place, error_line(text.removeprefix(ERROR))
+                break
     return found

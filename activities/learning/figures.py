@@ -44,7 +44,7 @@ class Figures:
         }
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         silent = f", silent in {self.silent_jobs} jobs" if self.silent_jobs else ""
         return f"{self.evaluations} evaluations, {self.wrong} wrong ({self.share:.0%}){silent}"
 
@@ -121,11 +121,11 @@ def next_stage(stage: Stage, found: Figures, settings: Learning) -> tuple[Stage,
         settings: Of its agent.
     """
     if stage == "active" and found.share > settings.back_share:
-        return "experiment", f"went back by itself: {found.told}"
+        return "experiment", f"went back by itself: {found.line}"
     if stage in ("active", "experiment") and found.silent_jobs >= settings.silent_jobs:
         return "retired", f"{BY_ITSELF}: it spoke in none of {found.silent_jobs} jobs"
     if stage == "experiment" and settings.promote and is_ready(found, settings):
-        return "active", f"promoted by itself: {found.told}"
+        return "active", f"promoted by itself: {found.line}"
     return None
 
 

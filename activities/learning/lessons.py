@@ -35,7 +35,7 @@ class Standing:
     @property
     def line(self) -> str:
         """For people."""
-        told = self.figures.told if self.learned.guard else self.learned.prompt
+        told = self.figures.line if self.learned.guard else self.learned.prompt
         if self.learned.stage == "retired":
             told += f"; {self.learned.why}"
         stage = f"{self.learned.stage}{', ready' if self.ready else ''}"
@@ -144,11 +144,11 @@ class Lessons:
         if not now.ready:
             settings = settings_of(now.learned.agent)
             raise Problem(
-                f"{name} is not ready: {now.figures.told}; it takes {settings.evaluations} "
+                f"{name} is not ready: {now.figures.line}; it takes {settings.evaluations} "
                 f"evaluations with at most {settings.ready_share:.0%} wrong"
             )
         return move(
-            self._guards, now.learned, "active", f"promoted by a person: {now.figures.told}"
+            self._guards, now.learned, "active", f"promoted by a person: {now.figures.line}"
         )
 
     def retire(self, name: str) -> str:

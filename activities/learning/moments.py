@@ -59,4 +59,4 @@ def _moment(root: Root, row: Row[Any]) -> Moment | None:
         return None
     if tool != row.tool:
         return None
-    return Moment(Situation.of(snapshot, "before_tool", tool, arguments), tools)
+    return Moment(Situation.from_snapshot(snapshot, "before_tool", tool, arguments), tools)

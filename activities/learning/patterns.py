@@ -48,7 +48,7 @@ class Pattern:
         return most.removeprefix(f"Refused by {self.guard}: ")
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """A line for people."""
         what = self.tool or "what it did"
         return (

@@ -109,7 +109,7 @@ def _change(before: Guard, after: Guard) -> str:
 
 def _evidence(pattern: Pattern) -> list[str]:
     numbers = [f"T{row.id}" for row in pattern.traces]
-    return [pattern.told, f"traces {first_few(numbers, SHOWN)}"]
+    return [pattern.line, f"traces {first_few(numbers, SHOWN)}"]
 
 
 def _prompt_name(pattern: Pattern) -> str:

@@ -117,4 +117,4 @@ def _asked(
         if before := standing.get(place):
             after = standing.get(place + 1) if changes else None
             files = after.files if after else None
-            yield Situation.of(before, guard.point, tool, arguments, "", files)
+            yield Situation.from_snapshot(before, guard.point, tool, arguments, "", files)

@@ -119,7 +119,7 @@ class Connection:
                         break
         except Exception as error:
             raise Away(
-                f"The MCP server {self.name} did not list its tools: {told(error)}"
+                f"The MCP server {self.name} did not list its tools: {describe_error(error)}"
                 f"{self.last_words}. Check it."
             ) from error
         return found
@@ -142,7 +142,7 @@ class Connection:
                 self._ready.set()
                 await self._closing.wait()
         except Exception as error:
-            why = told(error)
+            why = describe_error(error)
             self._why = self._why or (f"it answered {opening.answer}" if why == UNSAID else why)
         finally:
             self._client = None
@@ -154,7 +154,7 @@ class Connection:
         return noting(process(self.server, self._folder, self._words))
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An error in a line; of a group, its first member."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -25,7 +25,7 @@ from mcp.types import (
     Tool,
 )
 
-from activities.mcp.connection import Connection, told
+from activities.mcp.connection import Connection, describe_error
 from activities.mcp.errors import Away, Failed, Interrupted
 from activities.mcp.raw_answers import odd_result
 from activities.mcp.transport import UNSAID, Sending
@@ -149,7 +149,7 @@ class Servers:
             except Exception as error:
                 if (odd := odd_result(sending.result, error)) is not None:
                     return odd
-                said = f"{name} answered what is no result: {told(error)}"
+                said = f"{name} answered what is no result: {describe_error(error)}"
                 raise (Failed if repeatable else Interrupted)(said) from error
             finally:
                 if folder:

@@ -14,15 +14,13 @@ from protocol.requests import MAX_PATH, Call
 MAX_NAME = 100
 
 
-def pending(snapshot: Snapshot) -> tuple[list[Call], int]:
-    """The calls of the newest reply and the place of the next, if one is still to be made."""
+def newest(snapshot: Snapshot) -> tuple[list[Call], int]:
+    """The calls of the newest reply, and how many of them were made."""
     try:
         held = snapshot.conversation.calls(snapshot.state.step)
     except LookupError:
         return [], 0
     made, longest = answered(snapshot.conversation), snapshot.config.limits.wait_seconds
-    if made >= len(held):
-        return [], 0
     functions = [call["function"] for call in held]
     return [called(one["name"], one["arguments"], longest) for one in functions], made
 

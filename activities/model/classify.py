@@ -38,7 +38,7 @@ class _Kind:
     exceptions: list[re2._Regexp]
 
     @classmethod
-    def of(cls, given: PhraseClass) -> _Kind:
+    def from_class(cls, given: PhraseClass) -> _Kind:
         return cls(
             [expression(one) for one in given.phrases],
             [expression(one) for one in given.exceptions],
@@ -113,7 +113,7 @@ def _any(patterns: list[re2._Regexp], text: str) -> bool:
 @lru_cache(maxsize=16)
 def _compile(wording: Wording) -> _Compiled:
     return _Compiled(
-        [_Kind.of(one) for one in wording.asking],
-        [_Kind.of(one) for one in wording.claiming],
+        [_Kind.from_class(one) for one in wording.asking],
+        [_Kind.from_class(one) for one in wording.claiming],
         [expression(one, at_start=True) for one in wording.answers],
     )

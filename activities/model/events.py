@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 DONE = b"[DONE]"
+MARK = b"\xef\xbb\xbf"
+"""What some servers, by the standard, put before the first byte."""
 
 
 class Events:
@@ -28,7 +30,7 @@ class Events:
         self._rest = b"" if whole else lines.pop()
         for line in lines:
             name, _, value = line.rstrip(b"\r\n").partition(b":")
-            if name == b"data":
+            if name.removeprefix(MARK) == b"data":
                 self._data.append(value.removeprefix(b" "))
             elif self._data and not name and not value:
                 data, self._data = b"\n".join(self._data), []

@@ -23,9 +23,12 @@ from activities.toolkit.schemas import allows_strict
 from config.sections import ModelConfig
 from protocol import scope
 from protocol.state import JobState, Phase, PhaseKind
-from protocol.text import first_few
+from protocol.text import first_few, one_line
 
 RULE = "═" * 8
+MOST_REMARKS = 5
+"""Remarks of people that every turn shows, the newest; instructions.md has all."""
+MOST_REMARK = 1000
 MOST_OPEN = 20
 """Open scope items that the list names by their ids."""
 
@@ -139,7 +142,10 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
         then = "which `job_complete` completes" if is_last else "then call `todo_complete`"
         lines.append(f"Do todo {todo.id}, {then}.")
         if todo.done_when:
-            lines.append(f"It is done when {todo.done_when.told}.")
+            lines.append(f"It is done when {todo.done_when.line}.")
+    if remarks := snapshot.state.remarks[-MOST_REMARKS:]:
+        lines += ["In force beside the instructions:"]
+        lines += [f"- {one_line(remark.line, MOST_REMARK)}" for remark in remarks]
     lines.append(RULE)
     if correction:
         lines.append(correction)

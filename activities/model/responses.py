@@ -21,6 +21,8 @@ ENCRYPTED = "reasoning.encrypted_content"
 MOST_ITEMS = 2_000_000
 """Characters of the items that are kept to be sent back."""
 BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
+SUMMARY = "response.reasoning_summary"
+"""How events begin that tell, now and then, of what the model does not show."""
 ENDS = frozenset({"response.completed", "response.incomplete"})
 FAILS = "response.failed"
 FINISHES = {"max_output_tokens": "length"}
@@ -74,9 +76,10 @@ class ResponseEvents:
     def add(self, event: dict[str, Any]) -> None:
         kind = event["type"]
         item = event.get("item") or {}
-        self.is_thinking = kind in BEGINS or (
-            kind == "response.output_item.added" and item.get("type") == "reasoning"
-        )
+        if kind == "response.output_item.added":
+            self.is_thinking = item.get("type") == "reasoning"
+        elif not kind.startswith(SUMMARY):
+            self.is_thinking = kind in BEGINS
         if kind == "response.output_item.done":
             self.items.append(item)
         elif kind in ENDS:
@@ -87,8 +90,10 @@ class ResponseEvents:
         if response.get("status") in ("failed", "cancelled", "in_progress", "queued"):
             raise ValueError(response["status"])
         self.usage, self.model = response.get("usage"), response.get("model") or ""
-        # Some servers send no event for each item.
-        self.items = self.items or list(response.get("output") or [])
+        output = list(response.get("output") or [])
+        # Some servers send no event for each item, or one twice; others leave the output out.
+        if output and len(output) != len(self.items):
+            self.items = output
         if response.get("status") == "incomplete":
             reason = str((response.get("incomplete_details") or {}).get("reason") or "length")
             self.finish = FINISHES.get(reason, reason)

@@ -277,7 +277,11 @@ class _GatheredResponse(ResponseEvents):
         calls = self.calls
         names = [_called(name) for name, _ in calls]
         # What was changed or left out here is sent back in our form only.
-        is_whole = len(calls) <= MAX_CALLS and names == [name for name, _ in calls]
+        is_whole = (
+            len(calls) <= MAX_CALLS
+            and names == [name for name, _ in calls]
+            and len(self.text) <= MAX_TEXT
+        )
         received = len(self.text) + sum(len(raw) for _, raw in calls)
         return Streamed(
             text=plain(self.text)[:MAX_TEXT],

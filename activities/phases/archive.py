@@ -9,7 +9,7 @@ from typing import Any, Literal
 import yaml
 
 from activities.checkpoints import Files
-from activities.context.digest import told
+from activities.context.digest import transcript_line
 from activities.job.snapshot import Snapshot
 from activities.plain import cut_middle
 from activities.tokens import count
@@ -77,7 +77,7 @@ def archive_question(snapshot: Snapshot) -> str:
     """What the model is shown that writes the page's summary."""
     compaction = snapshot.compaction
     messages = snapshot.conversation.messages(max(1, compaction.folded))
-    lines = [told(message, MESSAGE_CHARACTERS) for message in messages]
+    lines = [transcript_line(message, MESSAGE_CHARACTERS) for message in messages]
     if compaction.summary:
         lines.insert(0, f"Notes on the part before:\n{compaction.summary}")
     mark = "[TRUNCATED the middle of the phase]"

@@ -110,7 +110,7 @@ def _scope(state: JobState, plan: str) -> str:
     shown = [one_line(text, STEP_CHARACTERS) for _, text in boxes(parse_plan(plan))]
     of_plan = [item.text for item in state.scope if item.source == "plan"]
     listed = [
-        item.told
+        item.line
         for item in state.open_items
         if item.source != "plan" or of_plan != shown[: len(of_plan)]
     ]

@@ -104,10 +104,14 @@ def updated_files(snapshot: Snapshot) -> list[str]:
 
 def closed_with(snapshot: Snapshot) -> list[int]:
     """Ids of the open todos that an accepted `job_complete` finds done: those whose file changed,
-    and the last one of a strategic list, which it is itself."""
+    and the last one of a strategic list, which it is itself where that one does not hand over."""
     phase, updated = snapshot.state.phase, updated_files(snapshot)
+    last = phase.todos[-1]
+    ends_job = phase.purpose != "bootstrap" or "job_complete" in last.content
     return [
-        todo.id for todo in phase.open_todos if todo.updates in updated or todo is phase.todos[-1]
+        todo.id
+        for todo in phase.open_todos
+        if todo.updates in updated or (todo is last and ends_job)
     ]
 
 

@@ -19,6 +19,7 @@ from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats
 from activities.job.folder import settle
 from activities.job.opening import attempt_key, open_snapshot, scheduled_at
+from activities.job.remarks import amend
 from activities.job.snapshot import Snapshot
 from activities.model.asking import Asking, Question
 from activities.model.endpoint import Connect
@@ -198,6 +199,7 @@ def _restore(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
         snapshot.files = with_undone_pages(base.files, snapshot.files, since)
         if lessons is not None:
             snapshot.place("experiences.md", lessons)
+        amend(snapshot)
     else:
         # The plan stays: no later change of it would tell of a box that is ticked already.
         follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))

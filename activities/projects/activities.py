@@ -117,7 +117,7 @@ def _prepare(root: Root, start: ProjectStart, chain: str, registered: list[str])
         try:
             checked(condition)
         except ValueError as wrong:
-            raise Problem(f"condition {condition.told}: {wrong}") from None
+            raise Problem(f"condition {condition.line}: {wrong}") from None
     items = start.items or listed_under(start.instructions, "Scope")
     if start.form == "groups" and not items:
         raise Problem(

@@ -65,7 +65,7 @@ STARTING_SECONDS = 600
 _MARKS = re.compile(rb"^(?:<{7}|>{7}) (.+?)\r?$", re.MULTILINE)
 
 
-def told(root: Root, link: ProjectLink, *, again: bool = False) -> str:
+def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str:
     """A handoff as the receiver's instructions; `again` for one who knows the project already."""
     handoff = link.handoff
     lines = [handoff.task.strip()]
@@ -84,7 +84,7 @@ def told(root: Root, link: ProjectLink, *, again: bool = False) -> str:
         lines += ["", text.format(folder=link.folder)]
     if handoff.postcondition or handoff.success:
         lines += ["", "## When it is done", ""]
-        lines += [f"- {condition.told}" for condition in handoff.postcondition]
+        lines += [f"- {condition.line}" for condition in handoff.postcondition]
         lines += [f"- {text}" for text in handoff.success]
     lines += [
         "",

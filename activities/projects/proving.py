@@ -91,7 +91,7 @@ class Proving:
                 run.passed = not run.why
             made.proofs.append(run)
             if not run.passed:
-                made.problems.append(self.told(run))
+                made.problems.append(self.describe_failure(run))
         own = {command.command for command in handoff.tests.values()}
         for accepted in handoff.accepted:
             if accepted.command not in own and not made.problems:
@@ -184,10 +184,11 @@ class Proving:
         run.why = run.why or _fewer(run, accepted)
         if run.why:
             yield (
-                f"The feature {accepted.feature} was accepted and holds no longer. {self.told(run)}"
+                f"The feature {accepted.feature} was accepted and holds no longer. "
+                f"{self.describe_failure(run)}"
             )
 
-    def told(self, run: Proof) -> str:
+    def describe_failure(self, run: Proof) -> str:
         """What is wrong with a run, for whoever has to mend it."""
         text = (
             f"The system ran `{run.ran}` at the top of {self.folder}/ for the check {run.check}: "

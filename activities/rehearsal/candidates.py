@@ -10,7 +10,6 @@ _LINE = re.compile(
     r"^- (?:(\S.*?): )?(C-\d+) · p\.(\d+)(?:, [^·]*)? · ([^·]+?) · ([\d.]+) · (.*\S)\s*$"
 )
 _REST = re.compile(r" \[goes on on p\.\d+: (.*)\]$")
-_REST = re.compile(r" \[goes on on p\.\d+: (.*)\]$")
 _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("legal", ("gdpr", "gobd", "dsgvo", "statut", "law", "gesetz", "regulation")),
     ("data", ("data", "record", "daten", "field", "document", "aufzeichnung")),

@@ -64,7 +64,7 @@ def put(files: Files, document: str, found: list[Candidate], threshold: float) -
     return files.write(MARKDOWN, _page(list(every.values()), threshold).encode())
 
 
-def told(candidate: Candidate, most: int | None = None) -> str:
+def describe_candidate(candidate: Candidate, most: int | None = None) -> str:
     """A line on the candidate, with its text or the first characters of it."""
     section = f", {one_line(candidate.section, 60)}" if candidate.section else ""
     rest = f" [goes on on p.{candidate.page + 1}: {candidate.rest}]" if candidate.rest else ""
@@ -81,9 +81,14 @@ def _page(every: list[Identified], threshold: float) -> str:
     for each in every:
         strong = [one for one in each.candidates if one.confidence >= threshold]
         weak = [one for one in each.candidates if one.confidence < threshold]
-        lines += ["", f"## {each.document}", "", *(f"- {told(one)}" for one in strong)]
+        lines += [
+            "",
+            f"## {each.document}",
+            "",
+            *(f"- {describe_candidate(one)}" for one in strong),
+        ]
         lines += [] if strong else ["None."]
         if weak:
             lines += ["", f"### Below confidence {threshold:g}", ""]
-            lines += [f"- {told(one)}" for one in weak]
+            lines += [f"- {describe_candidate(one)}" for one in weak]
     return "\n".join(lines) + "\n"

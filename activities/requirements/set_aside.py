@@ -37,7 +37,7 @@ class Rule(Data):
         return not (self.ids or self.pages or self.section or self.containing or self.below)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """`documents/a.pdf, pages 2-5: the annex`."""
         parts = [self.document]
         parts += [f"pages {self.pages}"] if self.pages else []

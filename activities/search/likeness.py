@@ -71,7 +71,7 @@ def _by_meaning(
     if not others:
         return []
     own = by.embed([text])[0]
-    rows = _known.of(others, by, len(own), heartbeat)
+    rows = _known.embed(others, by, len(own), heartbeat)
     return [round(min(1.0, max(0.0, float(row @ own))), 4) for row in rows]
 
 

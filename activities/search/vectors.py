@@ -21,7 +21,7 @@ class Vectors:
         self._kept: OrderedDict[bytes, Matrix] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(
+    def embed(
         self, texts: Sequence[str], by: Embedder, width: int, heartbeat: Callable[[], None]
     ) -> list[Matrix]:
         """The embedding of each text; `by` is asked for those alone that are not kept.

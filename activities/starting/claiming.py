@@ -53,7 +53,7 @@ def check_free(root: Root) -> None:
         Problem: it is such an id.
     """
     if record := forgotten(root, job_id()):
-        raise Problem(f"{record.told}; start this one under another id")
+        raise Problem(f"{record.line}; start this one under another id")
 
 
 def join(config: AgentConfig, request: PrepareRequest) -> list[str]:

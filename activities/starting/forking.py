@@ -65,7 +65,7 @@ class Origin:
 async def no_such_job(client: Client, root: Root, job: str) -> Problem:
     """Why there is nothing to fork, with what there is. RPCError: the server does not say."""
     if record := forgotten(root, job):
-        return Problem(f"fork: {record.told}")
+        return Problem(f"fork: {record.line}")
     try:
         known = await client.get_workflow_handle(job).describe()
     except RPCError as error:

@@ -31,7 +31,7 @@ from activities.phases.summary import with_summary
 from activities.phases.tags import phase_tag
 from activities.plain import title
 from activities.plan import listed_under
-from activities.projects.handoff import hand_over, told, with_proof
+from activities.projects.handoff import hand_over, render_handoff, with_proof
 from activities.projects.repository import repository_path
 from activities.starting.attributes import registered_attributes
 from activities.starting.claiming import check_free, claim, join
@@ -244,7 +244,7 @@ class Preparation:
         """What the job was given; for a project's job, what was handed over to it."""
         if request.project is None:
             return request.instructions
-        return told(self._root, request.project, again=request.fork is not None)
+        return render_handoff(self._root, request.project, again=request.fork is not None)
 
     def _own(self, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
         """The job's own repository, made if need be and claimed."""

@@ -41,7 +41,7 @@ class Writer:
         return Store(self.root)
 
     @classmethod
-    def of(cls, context: ToolContext) -> Writer:
+    def for_call(cls, context: ToolContext) -> Writer:
         """For a tool's call: `context.state` is changed, `context.files` as they are now read."""
         call = Call(context.job, context.key, context.at)
         return cls(context.root, call, context.files, context.state, context.config)

@@ -32,6 +32,8 @@ from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable
 
 R = REQUIREMENTS.c
 FIELDS = ("text", "force", "type", "source", "reasoning", "confidence", "candidate")
+TAKEN_OVER = "taken over by the fork {}"
+"""Why a draft of a fork's parent is withdrawn."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,28 @@ def take_over(connection: Connection, call: Call, parent: str, present: Mapping[
     left = and_(R.job == parent, R.status == "draft", R.withdrawn.is_(False))
     for row in connection.execute(select(R.id, R.blob).where(left).with_for_update()).all():
         if present.get(row.id) == row.blob:
-            _withdraw(connection, parent, row.id, call.job, f"taken over by the fork {call.job}")
+            _withdraw(connection, parent, row.id, call.job, TAKEN_OVER.format(call.job))
+
+
+def withdraw_as_parent(
+    connection: Connection, call: Call, parent: str, present: Mapping[str, str]
+) -> None:
+    """Withdraw what the fork has unchanged and a person withdrew of its parent.
+
+    Args:
+        connection: In a transaction, after the fork's rows were filled.
+        call: The fork's.
+        parent: The job it was forked from.
+        present: As for `take_over`.
+    """
+    if not first_in_line(connection, call):
+        return
+    by_name = and_(R.job == parent, R.withdrawn.is_(True), R.withdrawn_why.is_not(None))
+    wanted = select(R.id, R.blob, R.withdrawn_by, R.withdrawn_why).where(by_name)
+    for row in connection.execute(wanted).all():
+        by_fork = row.withdrawn_why == TAKEN_OVER.format(row.withdrawn_by)
+        if not by_fork and present.get(row.id) == row.blob:
+            _withdraw(connection, call.job, row.id, row.withdrawn_by, row.withdrawn_why)
 
 
 def withdraw(connection: Connection, ref: str, by: str, why: str) -> str:

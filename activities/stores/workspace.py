@@ -35,7 +35,9 @@ def _take_over(writer: Writer, entry: Deferred) -> list[str]:
     present = {name: blob for name, (_, blob) in folder.listed(writer.files).items()}
     parent = entry.data["parent"]
     writer.store.run(lambda c: rows.take_over(c, writer.call, parent, present))
-    return fill(writer)
+    problems = fill(writer)
+    writer.store.run(lambda c: rows.withdraw_as_parent(c, writer.call, parent, present))
+    return problems
 
 
 def take_over(writer: Writer, parent: str) -> list[str]:

@@ -10,13 +10,13 @@ from temporalio.common import RawValue
 
 from activities import fingerprints, observing
 from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
-from activities.failures import failure, may_pass, typed
+from activities.failures import failure, is_of_store, may_pass, typed
 from activities.guards.calls import Guards
 from activities.guards.credentials import hide
 from activities.guards.secrets import redact
 from activities.guards.voting import Outcome
 from activities.heartbeats import heartbeats_from_thread, now_and_then
-from activities.job.conversation import call_id, tool_result
+from activities.job.conversation import ERROR, call_id, tool_result
 from activities.job.kept_results import KeptResults
 from activities.job.opening import job_id, open_snapshot, order, scheduled_at
 from activities.job.snapshot import Snapshot
@@ -199,6 +199,12 @@ def _run(
         text = _reach(entry, context, arguments, snapshot)
     except Unreached as error:
         raise failure("Dependency", str(error), retry=may_pass()) from error
+    except OSError as error:
+        if is_of_store(error):
+            raise
+        # The tool's own: a connection that is refused is no trouble of the workspaces root.
+        what = f"{type(error).__name__}: {error}"
+        raise failure("Unforeseen", what[:1000], retry=may_pass()) from error
     except ToolError:
         # What the refusal showed counts as read, or the same edit would be refused again.
         snapshot.reads = context.reads
@@ -278,7 +284,7 @@ def _record(
     ):
         content = SAME.format(call=same)
     snapshot.conversation = snapshot.conversation.append(
-        tool_result(request.step, request.call, f"Error: {content}" if failed else content)
+        tool_result(request.step, request.call, f"{ERROR}{content}" if failed else content)
     )
     guarded = told.model_dump(exclude_unset=True) if told else {}
     commit = snapshot.save(story, at)
@@ -289,8 +295,13 @@ def _record(
     reply.context = context_tokens(snapshot)
     if failed:
         reply.error_mark = fingerprints.of_error(text)
-        reply.error = redact(text.splitlines()[0][:5000])[:200]
+        reply.error = error_line(text)
     return reply
+
+
+def error_line(text: str) -> str:
+    """What workflow code knows of an error."""
+    return redact(text.splitlines()[0][:5000])[:200]
 
 
 def cut(text: str, limit: int) -> str:

@@ -66,7 +66,7 @@ def cite_document(
     page has it. Answers with the citation's id, for add_requirement or add_citation.
     """
     passage = find_passage(context, Quoted(path=path, page=page, quote=quote))
-    return told(record_citation(context, passage))
+    return render_citation(record_citation(context, passage))
 
 
 @citing(needs="fetch_page")
@@ -98,7 +98,7 @@ def cite_web(
             if passage := passage_of(page.text, quote):
                 found = _passage(path, pages, page, passage)
                 found |= {"url": url, "accessed": accessed.isoformat()}
-                return told(record_citation(context, found))
+                return render_citation(record_citation(context, found))
     if not looked_at:
         raise ToolError(
             f"No page in {FOLDER}/ is from {url}. Fetch it first, and give the address as there."
@@ -135,7 +135,7 @@ def record_citation(context: ToolContext, passage: dict[str, str | int]) -> Cita
     return made
 
 
-def told(made: Citation) -> str:
+def render_citation(made: Citation) -> str:
     """A citation in a line: id, place, first words."""
     source = f" ({made.url})" if made.url else ""
     words = one_line(made.quote, FIRST_WORDS)

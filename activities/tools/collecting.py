@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from activities.checkpoints import Files
-from activities.documents import Candidate, Page, unread_told
+from activities.documents import Candidate, Page, name_unread_pages
 from activities.graph.interface import GraphAway, GraphRefused
 from activities.graph.places import Place, places
 from activities.job.opening import began
@@ -77,7 +77,7 @@ def survey(files: Files, job: str, heartbeat: Callable[[], None]) -> Survey:
             continue
         documents[path] = reading.pages
         why = " ".join(reading.quality.warnings) if reading.quality.badly else ""
-        if why := why or unread_told(reading.pages).strip():
+        if why := why or name_unread_pages(reading.pages).strip():
             badly_read[path] = why
     rules = read_rules(files)
     out_of_scope = {rule.document for rule in rules if rule.is_whole}
@@ -129,7 +129,7 @@ def collect_decisions(context: ToolContext) -> str:
     to nothing, what is in the graph and not accepted, and what is not decided. Call it again when
     something has changed.
     """
-    writer = Writer.of(context)
+    writer = Writer.for_call(context)
     own = (context.job, *context.before)
     try:
         remarks = flush(writer, "relational")
@@ -203,7 +203,7 @@ def _covered(now: Survey) -> list[str]:
 def _set_aside(now: Survey) -> list[str]:
     """A line for each rule that sets sentences aside."""
     return [
-        f"Set aside {count:,}: {now.rules[place].told}"
+        f"Set aside {count:,}: {now.rules[place].description}"
         for place, count in sorted(now.coverage.aside.items())
     ]
 
@@ -215,7 +215,7 @@ def _uncovered(coverage: Coverage) -> str:
 
 
 def _told(document: str, candidate: Candidate, most: int | None = 60) -> str:
-    return f"- {document}: {listing.told(candidate, most)}"
+    return f"- {document}: {listing.describe_candidate(candidate, most)}"
 
 
 def _entry(each: deciding.Decided, known: dict[str, Place] | None) -> dict[str, Any]:

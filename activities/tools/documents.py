@@ -18,10 +18,10 @@ from activities.documents import (
     Page,
     Quality,
     Reading,
+    name_unread_pages,
     parse,
     read_bounded,
     render,
-    unread_told,
 )
 from activities.plain import as_json
 from activities.starting.inputs import quality_beside, text_beside
@@ -55,7 +55,7 @@ def extract_document_text(
     if not shown:
         raise ToolError(f"{path} has the pages {_span(found)}; there is none in {pages}.")
     what = "page" if len(shown) == 1 else "pages"
-    doubts = f" {reading.quality}" if reading.quality else unread_told(shown)
+    doubts = f" {reading.quality}" if reading.quality else name_unread_pages(shown)
     return f"{path}, {what} {_span(shown)} of {found[-1].number}.{doubts} {DATA}\n{render(shown)}"
 
 
@@ -89,7 +89,7 @@ def chunk_document(
         manifest.append({"path": name, "pages": numbers, "tokens": tokens.count(text)})
     content = {"document": path, "max_tokens": size, "overlap": shared, "chunks": manifest}
     context.files = context.files.write(f"{folder}/manifest.json", as_json(content).encode())
-    return f"Wrote {len(manifest)} chunks and {folder}/manifest.json.{unread_told(found)}"
+    return f"Wrote {len(manifest)} chunks and {folder}/manifest.json.{name_unread_pages(found)}"
 
 
 def place_of(path: str) -> str:

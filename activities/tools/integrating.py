@@ -125,7 +125,7 @@ def _write(context: ToolContext, kind: str, about: str, what: str, **data: Any) 
     """Make the write, or keep it for later; what of it the model is told."""
     entry = Deferred(kind=kind, key=context.key, at=context.at, about=about, data=data)
     try:
-        remarks = write(Writer.of(context), entry)
+        remarks = write(Writer.for_call(context), entry)
     except StoreRefuses as refusal:
         raise ToolError(str(refusal)) from None
     waits = any(each is entry for each in context.state.deferred)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents import Force, force_of, unread_told
+from activities.documents import Force, force_of, name_unread_pages
 from activities.requirements import folder, listing
 from activities.requirements.requirement import (
     MAX_CITATIONS,
@@ -21,7 +21,7 @@ from activities.stores.workspace import bring_up
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from activities.tools.citing import Quoted, find_passage, record_citation, told
+from activities.tools.citing import Quoted, find_passage, record_citation, render_citation
 from activities.tools.documents import DocumentPath, document_of, document_pages
 
 LISTED = 120
@@ -62,10 +62,10 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
         raise ToolError(f"{problem}. Mend it, or move it away and identify again.") from None
     weak = len(every) - len(found)
     further = f" {weak} more below confidence {threshold:g} are listed there." if weak else ""
-    further += unread_told(pages)
+    further += name_unread_pages(pages)
     if not found:
         return f"No candidates in {path}.{further}"
-    lines = [listing.told(candidate, LISTED_TEXT) for candidate in found[:LISTED]]
+    lines = [listing.describe_candidate(candidate, LISTED_TEXT) for candidate in found[:LISTED]]
     if len(found) > LISTED:
         lines.append(f"[TRUNCATED {len(found) - LISTED} more in {listing.MARKDOWN}]")
     head = f"{len(found)} candidates in {path}, all in {listing.MARKDOWN}.{further}"
@@ -119,11 +119,11 @@ def add_requirement(
     )
     path = folder.path_of(made.id)
     context.files = context.files.write(path, made.final_json.encode())
-    remarks = bring_up(Writer.of(context))
+    remarks = bring_up(Writer.for_call(context))
     if force and said and force != said:
         remarks = [f"Its force is {force}, and its passage says {said}.", *remarks]
     written = f"{made.id} ({made.force}) written to {path}"
-    return "\n".join([f"{written}; {'; '.join(map(told, cited))}", *remarks])
+    return "\n".join([f"{written}; {'; '.join(map(render_citation, cited))}", *remarks])
 
 
 @tool(
@@ -155,13 +155,15 @@ def add_citation(
     cited = _cite(context, quotes, citations)
     have = {(each.document, each.page, each.quote) for each in made.citations}
     if double := [each for each in cited if (each.document, each.page, each.quote) in have]:
-        raise ToolError(f"{requirement} cites that already: {told(double[0])}")
+        raise ToolError(f"{requirement} cites that already: {render_citation(double[0])}")
     if len(made.citations) + len(cited) > MAX_CITATIONS:
         raise ToolError(f"{requirement} would have more than {MAX_CITATIONS} citations.")
     made.citations = [*made.citations, *cited]
     context.files = context.files.write(path, made.final_json.encode())
-    remarks = bring_up(Writer.of(context))
-    return "\n".join([f"{requirement} cites also {'; '.join(map(told, cited))}", *remarks])
+    remarks = bring_up(Writer.for_call(context))
+    return "\n".join(
+        [f"{requirement} cites also {'; '.join(map(render_citation, cited))}", *remarks]
+    )
 
 
 @tool("requirements", effect="writes", local=False, seconds=180, owns=(PATH,))
@@ -226,10 +228,10 @@ def set_sentences_aside(
     if rule in rules:
         raise ToolError("That rule is there already.")
     context.files = put_rules(context.files, [*rules, rule])
-    lines = [listing.told(each, LISTED_TEXT) for each in taken[:10]]
+    lines = [listing.describe_candidate(each, LISTED_TEXT) for each in taken[:10]]
     more = [f"and {len(taken) - 10:,} more"] if len(taken) > 10 else []
     count = f"{len(taken):,} sentence{'' if len(taken) == 1 else 's'}"
-    return "\n".join([f"Set aside {count} by the rule {rule.told}", *lines, *more])
+    return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
 
 
 def _cite(

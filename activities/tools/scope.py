@@ -27,7 +27,7 @@ def add_item(
         item = context.state.add_item(text)
     except ValueError as problem:
         raise ToolError(str(problem)) from None
-    return f"Added {item.told}"
+    return f"Added {item.line}"
 
 
 @tool("job", effect="writes", phases=("strategic",))

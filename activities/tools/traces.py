@@ -16,7 +16,7 @@ from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.traces.finding import Reader, find
 from activities.traces.storing import without_credentials
-from activities.traces.telling import Level, told
+from activities.traces.telling import Level, render_trace
 from protocol.state import Deferred
 from protocol.traces import MOST_CHARACTERS
 
@@ -64,7 +64,7 @@ def store_trace(
     }
     entry = Deferred(kind=KIND, key=context.key, at=context.at, data=without_credentials(data))
     try:
-        remarks = write(Writer.of(context), entry)
+        remarks = write(Writer.for_call(context), entry)
     except StoreRefuses as refusal:
         raise ToolError(str(refusal)) from None
     return "\n".join(["Recorded.", *remarks])
@@ -91,7 +91,7 @@ def query_traces(
         raise ToolError(f"Traces cannot be had now: {away} Go on without.") from None
     if not found:
         return "No trace holds any of these words. Try others, or go on without."
-    return ("\n\n" if level == "full" else "\n").join(told(row, level) for row in found)
+    return ("\n\n" if level == "full" else "\n").join(render_trace(row, level) for row in found)
 
 
 @tool("traces", effect="outside", phases=("strategic",), local=False, seconds=60)
@@ -111,4 +111,4 @@ def get_trace(
         store.run(lambda connection: rows.count_retrieved(connection, [number]))
     except StoreAway as away:
         raise ToolError(f"Traces cannot be had now: {away} Go on without.") from None
-    return told(row, level)
+    return render_trace(row, level)

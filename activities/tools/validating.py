@@ -30,7 +30,7 @@ def take_requirement(context: ToolContext) -> str:
     It stays with this job until decide_requirement: another call answers with the same one again.
     What is taken and not decided goes back when the job ends, or after a day without a call.
     """
-    writer = Writer.of(context)
+    writer = Writer.for_call(context)
     try:
         remarks = flush(writer, "relational")
         hours = context.config.settings.take_hours
@@ -70,7 +70,7 @@ def decide_requirement(
         raise ToolError(f"duplicate_of: {id} cannot be a duplicate of itself.")
     data = {"ref": id, "status": status, "reasons": reasons, "duplicate_of": duplicate_of}
     entry = Deferred(kind=DECIDED, key=context.key, at=context.at, about=id, data=data)
-    writer = Writer.of(context)
+    writer = Writer.for_call(context)
     try:
         # Afterwards nobody would see that it is missing: it is no draft any more. What is named
         # without its job is none of the store's, as that says itself.

@@ -17,7 +17,7 @@ from activities.stores import traces as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store
 from activities.traces.finding import Reader, find
-from activities.traces.telling import told
+from activities.traces.telling import render_trace
 
 RECALLED = 3
 OFTEN = 2
@@ -60,7 +60,7 @@ def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
     except StoreAway as error:
         activity.logger.warning("a phase begins without traces: %s", error)
         return []
-    return [told(row, "summary") for row in found]
+    return [render_trace(row, "summary") for row in found]
 
 
 def _teaches(row: Row[Any]) -> bool:

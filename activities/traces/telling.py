@@ -13,7 +13,7 @@ TOKENS: dict[Level, int] = {"metadata": 24, "summary": 100}
 """Most tokens of a trace; `full` has no limit but that of its texts."""
 
 
-def told(row: Row[Any], level: Level) -> str:
+def render_trace(row: Row[Any], level: Level) -> str:
     """The trace in one line, or for `full` in several."""
     by = row.guard or row.source
     trial = " (on trial)" if row.stage else ""

@@ -49,7 +49,7 @@ class Step:
         self._span = span
         self._place = place
 
-    def at(self, agent: str, phase: int, step: int) -> None:
+    def note_position(self, agent: str, phase: int, step: int) -> None:
         self._place["longhaul.agent"] = agent
         self._place["longhaul.phase"] = phase
         self._place["longhaul.step"] = step

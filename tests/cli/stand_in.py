@@ -126,7 +126,7 @@ class StandIn:
             return
         for scope, given in (("job", payload[0]), ("phase", payload[0].get("phase", {}))):
             for key, value in given.items():
-                if key != "phase":
+                if key not in ("phase", "by"):
                     self.limits[scope][key] = {"limit": value, "spent": 0.5}
 
     @workflow.signal

@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from activities.rehearsal import Reply, wire
+from activities.rehearsal import Answer, Reply, Request, wire
 from cli.check import Check
 from cli.model_checks import examine
 from config.sections import ModelConfig
 from tests.http_server import Handler, served
+from tests.provider.server import Provider, ProviderServer
+from tests.provider.strict import Responses
 
 TWO: list[tuple[str, wire.Arguments]] = [
     ("read_file", {"path": "maple.md"}),
@@ -142,10 +144,10 @@ async def test_all_that_works_is_said_in_a_line_each() -> None:
         (OnlyText, {}, "tools", False, "called none; it said: <tool_call>"),
         (Broken, {}, "tools", False, "no call could be read; the first was: read_file"),
         (OneCall, {}, "parallel calls", True, "one call a reply"),
-        (Thinking, {}, "reasoning", True, "21 characters came; the second turn was taken without"),
-        (Thinking, {"send_reasoning": True}, "reasoning", True, "were taken when they were handed"),
-        (WantsReasoning, {}, "reasoning", True, "the endpoint wants them back and gets them"),
-        (WantsReasoning, {"send_reasoning": True}, "reasoning", True, "were taken"),
+        (Thinking, {}, "reasoning", True, "21 characters; the second turn was taken without"),
+        (Thinking, {"send_reasoning": True}, "reasoning", True, "was taken when it was handed"),
+        (WantsReasoning, {}, "reasoning", True, "the endpoint wants it back and gets it"),
+        (WantsReasoning, {"send_reasoning": True}, "reasoning", True, "was taken when"),
         (WantsNoReasoning, {"send_reasoning": True}, "reasoning", True, "takes none back and gets"),
         (NoResults, {}, "second turn", False, "results of tools are refused"),
         (NoEffort, {"reasoning_effort": "low"}, "request", True, "otherwise: reasoning_effort"),
@@ -163,6 +165,33 @@ async def test_what_does_not_work_is_told_with_what_helps(
     assert check.ok is fine
     assert told in check.found
     assert fine or check.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "told"),
+    [
+        # What the first refusal says moves it there.
+        ("gpt-6", {}, "Responses API, to which it was referred: taken as it is"),
+        ("gpt-6", {"api": "responses"}, "model gpt-6, Responses API: taken as it is"),
+        ("chatty", {}, "model chatty, Chat Completions: taken as it is"),
+    ],
+)
+async def test_a_strict_provider_of_both_apis(
+    name: str, settings: dict[str, Any], told: str
+) -> None:
+    def model(request: Request) -> Answer:
+        return Reply(calls=TWO) if len(request["messages"]) == 2 else Reply("maple, birch")
+
+    provider = Provider(Responses(model), chat=frozenset({"chatty"}))
+    with ProviderServer(provider) as server:
+        asked = ModelConfig(name=name, base_url=server.base_url, temperature=None, **settings)
+        found = {check.name: check async for check in examine(asked)}
+    assert all(check.ok for check in found.values())
+    assert told in found["request"].found
+    assert provider.responses.refusals == []
+    if name == "gpt-6":
+        assert found["reasoning"].found.startswith("encrypted, and was taken")
+        assert found["cache"].found.startswith("2,")
 
 
 async def test_what_helps_is_named() -> None:

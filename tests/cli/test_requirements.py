@@ -91,6 +91,7 @@ def test_what_is_withdrawn_is_gone_from_lists_and_graph(root: Root, offline: Sta
     assert "policy/REQ-001" not in offline("requirements").out
     assert "policy/REQ-001 · withdrawn" in offline("requirements", "--withdrawn").out
     shown = offline("requirements", "show", "policy/REQ-001").out
+    assert shown.startswith("policy/REQ-001 · withdrawn")
     assert shown.endswith("Withdrawn by a person: It is repealed.\n")
     with open_graph(root, schema) as graph:
         assert graph.read(Query("MATCH (r:Requirement) RETURN r.id"))[0].rows == []

@@ -12,6 +12,11 @@ from cli import steering
 from cli.jobs import Seen
 
 
+def signal(name, payload):
+    """One as it was sent: with who sent it."""
+    return [name, {**payload, "by": steering.sender()}]
+
+
 def test_pause_and_resume_report_the_effect(engine, starter):
     engine.job("paused")
     ran = starter("pause", "paused")
@@ -21,7 +26,7 @@ def test_pause_and_resume_report_the_effect(engine, starter):
     told = json.loads(ran.out)
     assert told["applied"] is True
     assert told["status"] == "running"
-    assert engine.status("paused")["signals"] == [["pause", {}], ["resume", {}]]
+    assert engine.status("paused")["signals"] == [signal("pause", {}), signal("resume", {})]
 
 
 def test_resuming_a_job_that_does_not_wait_is_refused(engine, starter):
@@ -91,7 +96,7 @@ def test_rewind_sends_what_was_asked(engine, starter, options, payload):
     ran = starter("rewind", job, "--issue", "wrong law", *options)
     assert ran.code == 0
     assert f"{job} rewound" in ran.out
-    assert engine.status(job)["signals"] == [["rewind", payload]]
+    assert engine.status(job)["signals"] == [signal("rewind", payload)]
 
 
 def test_limit_sends_numbers_and_reports_the_effect(engine, starter):
@@ -100,7 +105,7 @@ def test_limit_sends_numbers_and_reports_the_effect(engine, starter):
     assert ran.code == 0
     assert "limited has new limits: running" in ran.out
     sent = {"cost": 20, "phase": {"model_calls": 800, "cost": 0.5}}
-    assert engine.status("limited")["signals"] == [["limit", sent]]
+    assert engine.status("limited")["signals"] == [signal("limit", sent)]
     told = json.loads(starter("limit", "limited", "tokens=5000", "--json").out)
     assert (told["signal"], told["applied"]) == ("limit", True)
     shown = starter("show", "limited").out
@@ -155,7 +160,7 @@ def test_an_answer_carries_the_id_of_what_is_open(engine, starter, words, payloa
     ran = starter(command, job, *options)
     assert ran.code == 0
     assert f"{job} {done}" in ran.out
-    assert engine.status(job)["signals"] == [[command, payload]]
+    assert engine.status(job)["signals"] == [signal(command, payload)]
 
 
 def test_an_answer_can_be_read_by_programs(engine, starter):
@@ -184,7 +189,7 @@ def test_cancel_ends_the_job(engine, starter):
     ran = starter("cancel", "ended", "--reason", "not needed")
     assert ran.code == 0
     assert "ended cancelled" in ran.out
-    assert engine.status("ended")["signals"] == [["cancel", {"reason": "not needed"}]]
+    assert engine.status("ended")["signals"] == [signal("cancel", {"reason": "not needed"})]
 
 
 def test_a_closed_job_takes_no_signals(engine, starter):
@@ -203,7 +208,7 @@ def test_bypass_sends_guard_and_reason_and_reports_the_effect(engine, starter):
     assert ran.code == 0
     assert "guarded lets secrets be passed over" in ran.out
     sent = {"guard": "secrets", "reason": "an example"}
-    assert engine.status("guarded")["signals"] == [["bypass", sent]]
+    assert engine.status("guarded")["signals"] == [signal("bypass", sent)]
     refused = starter("bypass", "guarded", "nobody", "--reason", "x")
     assert refused.code == 2
     assert "has refused nothing" in refused.err

@@ -72,8 +72,9 @@ def test_cost_shows_when_there_is_some_and_limits_when_there_are():
 
 
 def test_waiting_comes_with_the_remedy():
-    waiting = {"reason": "credentials", "message": "The key was refused.", "remedy": "Set one."}
-    assert "waiting (credentials): The key was refused. Set one." in painted(STATUS, waiting)
+    for message in ("The key was refused.", "The key was refused"):
+        waiting = {"reason": "credentials", "message": message, "remedy": "Set one."}
+        assert "waiting (credentials): The key was refused. Set one." in painted(STATUS, waiting)
 
 
 def test_what_to_do_is_whole_on_a_narrow_terminal(monkeypatch):

@@ -1,5 +1,5 @@
-"""Workers killed and frozen over the Responses API: its strict provider refuses nothing, and the
-jobs end as if nothing had happened."""
+"""Workers killed and frozen, and the server killed, over the Responses API: its strict provider
+refuses nothing, and the jobs end as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import random
 from tests.crash.aims import AIMS
 from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
+from tests.crash.processes import TemporalServer
 from tests.crash.site import Site
 from tests.crash.test_frozen_worker import FREEZES, frozen
+from tests.crash.test_killed_server import killed as server_killed
 from tests.crash.test_killed_worker import killed
 from tests.crash.trial import SEED, ended_as, hits, opened, told
 from tests.soak import soak
@@ -19,13 +21,15 @@ KILLED = soak(1, 4)
 """Sites whose worker is killed; that of one more is frozen."""
 KILLS = soak(2, 4)
 """Of each of them."""
+SERVER_KILLS = soak(1, 2)
+"""Of the server of one more."""
 
 
 async def test_the_job_ends_as_the_undisturbed_one(begun: Begun) -> None:
     undisturbed, *sites = await begun(trial)
     for site in sites:
         ended_as(undisturbed, site)
-    assert sum(len(site.blows) for site in sites) == KILLED * KILLS + 1
+    assert sum(len(site.blows) for site in sites) == KILLED * KILLS + 1 + SERVER_KILLS
     assert hits(sites), told(sites)
     for site in (undisturbed, *sites):
         assert site.provider.responses.refusals == []
@@ -37,9 +41,12 @@ async def test_the_job_ends_as_the_undisturbed_one(begun: Begun) -> None:
 async def trial(place: Place) -> list[Site]:
     dealer = random.Random(f"{SEED} responses")
     killed_names = [f"killed-responses-{SEED}-{n}" for n in range(KILLED)]
-    names = ["undisturbed-responses", f"frozen-responses-{SEED}", *killed_names]
+    names = ["undisturbed-responses", f"frozen-responses-{SEED}",
+             f"serverless-responses-{SEED}", *killed_names]  # fmt: skip
+    server = TemporalServer(place.folder / "server-responses")
     sites = [
-        Site(name, place.folder, place.workers, place.temporal, [Ledger("Ada")],
+        Site(name, place.folder, place.workers,
+             server if name.startswith("serverless") else place.temporal, [Ledger("Ada")],
              random.Random(f"{SEED} {name}"), has_responses=True)
         for name in names
     ]  # fmt: skip
@@ -47,7 +54,8 @@ async def trial(place: Place) -> list[Site]:
     await asyncio.gather(
         left_alone(sites[0]),
         frozen(sites[1], *dealer.choice(FREEZES)),
-        *map(killed, sites[2:], aims),
+        server_killed(sites[2], dealer.sample(AIMS, SERVER_KILLS)),
+        *map(killed, sites[3:], aims),
     )
     return sites
 

@@ -309,13 +309,17 @@ def _check_pairs(items: list[dict[str, Any]]) -> None:
 
 
 def _check_strict(name: str, schema: dict[str, Any]) -> None:
-    fields = schema.get("properties", {})
-    if schema.get("additionalProperties") is not False or {*schema.get("required", [])} != {
-        *fields
-    }:
-        raise Refused(f"Invalid schema for function '{name}': 'required' must name every property.")
-    if "default" in json.dumps(schema):
+    """Refuse what strict tools may not have. A field may be called like a keyword."""
+    if "default" in schema:
         raise Refused(f"Invalid schema for function '{name}': 'default' is not permitted.")
+    fields = schema.get("properties", {})
+    if schema["type"] == "object" and (
+        schema.get("additionalProperties") is not False
+        or {*schema.get("required", [])} != {*fields}
+    ):
+        raise Refused(f"Invalid schema for function '{name}': 'required' must name every property.")
+    for part in [*fields.values(), *([schema["items"]] if "items" in schema else [])]:
+        _check_strict(name, part)
 
 
 def _digest(request: dict[str, Any]) -> str:

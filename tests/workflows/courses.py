@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from protocol.course import Course, StuckFigures
 from protocol.requests import Call, ToolReply
 from workflows.course import Happened, after_call, after_reply
-from workflows.stuck import Nudge, Verdict, judge, told
+from workflows.stuck import Nudge, Verdict, judge, mark_advised
 
 Event = Happened | None
 """A tool call, or (None) a reply without one."""
@@ -69,5 +69,5 @@ class Watch:
         before, self.course = self.course, course
         said = judge(before, course, self.figures, 3)
         if said and isinstance(said[0], Nudge):
-            self.course = told(course, said)
+            self.course = mark_advised(course, said)
         yield from said

@@ -221,3 +221,13 @@ def test_what_a_reviewer_may_use_is_reserved_until_it_has_decided() -> None:
     assert budget.next_call(job) == budget.review_call(job)
     job.review = Review(verdict="accepted")
     assert budget.next_call(job) == TOOL_CALL
+
+
+def test_the_model_is_told_when_little_is_left() -> None:
+    limits = JobLimits(job=Budget(model_calls=10, cost=2.0), phase=Budget(model_calls=500))
+    assert budget.running_low(record(limits=limits, usage=Usage(model_calls=8, cost=0.5))) == ""
+    low = budget.running_low(record(limits=limits, usage=Usage(model_calls=9, cost=1.9)))
+    assert low == (
+        "Left are 1 of 10 model calls of the job, 0.10 of 2.00 cost of the job: "
+        "finish what matters most."
+    )

@@ -17,7 +17,7 @@ from activities.checkpoints import Root
 from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Answer, Failure, Request
 from cli.events import last_events
-from cli.jobs import look, told
+from cli.jobs import describe_failure, look
 from engine.codec import encrypting
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import runner
@@ -118,9 +118,9 @@ async def test_of_a_failure_that_is_encrypted_is_told_why_it_cannot_be_read(
     failure = wire.Failure()
     await encrypting({"a": bytes(32)}).encode_failure(ApplicationError("No tea."), failure)
     converter = encrypting(here) if here else DATA_CONVERTER
-    read = told(await converter.decode_failure(failure))
+    read = describe_failure(await converter.decode_failure(failure))
     assert read == f"what it says cannot be read here: it is encrypted, and {why}"
-    assert told(await encrypting({"a": bytes(32)}).decode_failure(failure)) == "No tea."
+    assert describe_failure(await encrypting({"a": bytes(32)}).decode_failure(failure)) == "No tea."
 
 
 async def failed_task(handle: WorkflowHandle[Any, Any]) -> str:

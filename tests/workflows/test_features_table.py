@@ -76,7 +76,7 @@ def test_only_an_accepted_test_sets_tested_and_merges() -> None:
     play.one(verdict())
     brewed = feature(play.project, "brew")
     assert (brewed.tested, brewed.status) == (True, "completed")
-    assert [each.told for each in brewed.evidence] == ["unit: pytest: exit code 0, 3 tests"]
+    assert [each.line for each in brewed.evidence] == ["unit: pytest: exit code 0, 3 tests"]
     assert brewed.merged == "c-main"
     assert play.merges == ["c1"]
     assert play.jobs == ["tea.serve-coder-1"]

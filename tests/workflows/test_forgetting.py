@@ -61,13 +61,13 @@ async def test_a_closed_job_goes_and_its_fork_goes_on(temporal: Client, root: Ro
         record = forgotten(root, first.id)
         assert record
         again = await forget(jobs, first.id)
-        assert again == {"jobs": [], "count": 0, "notes": [record.told]}
+        assert again == {"jobs": [], "count": 0, "notes": [record.line]}
         with pytest.raises(WorkflowFailureError) as failed:
             await jobs.result(await jobs.start({"fork": {"job": first.id, "phase": 2}}))
-        assert record.told in str(failed.value.cause)
+        assert record.line in str(failed.value.cause)
         with pytest.raises(WorkflowFailureError) as failed:
             await jobs.result(await jobs.start(job(), job_id=first.id))
-        assert record.told in str(failed.value.cause)
+        assert record.line in str(failed.value.cause)
         assert not is_there(root, first.id)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -21,11 +22,14 @@ from protocol.record import Waiting
 from protocol.starting import JobLimits
 from tests.brief import BRIEFEST
 from tests.http_server import Handler, served
+from tests.provider.server import Provider, ProviderServer
+from tests.provider.strict import Responses
 from tests.workflows.records import record
 from tests.workflows.serving import Jobs, serving
 from workflows import budget, remedies
 
 FEW = ZeroCost(steps=2, todos=1)
+LONGER = ZeroCost(steps=8, todos=1)
 START: dict[str, Any] = {"agent": "generalist", "instructions": "Keep a log."}
 
 
@@ -147,6 +151,39 @@ async def test_streams_that_never_say_that_they_are_over_can_be_done_without(
             assert (await jobs.result(handle))["status"] == "completed"
 
 
+async def test_a_job_goes_from_chat_to_responses_and_back(temporal: Client, root: Root) -> None:
+    """Over a real server, in the midst of its phases: neither is sent what the other made."""
+    asked: list[str] = []
+
+    def model(request: Request) -> Answer:
+        asked.append(request["model"])
+        if len(asked) in (6, 9):
+            return Failure(400, "I will not")
+        return LONGER(request)
+
+    provider = Provider(Responses(model), chat=frozenset({"first"}))
+    with ProviderServer(provider) as server:
+        activities = all_activities(root, connect=connect)
+        async with build_worker(temporal, root=root, task_queue="to-fro", activities=activities):
+            jobs = Jobs(temporal, root, "to-fro")
+            handle = await jobs.start(named(**{"model.base_url": server.base_url}))
+            await jobs.until(handle, waiting_for="endpoint")
+            other = {"model.name": "gpt-6", "model.api": "responses", "model.temperature": None}
+            await handle.signal("resume", {"set": other})
+            await jobs.until(handle, waiting_for="endpoint", model="gpt-6")
+            await handle.signal("resume", {"set": {"model.name": "first", "model.api": "chat"}})
+            assert (await jobs.result(handle))["status"] == "completed"
+    assert provider.responses.refusals == []
+    assert asked[:10] == ["first"] * 6 + ["gpt-6"] * 3 + ["first"]
+    sent = provider.responses.requests[-1]["input"]
+    own = [item for item in sent if item.get("id")]
+    replies = [item for item in sent if item["type"] == "function_call"]
+    assert own
+    assert len([item for item in own if item["type"] == "function_call"]) < len(replies)
+    last = json.dumps(provider.chats[-1]["messages"])
+    assert not any(item["id"] in last or item.get("call_id", "?") in last for item in own)
+
+
 def test_settings_hold_where_the_same_was_in_force() -> None:
     config = load_agent(
         "generalist",
@@ -186,6 +223,15 @@ def test_a_limit_on_cost_needs_the_price_of_the_new_model() -> None:
         ("messages.2.reasoning_content: Extra inputs are not permitted", "send_reasoning=false"),
         ("Unsupported value: 'reasoning_effort' xhigh", "model.reasoning_effort=null"),
         ("temperature must be 1", "model.temperature=null"),
+        (
+            "Function tools with reasoning_effort are not supported for m in /v1/chat/completions."
+            " Please use /v1/responses instead.",
+            "model.api=responses",
+        ),
+        ("m is only supported in v1/chat/completions and not in v1/responses", "model.api=chat"),
+        ("cannot be reached at http://x/v1/responses: refused", "model.base_url="),
+        ("messages.0.content.0.cache_control: not permitted", "model.cache_marks=none"),
+        ("Unknown parameter: 'prompt_cache_breakpoint'", "model.cache_marks=none"),
         ('"auto" tool choice requires --enable-auto-tool-choice', "tool-call parser"),
         ("registry.ollama.ai/library/x does not support tools", "model.name="),
         ("the stream said nothing for 120 s", "model.stall_seconds="),

@@ -166,7 +166,7 @@ async def test_a_job_whose_file_is_damaged_goes_back_before_it(
     def work(view: Any) -> Any:
         if not view.made:
             if not read:
-                damage(root.repository("damaged"), Record.of(BLOB, text.encode()).id.hex())
+                damage(root.repository("damaged"), Record.create(BLOB, text.encode()).id.hex())
             read.append(text)
             return [("read_file", {"path": "big.md"})]
         return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
@@ -255,7 +255,7 @@ async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
         snapshot = jobs.snapshot(handle, status["checkpoint"])
         answers = [raw for raw in snapshot.conversation.stored() if b'"role":"tool"' in raw]
         snapshot.checkpoints.pack()
-        damage(snapshot.checkpoints.path, Record.of(BLOB, answers[1]).id.hex())
+        damage(snapshot.checkpoints.path, Record.create(BLOB, answers[1]).id.hex())
         conversation.held.forget()
         seen.clear()
         await handle.signal("resume", {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
@@ -11,15 +13,18 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.rehearsal import Answer, Failure, Reply, Request, call, rehearse
 from activities.rehearsal.seen import look
+from benchmarks.capable import FILES, MOST_CALLS, Capable
 from tests.provider.cache import PromptCache
 from tests.provider.server import Provider, ProviderTransport
 from tests.provider.strict import Responses
+from tests.soak import soak
 from tests.workflows.deviating import Deviating
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, close, job
 from tests.workflows.tea import page, tea
 from tests.workflows.team import Team, answer, project, write
 from tests.workflows.test_context import Reader, read_through
+from tests.workflows.test_rewind import reset
 
 ADDRESS = "http://model/v1"
 RESPONSES = "responses"
@@ -79,6 +84,24 @@ async def test_a_rewind_a_review_and_a_fork_are_whole_for_the_model(
         if any(tool["name"] == "accept" for tool in request.get("tools", []))
     ]
     assert reasoned(looked_up[-1])
+
+
+@pytest.mark.parametrize("share", soak([0.6], [0.0, 0.3, 0.6, 0.8]))
+async def test_temporals_reset_sends_no_reply_without_its_neighbours(
+    temporal: Client, root: Root, share: float
+) -> None:
+    ask = call("request_clarification", question="Which tea?", default="Any.")
+    provider = Provider(Responses(Deviating({8: ask}, rehearse)))
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        handle = await jobs.start(tea(set=of("gpt-6-reset", **{"model.api": RESPONSES})))
+        await jobs.until(handle, waiting_for="clarification")
+        asked = len(provider.asked)
+        again = await reset(jobs, handle, handle.first_execution_run_id or "", share)
+        result = await jobs.result(again)
+    assert result["status"] == "completed"
+    assert len(provider.asked) > asked
+    assert provider.responses.refusals == []
+    assert any(map(reasoned, provider.responses.requests[asked:]))
 
 
 async def test_the_model_changes_within_a_phase_and_between_phases(
@@ -180,6 +203,29 @@ async def test_replies_that_are_cut_or_broken_are_followed_by_others(
         result = await jobs.result(await jobs.start(job(set=of("gpt-6-cut"))))
     assert result["status"] == "completed"
     assert provider.responses.refusals == []
+
+
+async def test_replies_of_many_calls_are_never_sent_back_without_their_outputs(
+    temporal: Client, root: Root
+) -> None:
+    """The last reply of a phase may end it before all its calls were run."""
+    model = Capable(MOST_CALLS)
+    provider = Provider(Responses(lambda request: _with_a_call_more(model(request))))
+    start = {"agent": "generalist", "instructions": f"Write {FILES} files.",
+             "set": of("gpt-6-capable")}  # fmt: skip
+    async with serving(temporal, root, ProviderTransport(provider)) as jobs:
+        result = await jobs.result(await jobs.start(start))
+    assert result["status"] == "completed"
+    assert provider.responses.refusals == []
+    told = json.dumps(provider.responses.requests[-1])
+    assert "what came after it in your reply was not run" in told
+
+
+def _with_a_call_more(reply: Reply) -> Reply:
+    """After the call that ends a phase, another one."""
+    ends = bool(reply.calls) and reply.calls[-1][0] == "todo_complete"
+    more = [("list_files", {"path": "."})] if ends and len(reply.calls) < MOST_CALLS else []
+    return replace(reply, calls=[*reply.calls, *more])
 
 
 async def test_reasoning_that_is_not_known_again_is_left_out_from_then_on(

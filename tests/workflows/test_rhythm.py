@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, Request
+from activities.rehearsal import Failure, Reply, Request
 from activities.rehearsal.script import Script
 from benchmarks import calls
 from benchmarks.capable import FILES, MOST_CALLS, Capable, content, path
@@ -180,6 +181,133 @@ async def test_what_is_not_seen_is_asked_for_by_name(temporal: Client, root: Roo
     assert "The phase is over once these todos are done as well: 1. Survey the workspace" in said
     assert "(no change of workspace.md was seen in this phase)" in said
     assert "2. Write plan.md" not in said.partition("as well: ")[2]
+
+
+LIST = todos("More", todos=[{"content": "More"}])
+
+
+def lose_newest(repository: Path) -> None:
+    """Lose the checkpoints that are in no pack yet."""
+    for unpacked in repository.glob("journal/*"):
+        unpacked.unlink()
+
+
+NEWS = ("append_file", {"path": "workspace.md", "content": "More is known.\n"})
+AFTER = {
+    "not written again": [
+        Reply(calls=[("read_file", {"path": "instructions.md"})]),
+        # All boxes are ticked: without a list the phase would be over, as far as that goes.
+        Reply(calls=[NEWS]),
+        Reply(calls=[finish("output/a.md")]),
+    ],
+    "written again": [
+        Reply(calls=[LIST, NEWS]),
+        Reply(calls=[DONE]),
+        Reply(calls=[NEWS, finish("output/a.md")]),
+    ],
+}
+
+
+@pytest.mark.parametrize("after", AFTER)
+async def test_a_list_that_is_lost_with_its_checkpoint_was_not_handed_over(
+    temporal: Client, root: Root, after: str
+) -> None:
+    model = Script(
+        Reply(calls=[write("workspace.md"), plan("Boil"), todos("Boil")]),
+        Reply(calls=[write("output/a.md"), DONE]),
+        Reply(calls=[LIST]),
+        Failure(401, "bad key"),
+        *AFTER[after],
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        await jobs.until(handle, waiting_for="credentials")
+        lose_newest(root.repository(handle.id))
+        await handle.signal("resume", {})
+        result = await jobs.result(handle)
+    model.verify()
+    assert result["phases"] == (5 if after == "written again" else 3)
+    assert "todos.yaml" not in told(model.requests[5])
+
+
+async def test_a_list_that_was_taken_away_again_ends_no_phase(temporal: Client, root: Root) -> None:
+    away = ("delete_file", {"path": "todos.yaml"})
+    model = Script(
+        Reply(calls=[write("workspace.md"), plan("Boil"), todos("Boil")]),
+        Reply(calls=[write("output/a.md"), DONE]),
+        Reply(calls=[NEWS, LIST, away]),
+        Reply(calls=[finish("output/a.md")]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start(START))
+    model.verify()
+    assert (result["status"], result["phases"]) == ("completed", 3)
+
+
+async def test_no_todo_is_shown_as_done_by_an_end_of_another_kind(
+    temporal: Client, root: Root
+) -> None:
+    """The list of the first phase hands over, the final one completes the job."""
+    ticked = ("write_file", {"path": "plan.md", "content": "# Plan\n\n## Phase 1: Tea\n- [x] a\n"})
+    model = Script(Reply(calls=[write("output/a.md"), ticked, finish("output/a.md")]))
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        assert (await jobs.result(handle))["status"] == "completed"
+        shown = [todo["status"] for todo in (await handle.query("status"))["todos"]]
+    assert shown == ["not needed", "completed", "completed", "not needed"]
+
+    model = Script(
+        Reply(calls=[write("output/tea.md"), DONE, DONE]),
+        Reply(calls=[LIST]),
+        Reply(calls=[DONE]),
+        Reply(calls=[finish("output/tea.md")]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start({**START, "set": SHORT})
+        result = await jobs.result(handle)
+        page = jobs.snapshot(handle, result["checkpoint"]).text("archive/phase_002.md")
+    assert "- [ ] 1. Call job_complete with the tea. (pending)" in page
+
+
+async def test_what_a_completed_todo_has_settled_is_not_held_against_the_model(
+    temporal: Client, root: Root
+) -> None:
+    read = ("read_file", {"path": "instructions.md"})
+    model = Script(
+        BEGIN,
+        Reply(calls=[read, read, read, write("output/a.md"), DONE]),
+        Reply(calls=[read, read, read]),
+        Reply(calls=[DONE]),
+        Reply(calls=[write("workspace.md"), finish("output/a.md")]),
+    )
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start(START))
+    model.verify()
+    assert result["status"] == "completed"
+    assert "in a row" not in told(model.requests[2])
+    assert "read_file was called 3 times in a row" in told(model.requests[3])
+
+
+async def test_the_last_turn_before_a_rewind_says_so_whatever_else_is_missing(
+    temporal: Client, root: Root
+) -> None:
+    read = ("read_file", {"path": "instructions.md"})
+    model = Script(
+        Reply(calls=[plan("Boil"), todos("Boil"), read, read, read]),
+        Reply(calls=[read, read]),
+        Reply(calls=[write("output/a.md")]),
+        lambda request: Reply("Enough."),
+    )
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(START)
+        await jobs.until(handle, rewinds=1)
+        await handle.signal("cancel", {})
+    both = told(model.requests[1])
+    assert "1. Survey the workspace" in both
+    assert "read_file was called 3 times in a row" in both
+    assert "In this reply only todo_rewind and todo_complete are accepted" in told(
+        model.requests[2]
+    )
 
 
 SHORT = {

@@ -20,7 +20,7 @@ from activities.checkpoints.records import BLOB, Record
 journal = Journal(pathlib.Path(sys.argv[1]))
 print("ready", flush=True)
 for number in range(int(sys.argv[2])):
-    journal.append([Record.of(BLOB, b"%b %d %d" % (sys.argv[3].encode(), number, part))
+    journal.append([Record.create(BLOB, b"%b %d %d" % (sys.argv[3].encode(), number, part))
                     for part in range(3)])
 print("done", flush=True)
 """
@@ -30,7 +30,7 @@ from activities.checkpoints import journal
 from activities.checkpoints.records import BLOB, Record
 stop, name = sys.argv[2:]
 mine = journal.Journal(pathlib.Path(sys.argv[1]))
-mine.append([Record.of(BLOB, b"before")])
+mine.append([Record.create(BLOB, b"before")])
 print("ready", flush=True)
 
 def trace(frame, event, _):
@@ -40,7 +40,7 @@ def trace(frame, event, _):
     return trace
 
 sys.settrace(trace)
-mine.append([Record.of(BLOB, b"after")])
+mine.append([Record.create(BLOB, b"after")])
 print("done", flush=True)
 """
 
@@ -51,7 +51,7 @@ def folder(checkpoints: Checkpoints) -> Path:
 
 
 def blob(data: bytes) -> Record:
-    return Record.of(BLOB, data)
+    return Record.create(BLOB, data)
 
 
 def files(folder: Path) -> list[Path]:

@@ -194,7 +194,7 @@ def test_a_repository_that_lost_files_is_made_whole_again(here: Host) -> None:
         path.unlink()
     damaged = Checkpoints(store)
     damaged.store.forget()
-    damaged.store.write(Record.of(COMMIT, held))
+    damaged.store.write(Record.create(COMMIT, held))
     damaged.store.flush()
     assert damaged.holds(commit)
     assert not damaged.is_whole(commit)

@@ -78,17 +78,17 @@ def test_without_a_model_the_last_calls_and_what_is_open_are_kept() -> None:
 def test_what_is_cut_in_a_transcript_is_said_to_go_on() -> None:
     written = {"function": {"name": "write_file", "arguments": "y" * 30}}
     long = {"role": "tool", "content": "x" * 30, "tool_calls": [written]}
-    assert digest.told(long, 20) == (
+    assert digest.transcript_line(long, 20) == (
         f"tool: {'x' * 20} [TRUNCATED] write_file({'y' * 20} [TRUNCATED])"
     )
-    assert "TRUNCATED" not in digest.told(long, 30)
+    assert "TRUNCATED" not in digest.transcript_line(long, 30)
 
 
 def test_the_question_holds_what_must_be_kept_and_bounds_the_rest() -> None:
     messages = [{"role": "tool", "content": "x" * 100_000}] * 500
-    asked = digest.asked(PHASE, NEEDED, "the notes so far", messages, None)
+    asked = digest.summary_request(PHASE, NEEDED, "the notes so far", messages, None)
     assert len(asked) < digest.TRANSCRIPT_CHARACTERS + 5_000
     for part in ("- todo 2: Warm the pot.", "- output/tea.md", "the notes so far", "[TRUNCATED"):
         assert part in asked
-    again = digest.asked(PHASE, NEEDED, "", messages, NEEDED.missing("todo 2"))
+    again = digest.summary_request(PHASE, NEEDED, "", messages, NEEDED.missing("todo 2"))
     assert "left out: todo 13, notes/pot.md, output/tea.md" in again

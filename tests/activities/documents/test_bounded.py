@@ -100,6 +100,19 @@ def test_word_document_that_unpacks_to_far_more():
         extract_bounded("a.docx", packed.getvalue(), memory_mb=160)
 
 
+def test_word_document_of_more_paragraphs_than_memory_holds():
+    plain, packed = BytesIO(), BytesIO()
+    docx.Document().save(plain)
+    with ZipFile(plain) as good, ZipFile(packed, "w", ZIP_DEFLATED, compresslevel=1) as bomb:
+        for member in good.namelist():
+            if member != "word/document.xml":
+                bomb.writestr(member, good.read(member))
+        start, _, end = good.read("word/document.xml").decode().partition("<w:body>")
+        bomb.writestr("word/document.xml", f"{start}<w:body>{'<w:p/>' * 4_000_000}{end}")
+    with pytest.raises(DocumentError, match=r"^a\.docx: .* more than 300 MB of memory"):
+        extract_bounded("a.docx", packed.getvalue(), memory_mb=300)
+
+
 class Interrupted(BaseException):
     """As what Temporal raises in the thread of a cancelled activity."""
 

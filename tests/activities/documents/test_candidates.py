@@ -156,6 +156,14 @@ def test_marks_of_several_notes_end_a_sentence():
     ]
 
 
+def test_marks_of_notes_in_brackets_are_no_part_of_a_sentence():
+    pages = [Page(1, "Books must be kept.[1][ii] It is so.\n\n[1] Drafts must be kept as well.")]
+    assert [found.text for found in identify(pages)] == [
+        "Books must be kept.",
+        "Drafts must be kept as well.",
+    ]
+
+
 def test_the_last_item_of_a_list_is_no_foot_of_its_page():
     text = "Of the archive\n\n1. Logs must be kept\n\n2. Doors must be locked"
     assert [c.text for c in identify([Page(1, text)])] == [
@@ -209,6 +217,14 @@ def test_what_leads_over_to_a_list_is_no_heading():
     assert identify([Page(1, title)]) == []
 
 
+def test_entries_of_a_table_of_contents_are_no_candidates():
+    contents = "\u2022 Epochs should be used sparingly\n\n\u2022 Names\n\nA name must be unique."
+    body = "5.6.1. Epochs should be used sparingly\n\nThe epoch should be left out."
+    pages = [Page(1, contents), Page(2, body, sections=["5.6.1. Epochs should be used sparingly"])]
+    found = [candidate.text for candidate in identify(pages)]
+    assert found == ["A name must be unique.", "The epoch should be left out."]
+
+
 def test_sections_come_from_the_headings():
     text = (
         "# Rules\n\nA log must be kept.\n\n## 2. Access\n\nDoors must be locked.\n\n"
@@ -245,6 +261,26 @@ def test_sentence_over_a_page_end_belongs_to_its_first_page():
     assert first.rest == "years must be reviewed."
     assert first.modality == "obligation"
     assert (second.page, second.text) == (2, "It may be destroyed.")
+
+
+def test_a_foot_that_ends_with_the_number_of_the_page_parts_no_sentence():
+    pages = [
+        Page(91, "Other text.\n\nWhoever chooses a name\n\n9.2. Users and groups 81", label="81"),
+        Page(92, "for packages must add an underscore.", label="82"),
+    ]
+    [found] = identify(pages)
+    assert (found.page, found.text) == (91, "Whoever chooses a name")
+    assert found.rest == "for packages must add an underscore."
+
+
+def test_a_line_that_ends_with_a_joining_word_is_no_heading():
+    text = (
+        "Others stand here, in a line that is as long as those of this text are, and it ends.\n"
+        "The Build-Depends, Build-Conflicts, and\n"
+        "Build-Conflicts-Indep fields must be satisfied when these targets are invoked."
+    )
+    [found] = identify([Page(1, text)])
+    assert found.text.startswith("The Build-Depends, Build-Conflicts, and Build-Conflicts-Indep")
 
 
 def test_long_sentence_is_cut_between_words():

@@ -22,6 +22,7 @@ from pypdf.generic import (
 )
 
 from activities.documents import DocumentError, extract, extract_bounded, read_bounded, section_at
+from activities.documents.pdf_lines import Box, Line, with_raised_numbers
 from activities.documents.text import read_document
 from tests.conftest import Real
 
@@ -114,6 +115,27 @@ def test_printed_page_labels_are_kept():
 )
 def test_words_divided_at_line_ends_are_joined(lines, text):
     assert extract("a.pdf", saved(made(lines)))[0].text == text
+
+
+def test_raised_numbers_stand_where_their_notes_are_marked():
+    lines = [
+        Line("It must be removed (and any backup files)", Box(72, 532, 178, 188)),
+        Line("16", Box(532, 539, 182, 189)),
+        Line("by the clean target of version 2", Box(72, 540, 166, 176)),
+        Line("7", Box(540, 544, 170, 177)),
+        Line("4", Box(82, 85, 98, 104)),
+        Line("It is customary to do so.", Box(88, 361, 95, 103)),
+        Line("The mode is 600 or user:mail.", Box(72, 480, 60, 70)),
+        Line("4 Others may be chosen.", Box(480.5, 540, 60, 70)),
+        Line("103", Box(523, 540, 40, 50)),
+    ]
+    assert [line.text for line in with_raised_numbers(lines)] == [
+        "It must be removed (and any backup files)16",
+        "by the clean target of version 2^7",
+        "4 It is customary to do so.",
+        "The mode is 600 or user:mail.4 Others may be chosen.",
+        "103",
+    ]
 
 
 def test_paragraphs_are_apart_where_lines_are():

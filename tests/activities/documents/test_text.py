@@ -19,11 +19,11 @@ from pypdf.generic import DictionaryObject, NameObject, StreamObject
 from activities.documents import (
     DocumentError,
     extract,
+    name_unread_pages,
     page_of,
     pages_with_quote,
     parse,
     render,
-    unread_told,
 )
 from activities.documents.text import sniff
 
@@ -340,7 +340,7 @@ def test_page_of_a_pdf_that_cannot_be_read_leaves_the_others_and_their_numbers(p
         f"(This page could not be read: {why})",
         "Kept ten years.",
     ]
-    assert unread_told(parse(render(pages))) == " Could not be read: page 2."
+    assert name_unread_pages(parse(render(pages))) == " Could not be read: page 2."
     with pytest.raises(DocumentError, match="page 2 could not be read"):
         page_of(pages, 2)
     with pytest.raises(DocumentError):

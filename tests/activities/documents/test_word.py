@@ -1,5 +1,6 @@
 """Word documents as Word shows them: numbers, notes, fields, formulas; and nothing that is void."""
 
+import re
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
@@ -208,6 +209,28 @@ def test_lists_count_by_level_start_anew_and_go_on():
     assert [text.removesuffix(" Rule.") for text in texts] == [
         *("§ 1", "(a)", "(b)", "1.b.I.", "§ 2", "(b)", "§ 9")
     ]
+
+
+def test_the_number_of_a_linked_note_stands_behind_its_sentence():
+    link = f'<w:hyperlink w:anchor="note6">{run("6")}</w:hyperlink>'
+    linked = paragraphs(run("It is so. ") + link + run(" Others"), run("In section ") + link)
+    assert extract("a.docx", linked)[0].text == "It is so.6 Others\n\nIn section 6"
+
+
+def test_notes_that_lead_to_each_other_have_an_end():
+    with ZipFile(CASES / "docx-footnote.docx") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    notes = members["word/footnotes.xml"].decode()
+    loop = re.sub(
+        r"</w:p>(</w:footnote>)", r'<w:r><w:footnoteReference w:id="2"/></w:r></w:p>\1', notes
+    )
+    assert loop != notes
+    looped = BytesIO()
+    with ZipFile(looped, "w") as archive:
+        for name, data in (members | {"word/footnotes.xml": loop.encode()}).items():
+            archive.writestr(name, data)
+    text = extract("a.docx", looped.getvalue())[0].text
+    assert text.endswith("[1] Records of minors must be kept for thirty years.[2]")
 
 
 def test_a_main_part_that_is_no_document_is_named():

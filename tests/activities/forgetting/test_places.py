@@ -59,7 +59,7 @@ def test_all_of_a_job_goes_and_all_of_others_stays(root: Root) -> None:
     assert sorted(left(root)) == sorted([*stays, str(mine.relative_to(root.path))])
     record = forgotten(root, JOB)
     assert record
-    assert record.told == (
+    assert record.line == (
         f"job {JOB} was forgotten on 1970-01-02: its workspace and checkpoints are no more"
     )
     assert forgotten(root, "another") is None

@@ -31,5 +31,7 @@ def test_a_range_without_a_length_has_the_one_that_is_shown(
     job.call("read_file", path="a.log", offset=1)
     shown = job.open().conversation.messages()[-1]["content"].splitlines()[1:]
     assert len(shown) == READ_LINES
-    now = Situation.of(job.open(), "before_tool", "read_file", {"path": "a.log", **given})
+    now = Situation.from_snapshot(
+        job.open(), "before_tool", "read_file", {"path": "a.log", **given}
+    )
     assert lines_read(now) == lines

@@ -33,7 +33,7 @@ def pushes() -> Pushes:
 
 @pytest.fixture
 def pushing(pushes: Pushes, root: Root, address: str) -> Pushing:
-    return pushes.of(root, "job", address)
+    return pushes.for_job(root, "job", address)
 
 
 def made(root: Root, text: str, parent: str | None = None) -> str:
@@ -137,7 +137,7 @@ def test_what_a_server_spoils_is_pushed_again(
     commit = made(root, text)
     with web(remote.parent) as served:
         served.trouble = trouble
-        pushing = pushes.of(root, "job", f"{served.url}/{remote.name}")
+        pushing = pushes.for_job(root, "job", f"{served.url}/{remote.name}")
         waits = pushing.ask(commit, "run", {"phase/0001": commit})
         # Whoever asks goes on meanwhile.
         assert trouble != "slow" or not waits.done()
@@ -160,7 +160,7 @@ def test_a_wrong_password_is_told_and_the_right_one_is_taken_when_it_is_there(
 ) -> None:
     commit = made(root, "one")
     with web(remote.parent) as served:
-        pushing = pushes.of(root, "job", f"{served.url}/{remote.name}")
+        pushing = pushes.for_job(root, "job", f"{served.url}/{remote.name}")
         given(monkeypatch, credential__helper=HELPER)
         monkeypatch.setenv("TEST_REMOTE_SECRET", "wr0ng-4711")
         assert "Authentication failed" in pushing.ask(commit, "run").result(SECONDS)

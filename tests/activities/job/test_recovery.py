@@ -39,6 +39,32 @@ def test_calls_of_the_newest_reply_that_were_not_made_are_still_to_be_made(
     assert whole or found.calls[0].path == "instructions.md"
 
 
+TODOS = ", ".join(['{"content": "Boil"}'] * 5)
+HANDED = f'{{"phase": "Tea", "description": "", "todos": [{TODOS}]}}'
+
+
+def test_of_a_reply_that_goes_on_it_is_known_what_failed_and_whether_it_handed_over(
+    tmp_path: Path,
+) -> None:
+    job = Standing.begin(tmp_path)
+    missing = ("read_file", '{"path": "tea.md"}')
+    job.reply(READ, missing, missing, ("todo_write", HANDED), READ)
+    recovered = Recovery(job.root).find_checkpoint
+    seen = []
+    for number, name in enumerate(["read_file", "read_file", "read_file", "todo_write"]):
+        job.commit = job.run(name, job.request(call=number)).commit
+        request = RecoverRequest(root=job.root.id, candidates=[job.commit])
+        found = environment(local=False).run(recovered, request)
+        seen.append((found.next_call, found.failed, found.handed_over))
+    assert seen == [(1, None, False), (2, 1, False), (3, 1, False), (4, 1, True)]
+    assert found.why.startswith("There is no file 'tea.md'")
+    # With the last call of such a reply the phase may end.
+    job.commit = job.run("read_file", job.request(call=4)).commit
+    request = RecoverRequest(root=job.root.id, candidates=[job.commit])
+    found = environment(local=False).run(recovered, request)
+    assert (len(found.calls), found.next_call, found.handed_over) == (5, 5, True)
+
+
 def test_a_damaged_pack_without_an_index_is_looked_into_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

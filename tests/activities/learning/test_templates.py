@@ -90,7 +90,7 @@ def test_a_run_counts_for_the_todo_it_was_made_in_and_only_if_it_was_made(tmp_pa
     )  # fmt: skip
 
     def applies() -> bool:
-        now = Situation.of(job.open(), "todo_complete", "todo_complete")
+        now = Situation.from_snapshot(job.open(), "todo_complete", "todo_complete")
         return concerns(rule, now) is not None
 
     assert applies()

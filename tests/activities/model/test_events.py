@@ -30,5 +30,9 @@ def test_an_event_without_data_is_none() -> None:
     assert read(b"data: \n\ndata\n\ndata: 1\n\n", 5) == ([b"1"], False)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_event() -> None:
+    assert read(b"\xef\xbb\xbfdata: 1\n\n", 2) == ([b"1"], False)
+
+
 def test_nothing_after_the_last_event_is_read() -> None:
     assert read(b"data: [DONE]\n\ndata: 1\n\n", 100) == ([], True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -14,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.model.asking import answer
 from activities.model.call import provider_data
-from activities.model.stream import Streamed
+from activities.model.stream import MAX_TEXT, Streamed
 from config.sections import ModelConfig
 
 MODEL = ModelConfig(name="m", api="responses", temperature=None, stall_seconds=1)
@@ -93,6 +94,20 @@ async def test_one_that_comes_whole_is_the_same() -> None:
     assert (got.calls, got.items) == ([("list_files", "{}")], [REASONING, CALL])
 
 
+@pytest.mark.parametrize("events", [[], [REASONING], [REASONING, CALL, CALL]])
+async def test_the_whole_reply_says_which_items_there_are(events: list[dict[str, Any]]) -> None:
+    *_, last = ended("completed", REASONING, CALL)
+    done = [{"type": "response.output_item.done", "item": item} for item in events]
+    got = await asked(*done, last)
+    assert (got.calls, got.items) == ([("list_files", "{}")], [REASONING, CALL])
+
+
+async def test_items_count_where_the_whole_reply_lists_none() -> None:
+    *done, last = ended("completed", REASONING, CALL)
+    got = await asked(*done, {**last, "response": {**last["response"], "output": []}})
+    assert got.items == [REASONING, CALL]
+
+
 async def test_one_that_was_cancelled_is_no_reply() -> None:
     whole = httpx2.Response(200, json=response(status="cancelled"))
     with pytest.raises(ApplicationError, match="cancelled") as caught:
@@ -112,6 +127,8 @@ async def test_one_that_was_cancelled_is_no_reply() -> None:
         ([{**REASONING, "encrypted_content": None}, CALL], "completed"),
         ([REASONING, CALL, CALL], "completed"),
         ([REASONING, said(" ")], "completed"),
+        # More than is kept of it, and than is counted.
+        ([REASONING, said("a" * (MAX_TEXT + 1))], "completed"),
         ([REASONING, *[{**CALL, "call_id": str(n)} for n in range(40)]], "completed"),
     ],
 )
@@ -184,11 +201,17 @@ def slow(*events: dict[str, Any]) -> AsyncOpenAI:
     )
 
 
+def _connected(endpoint: AsyncOpenAI, _: ModelConfig) -> AsyncOpenAI:
+    return endpoint
+
+
 async def test_silence_is_a_stall_but_while_it_thinks() -> None:
     created = {"type": "response.created", "response": {}}
     thinks = {"type": "response.output_item.added", "item": {"type": "reasoning"}}
-    got = await answer(lambda _: slow(created, thinks), MODEL, b"{}")
-    assert got.calls == [("list_files", "{}")]
+    tells = {"type": "response.reasoning_summary_part.done", "part": {}}
+    for endpoint in (slow(created, thinks), slow(created, thinks, tells)):
+        got = await answer(partial(_connected, endpoint), MODEL, b"{}")
+        assert got.calls == [("list_files", "{}")]
     speaks = {"type": "response.output_text.delta", "delta": "I"}
     with pytest.raises(ApplicationError, match="said nothing for 1 s"):
         await answer(lambda _: slow(created, thinks, speaks), MODEL, b"{}")

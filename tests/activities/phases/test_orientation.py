@@ -121,7 +121,7 @@ def test_both_templates_say_what_every_phase_needs(tmp_path: Path, kind: PhaseKi
     flat = " ".join(system.split())
     for text in (
         f"**{kind}** phase",
-        "one at a time",
+        "Do the todos in order",
         "`todo_complete` after each",
         "into one reply, up to 32",
         "The system changes phases by itself",

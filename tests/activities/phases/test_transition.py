@@ -109,7 +109,7 @@ async def test_workflow_memory_gets_the_list_without_what_only_checkpoints_keep(
 
 async def test_the_boxes_of_the_first_plan_become_the_scope(job: Standing) -> None:
     made = await turn(job, Reply("Planned."))
-    assert [item.told for item in made.state.scope] == ["P1 (completed): boil", "P2 (open): brew"]
+    assert [item.line for item in made.state.scope] == ["P1 (completed): boil", "P2 (open): brew"]
 
 
 async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
@@ -125,12 +125,12 @@ async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
         "completes": [],
     }
     made = await turn(job, None, **request, number=4, restore=start, restore_files=False)
-    assert [item.told for item in made.state.scope] == [
+    assert [item.line for item in made.state.scope] == [
         "P1 (completed): boil",
         "P2 (completed): brew",
     ]
     made = await turn(job, None, **request, number=4, restore=start)
-    assert made.state.scope[1].told == "P2 (open): brew"
+    assert made.state.scope[1].line == "P2 (open): brew"
 
 
 async def test_a_rewind_says_why_to_the_model_the_archive_and_the_workflow(tmp_path: Path) -> None:

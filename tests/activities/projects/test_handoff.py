@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from activities.projects.evidence import evidence_of, tool_proofs
-from activities.projects.handoff import hand_over, product, refusals, told
+from activities.projects.handoff import hand_over, product, refusals, render_handoff
 from activities.projects.repository import Repository, repository_path
 from config.schema import Problem
 from protocol.handoffs import Handoff, ProjectLink
@@ -61,11 +61,11 @@ def test_the_receiver_finds_the_files_and_what_came_before(standing: Standing) -
     assert "output/verdict.json" not in standing.paths()
     held = standing.open().link
     assert held
-    text = told(standing.root, held)
+    text = render_handoff(standing.root, held)
     assert text.startswith("Brew.")
     assert "- It was cold." in text
     assert text.endswith("# Tea room\n")
-    assert "# Tea room" not in told(standing.root, held, again=True)
+    assert "# Tea room" not in render_handoff(standing.root, held, again=True)
 
 
 def test_findings_are_handed_on_word_for_word(standing: Standing) -> None:
@@ -74,7 +74,7 @@ def test_findings_are_handed_on_word_for_word(standing: Standing) -> None:
     held = standing.open().link
     assert held
     for again in (False, True):
-        text = told(standing.root, held, again=again)
+        text = render_handoff(standing.root, held, again=again)
         assert f"### Finding 1\n\n{found}\n\n### Finding 2\n\nIt is cold.\n" in text
         assert text.index("### Finding 1") < text.index("- It was cold.")
     assert "documents/findings.md" not in standing.paths()
@@ -86,7 +86,7 @@ def test_findings_and_a_brief_that_are_long_are_in_files_and_named(standing: Sta
     handed(standing, inputs={"findings": ["word " * 4000], "state": long})
     link = standing.open().link
     assert link
-    text = told(standing.root, link)
+    text = render_handoff(standing.root, link)
     assert "word…\nAll of it is in documents/findings.md." in text
     assert standing.text("documents/findings.md").count("word") == 4000
     assert text.endswith("tea…\nAll of it is in documents/project.md.")

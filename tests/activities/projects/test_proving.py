@@ -58,7 +58,7 @@ def test_what_a_run_showed_is_kept_and_what_is_cut_is_marked(bench: Bench) -> No
     [run] = bench.prove(GOOD).proofs
     assert not run.cut
     assert "2 passed" in run.end
-    assert run.told == f"unit: {PYTEST}: exit code 0, 2 tests"
+    assert run.line == f"unit: {PYTEST}: exit code 0, 2 tests"
 
 
 @pytest.mark.parametrize("command", [PYTEST, UNITTEST])

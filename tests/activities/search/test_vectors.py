@@ -33,7 +33,7 @@ class Counting:
 
 
 def lengths(kept: Vectors, by: Counting, *texts: str, width: int = 4) -> list[int]:
-    return [int(row[0]) for row in kept.of(texts, by, width, lambda: None)]
+    return [int(row[0]) for row in kept.embed(texts, by, width, lambda: None)]
 
 
 def test_each_text_is_asked_for_once_by_model_and_width() -> None:

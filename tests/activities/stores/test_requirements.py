@@ -245,6 +245,29 @@ def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: Store) -> 
     assert statuses(store, "fork")["REQ-001"] == "duplicate"
 
 
+def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: Store) -> None:
+    made = [requirement(number) for number in (1, 2, 3)]
+    fill(store, made)
+    for number in (1, 2):
+        ref = f"maker/REQ-00{number}"
+        store.run(partial(rows.withdraw, ref=ref, by="a person", why="It is repealed."))
+    # The fork says something else under the second, which nobody has withdrawn.
+    forked = [made[0], requirement(2, "It is to be kept for ever."), made[2]]
+    present, _ = contents(forked)
+    for job, at in (("fork", 1), ("other", 2)):
+        mine = partial(rows.take_over, call=call(job, at), parent="maker", present=present)
+        store.run(mine)
+        fill(store, [each.model_copy(update={"job": job}) for each in forked], at=at, job=job)
+        store.run(
+            partial(rows.withdraw_as_parent, call=call(job, at), parent="maker", present=present)
+        )
+    # Nor does the second fork lose what the first one has taken over.
+    for job in ("fork", "other"):
+        assert sorted(statuses(store, job)) == ["REQ-002", "REQ-003"]
+    [found] = store.read(lambda c: rows.search(c, refs=["fork/REQ-001"], withdrawn=True))
+    assert (found.withdrawn_by, found.withdrawn_why) == ("a person", "It is repealed.")
+
+
 def test_the_store_is_searched_by_what_is_given(store: Store) -> None:
     place = {"label": "iv", "section": "2.1"}
     cited = [each.model_copy(update=place) for each in requirement(1).citations]

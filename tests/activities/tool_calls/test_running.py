@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
+import socket
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Files
 from activities.ending.facts import read_facts
 from activities.tool_calls.running import cut
+from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import REGISTRY
 from protocol.requests import ToolReply
 from protocol.starting import JobLimits
@@ -476,3 +481,44 @@ def test_of_a_polling_tool_whole_seconds_tell_and_workflow_code_knows_it(
     assert polling.route.polling is True
     monkeypatch.setitem(REGISTRY, "read_file", polling)
     assert len(marks()) == 2
+
+
+def failing(job: Standing, monkeypatch: pytest.MonkeyPatch, run: Any) -> str:
+    """The failure of a tool that does this, as a person is told it."""
+    entry = dataclasses.replace(REGISTRY["read_file"], function=run)
+    monkeypatch.setitem(REGISTRY, "read_file", entry)
+    job.reply(("read_file", '{"path": "notes/a.md"}'))
+    with pytest.raises(ApplicationError) as raised:
+        job.run("read_file", job.request(), local=False)
+    return f"{raised.value.type}: {raised.value.message}"
+
+
+def test_a_tool_whose_connection_is_refused_is_no_trouble_of_the_store(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    why = failing(job, monkeypatch, lambda *_, **__: urlopen(address))
+    assert why == "Unforeseen: URLError: <urlopen error [Errno 111] Connection refused>"
+
+
+def test_a_tool_that_meets_a_full_disk_or_a_broken_store_says_so(
+    job: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert failing(job, monkeypatch, full).startswith("Storage: The workspaces root cannot")
+    job.write("notes/a.md", b"x" * 100_000)
+
+    def read(context: ToolContext, **_: Any) -> str:
+        def denied(*_: Any, **__: Any) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied", "objects")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(context.files.store), "read", denied)
+            return context.files.read("notes/a.md").decode()
+
+    # Raised in a stand-in, and passed on by the store.
+    assert "Give the worker's user access" in failing(job, monkeypatch, read)

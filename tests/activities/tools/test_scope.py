@@ -31,7 +31,7 @@ def made(job: Standing, tool: str, **arguments: object) -> ToolReply:
 def test_an_item_is_added_and_reported(tmp_path: Path) -> None:
     job = standing(tmp_path, given_items(["tea"]))
     reply = made(job, "add_item", text="cups")
-    assert [item.told for item in reply.scope] == ["A1 (open): cups"]
+    assert [item.line for item in reply.scope] == ["A1 (open): cups"]
     assert job.open().state.scope[1] == reply.scope[0]
 
 
@@ -49,14 +49,14 @@ def test_what_cannot_be_dropped_or_added_changes_nothing(tmp_path: Path) -> None
     assert "The open items are: S1" in job.call("drop_item", id="S7", reason="x")
     assert "reason" in job.call("drop_item", id="S1", reason=" ")
     assert "text" in job.call("add_item", text="")
-    assert [item.told for item in job.open().state.scope] == ["S1 (open): tea"]
+    assert [item.line for item in job.open().state.scope] == ["S1 (open): tea"]
 
 
 def test_ticking_a_box_completes_its_item(tmp_path: Path) -> None:
     job = standing(tmp_path, plan_items([(False, "Boil"), (False, "Brew")]))
     assert made(job, "write_file", path="plan.md", content=PLAN.format(" ")).scope == []
     reply = made(job, "edit_file", path="plan.md", old="[ ] Boil", new="[x] Boil")
-    assert [item.told for item in reply.scope] == ["P1 (completed): Boil"]
+    assert [item.line for item in reply.scope] == ["P1 (completed): Boil"]
     assert [item.status for item in job.open().state.scope] == ["completed", "open"]
 
 

@@ -18,7 +18,7 @@ from activities.tokens import count
 from activities.traces.finding import Reader, find
 from activities.traces.recalling import recalled
 from activities.traces.storing import row_of
-from activities.traces.telling import told
+from activities.traces.telling import render_trace
 from config.sections import Embeddings
 from protocol.traces import StoreTraces
 from tests.activities.search.endpoint import serving
@@ -176,9 +176,9 @@ def test_each_level_of_detail_has_its_size(root: Root) -> None:
     store(root, trace(1, long, why=long, what_was_correct=long, guard="g" * 64, tool="t" * 60))
     store(root, trace(2))
     for row in find(root, READER, "explanation refused", 5):
-        assert count(told(row, "metadata")) < 25
-        assert count(told(row, "summary")) <= 100
-        assert row.why[:50] in told(row, "full")
+        assert count(render_trace(row, "metadata")) < 25
+        assert count(render_trace(row, "summary")) <= 100
+        assert row.why[:50] in render_trace(row, "full")
 
 
 def test_before_a_phase_is_planned_nothing_is_told_twice_nor_what_teaches_nothing(

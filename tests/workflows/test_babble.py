@@ -1,0 +1,186 @@
+"""Whatever a model calls, and in whatever order, what the job says of itself is true.
+
+The workflow's memory is as the checkpoint has it whenever the model is asked. No todo is done that
+no call completed and no change of its file, list or end of the job shows as done. A phase that
+came to its end has nothing open. The job ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from itertools import pairwise
+from typing import Any
+
+import httpx2
+import pytest
+import yaml
+from temporalio.client import Client, WorkflowHandle
+
+from activities.checkpoints import Root, open_checkpoints
+from activities.job.conversation import answered
+from activities.job.snapshot import Snapshot
+from activities.rehearsal import RehearsalTransport
+from protocol.state import Phase, Todo
+from tests.soak import soak
+from tests.workflows.babble import Babble
+from tests.workflows.serving import Jobs, serving
+
+SEEDS = soak(range(1, 4), range(1, 60))
+LETTER = 0.1
+"""How often a person writes while the model is asked."""
+MOST = 5000
+"""Checkpoints of a job that are looked at."""
+WAITS = {"stuck", "review", "rewinds", "paused"}
+SET = {"limits.min_todos": 1, "limits.rewinds": 5, "limits.clarifications": 0, "reflection": False}
+OWN_LIST = {"todos.work": ["Make the tea.", "Taste it.", "Pour it."]}
+LETTERS: list[tuple[str, dict[str, object]]] = [
+    ("pause", {}),
+    ("rewind", {"issue": "Not like this."}),
+    ("rewind", {"issue": "Begin again.", "phase": 1}),
+    ("tell", {"text": "Hurry."}),
+]
+
+
+class Comparing(httpx2.AsyncBaseTransport):
+    """Compares what the workflow says with its checkpoint before it lets the model answer."""
+
+    def __init__(self, client: Client, root: Root, job: str, seed: int) -> None:
+        self._handle = client.get_workflow_handle(job)
+        self._root = root
+        self._model = RehearsalTransport(Babble(seed))
+        self._chance = random.Random(seed)
+        self.different: list[str] = []
+        self.compared = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        status: dict[str, Any] = await self._handle.query("status")
+        checkpoints = open_checkpoints(self._root, self._handle.id)
+        state = Snapshot.load(checkpoints, status["checkpoint"]).state
+        said = (
+            status["phase"]["number"],
+            [(todo["id"], todo["content"], todo["status"]) for todo in status["todos"]],
+            [(item["id"], item["status"]) for item in status["items"]],
+        )
+        stored = (
+            state.phase.number,
+            [(todo.id, todo.content, _status(state.phase, todo)) for todo in state.phase.todos],
+            [(item.id, item.status) for item in state.scope],
+        )
+        self.compared += 1
+        if said != stored:
+            self.different.append(f"{said} is stored as {stored}")
+        if self._chance.random() < LETTER:
+            signal, payload = self._chance.choice(LETTERS)
+            await self._handle.signal(signal, payload)
+        return await self._model.handle_async_request(request)
+
+
+def _status(phase: Phase, todo: Todo) -> str:
+    if todo.done or not todo.needed:
+        return "completed" if todo.done else "not needed"
+    return "current" if todo is phase.current else "open"
+
+
+@pytest.mark.parametrize("own", [{}, OWN_LIST], ids=["planned", "own list"])
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_what_a_job_says_of_itself_is_true(
+    temporal: Client, root: Root, seed: int, own: dict[str, object]
+) -> None:
+    job = f"babble-{seed}-{len(own)}"
+    comparing = Comparing(temporal, root, job, seed)
+    async with serving(temporal, root, comparing) as jobs:
+        handle = await jobs.start(
+            {
+                "agent": "generalist",
+                "instructions": "Make tea.",
+                "items": ["Leaves"] if seed % 2 else [],
+                "set": {**SET, **own},
+            },
+            job_id=job,
+        )
+        result = await ended(jobs, handle)
+        status = await handle.query("status")
+    assert result["status"] == "completed"
+    assert comparing.compared > 1
+    assert not comparing.different, comparing.different[:3]
+    checkpoints = open_checkpoints(root, job)
+    log = checkpoints.log(result["checkpoint"], MOST)
+    story = [Snapshot.load(checkpoints, entry.id) for entry in reversed(log)]
+    assert [todo["status"] for todo in status["todos"]] == [
+        _status(story[-1].state.phase, todo) for todo in story[-1].state.phase.todos
+    ]
+    for (before, after), entry in zip(pairwise(story), log[-2::-1], strict=True):
+        follows(before, after, entry.message)
+    assert not story[-1].state.open_items or result["unresolved"]
+
+
+async def ended(jobs: Jobs, handle: WorkflowHandle[Any, dict[str, Any]]) -> dict[str, Any]:
+    """The result, where a person resumes the job as often as it waits."""
+    waits = asyncio.create_task(jobs.result(handle))
+    while not waits.done():
+        memo = await (await handle.describe()).memo()
+        if str(memo.get("status", "")).startswith("waiting"):
+            status = await handle.query("status")
+            if status["waiting"] is not None:
+                assert status["waiting_for"] in WAITS, status["waiting"]
+                await handle.signal("resume", {})
+        await asyncio.wait([waits], timeout=0.3)
+    return await waits
+
+
+def follows(before: Snapshot, after: Snapshot, message: str) -> None:
+    """What may change from one checkpoint to the next, of which a line tells."""
+    old, new = before.state.phase, after.state.phase
+    done = {todo.id for todo in old.todos if todo.done}
+    if new.number == old.number:
+        now = {todo.id for todo in new.todos if todo.done}
+        assert done <= now
+        first = old.current
+        if "todo_complete" in message and now != done:
+            assert first
+            assert now - done == {first.id}, message
+        elif now != done:
+            assert "job completed" in message, message
+            shown_done(before, now - done, ending="job_complete")
+        return
+    [page] = [
+        after.files.read(entry.path).decode()
+        for entry in after.files.children("archive")
+        if entry.path == f"archive/phase_{old.number:03d}.yaml"
+    ]
+    data = yaml.safe_load(page)
+    now = {todo["id"] for todo in data["todos"] if todo["status"] == "completed"}
+    assert done <= now
+    if data["outcome"] == "rewound":
+        assert now == done
+        return
+    assert data["outcome"] == "completed"
+    if old.purpose != "final":
+        assert len(now) == len(old.todos), page
+    called = before.conversation.calls(before.state.step)
+    made = answered(before.conversation)
+    if made < len(called):
+        assert called[made]["function"]["name"] == "todo_complete"
+        assert now - done == {todo.id for todo in old.open_todos}
+        assert old.open_count == 1
+    else:
+        assert new.purpose in ("work", "final")
+        shown_done(before, now - done, ending="todo_write")
+
+
+def shown_done(snapshot: Snapshot, ids: set[int], *, ending: str) -> None:
+    """Every one of these todos has something to show for it."""
+    phase, step = snapshot.state.phase, snapshot.state.step
+    assert phase.kind == "strategic"
+    for todo in phase.todos:
+        if todo.id not in ids:
+            continue
+        if todo.updates and snapshot.files.entry(todo.updates):
+            raw = snapshot.changes.entry(todo.updates)
+            if raw and phase.since < int(snapshot.changes.read(todo.updates)) <= step:
+                continue
+        assert todo is phase.todos[-1], todo
+        assert phase.purpose != ("final" if ending == "todo_write" else "bootstrap"), todo
+    if ending == "todo_write":
+        assert snapshot.files.entry("todos.yaml")
