@@ -61,7 +61,7 @@ ONCE_MORE = " See first whether what the test before this one found still holds.
 SHOWN_BY = (
     "The tests that the tester wrote are in {folder}/{paths}. Leave them there: they are run."
 )
-RUN = "What the system ran itself on it: {told}."
+RUN = "What the system ran itself on it: {run}."
 MOST_TITLE = 80
 MOST_PROOFS = 8
 MOST_LINE = 200
@@ -274,7 +274,7 @@ def _tester(project: ProjectRecord, feature: Feature) -> Assign:
         # What its coder said, who is told to say what the tester should know.
         results=[
             *([feature.said] if feature.said else []),
-            *(RUN.format(told=run.told) for run in feature.evidence),
+            *(RUN.format(run=run.line) for run in feature.evidence),
         ],
         findings=feature.found,
         report="verdict",
