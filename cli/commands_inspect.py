@@ -166,6 +166,8 @@ def diff(
     """
     from cli import differences, inspecting  # noqa: PLC0415 - loads the activities
 
+    for moment in (before, after):
+        inspecting.moment(moment)
     if (places := _places(job)).project is not None:
         raise Mistake(
             f"{job} is a project, whose files are a git repository: `starter.py show {job}` prints "
