@@ -164,7 +164,8 @@ def _run(
     model has to read of the result before it goes on.
     """
     state = snapshot.state
-    if why := not_found_yet(snapshot.config, state.phase.kind, state.found, entry.name):
+    kind = state.phase.kind
+    if why := not_found_yet(snapshot.config, kind, state.found, state.unused, entry.name):
         raise ToolError(why)
     given = entry.given(raw_arguments)
     entry.check(given)

@@ -94,10 +94,17 @@ def tools_of(config: AgentConfig) -> list[Tool]:
 
 
 def not_found_yet(
-    config: AgentConfig, kind: PhaseKind, found: Sequence[str], name: str
+    config: AgentConfig,
+    kind: PhaseKind,
+    found: Sequence[str],
+    unused: Collection[str],
+    name: str,
 ) -> str | None:
-    """What a call to a tool that is still deferred is answered, or None."""
-    if all(entry.name != name for entry in offer(config, kind, found).deferred):
+    """What a call to a tool that is still deferred is answered, or None; arguments as of `offer`.
+
+    With all of them: a tool that requests have is never refused for being deferred.
+    """
+    if all(entry.name != name for entry in offer(config, kind, found, unused).deferred):
         return None
     return (
         f"{name} is not at hand yet, and you have not seen what it takes. Call {SEARCH} first: "

@@ -29,7 +29,7 @@ async def trial(place: Place) -> None:
         worker = place.workers.worker(*where)
         client = await place.temporal.client()
         handle = await client.start_workflow(
-            "Job", job(set={"mcp": {"odd": odd(ledger)}}),
+            "Job", job(set={"mcp": {"odd": odd(ledger)}, "limits.tools_offered": 50}),
             id="mcp-call", task_queue="mcp-call", result_type=dict,
         )  # fmt: skip
         await asyncio.to_thread(until, lambda: ledger.exists() and "slow" in ledger.read_text(), 60)

@@ -32,7 +32,7 @@ def test_letters_keep_their_order_and_only_what_was_sent() -> None:
         ("rewnid", (), "the signals are rewind, cancel, pause, resume, limit"),
         ("rewind", (), "issue: field required"),
         ("rewind", ({"issue": ""},), "issue"),
-        ("rewind", ({"issue": "x", "fase": 3},), "its keys are: issue, phase, restore_files"),
+        ("rewind", ({"issue": "x", "fase": 3},), "its keys are: by, issue, phase, restore_files"),
         ("rewind", ({"issue": "x", "phase": 0},), "phase"),
         ("rewind", ({"issue": "x", "phase": True},), "phase: input should be a valid integer"),
         ("rewind", ({"issue": "x", "phase": 3.0},), "phase: input should be a valid integer"),

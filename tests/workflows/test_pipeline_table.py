@@ -19,7 +19,7 @@ STAGES = [{"agent": "creator", "task": "Find."}, {"agent": "validator", "task": 
 def test_each_stage_starts_when_the_one_before_is_accepted() -> None:
     long = {**STAGES[1], "task": "Check " * 40}
     play = Play(started("pipeline", stages=[STAGES[0], long]))
-    assert [stage.title[-2:] for stage in play.project.stages] == ["d.", "C…"]
+    assert [stage.title[-2:] for stage in play.project.stages] == ["d.", "k…"]
     [move] = play.start()
     assert (move.job, move.handoff.next_agent) == ("tea.stage-1-creator-1", "validator")
     assert play.moves == [Wait()]

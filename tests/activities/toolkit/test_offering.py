@@ -13,7 +13,7 @@ import pytest
 from activities.model.prompt import request_body
 from activities.phases.orientation import first_messages
 from activities.tokens import count
-from activities.toolkit.offering import MOST_OFFERED, offer, tools_of
+from activities.toolkit.offering import MOST_OFFERED, not_found_yet, offer, tools_of
 from activities.toolkit.registry import REGISTRY, select
 from config.loader import agent_names, load_agent
 from config.schema import AgentConfig
@@ -83,6 +83,14 @@ def test_each_kind_of_phase_counts_for_itself(office: list[str]) -> None:
     assert offer(config, "strategic").deferred
     assert not offer(config, "tactical").deferred
     assert "search_tools" in {entry.name for entry in tools_of(config)}
+
+
+def test_what_is_offered_since_others_are_unused_may_be_called(office: list[str]) -> None:
+    here = [entry.name for entry in select(GROUPS) if "tactical" in entry.phases]
+    config, unused = agent(*GROUPS, tools_offered=len(here) - 1), [here[0]]
+    assert not offer(config, "tactical", unused=unused).deferred
+    assert not_found_yet(config, "tactical", [], unused, office[0]) is None
+    assert "search_tools" in (not_found_yet(config, "tactical", [], [], office[0]) or "")
 
 
 def test_a_core_over_the_limit_is_offered_whole() -> None:
