@@ -75,7 +75,7 @@ def connected(graph: Neo4j, graph_server: Server) -> Iterator[Neo4j]:
 def hurried() -> Iterator[pytest.MonkeyPatch]:
     """Statements are given up soon after their time, until this is undone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neo4j, "_CONNECT_SECONDS", 1)
+        patch.setattr(neo4j, "_CONNECT_SECONDS", 0.2)
         patch.setattr(neo4j, "_GRACE_SECONDS", 0)
         yield patch
 
