@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.shared.message import SessionMessage
@@ -17,7 +16,7 @@ from mcp.types import CallToolResult, JSONRPCRequest, JSONRPCResponse, TextConte
 from pydantic import ValidationError
 
 from activities.guards.secrets import redact
-from activities.mcp.transport import SENDING, Sending
+from activities.mcp.transport import SENDING, Forwarding, Sending
 from protocol.telling import wrong
 from protocol.text import one_line
 
@@ -31,7 +30,6 @@ ODD = (
     "[The call was made, and this is what came. It is not what the server declared: {why}. "
     "Repeating the call does not mend that.]"
 )
-Inner = TypeVar("Inner", ReadStream[SessionMessage | Exception], WriteStream[SessionMessage])
 
 
 @asynccontextmanager
@@ -44,29 +42,13 @@ async def noting(
         yield _Read(read, waiting), _Write(write, waiting)
 
 
-class _Stream(Generic[Inner]):
-    def __init__(self, inner: Inner, waiting: dict[str | int, Sending]) -> None:
-        self._inner: Inner = inner
+class _Write(Forwarding[WriteStream[SessionMessage]]):
+    def __init__(
+        self, inner: WriteStream[SessionMessage], waiting: dict[str | int, Sending]
+    ) -> None:
+        super().__init__(inner)
         self._waiting = waiting
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        suppressed: bool | None = await self._inner.__aexit__(exc_type, exc_val, exc_tb)
-        return suppressed
-
-
-class _Write(_Stream[WriteStream[SessionMessage]]):
     async def send(self, item: SessionMessage, /) -> None:
         message, sending = item.message, SENDING.get()
         if sending and isinstance(message, JSONRPCRequest) and message.method == CALL:
@@ -77,7 +59,13 @@ class _Write(_Stream[WriteStream[SessionMessage]]):
         await self._inner.send(item)
 
 
-class _Read(_Stream[ReadStream[SessionMessage | Exception]]):
+class _Read(Forwarding[ReadStream[SessionMessage | Exception]]):
+    def __init__(
+        self, inner: ReadStream[SessionMessage | Exception], waiting: dict[str | int, Sending]
+    ) -> None:
+        super().__init__(inner)
+        self._waiting = waiting
+
     @property
     def last_context(self) -> Any:
         return getattr(self._inner, "last_context", None)

@@ -11,12 +11,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import anyio
 import httpx2
 from mcp import StdioServerParameters, stdio_client
-from mcp.client._transport import TransportStreams, WriteStream
+from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
@@ -31,6 +31,7 @@ LAST_WORDS = 2000
 CONNECT_SECONDS = 10
 UNSAID = "Server returned an error response"
 """How the client words a status without a message of the protocol."""
+Inner = TypeVar("Inner", ReadStream[SessionMessage | Exception], WriteStream[SessionMessage])
 
 
 @dataclass
@@ -89,24 +90,11 @@ class LastWords:
             os.close(theirs)
 
 
-class _Watched:
-    """A stream to the server that notes when a message of a call has been taken from it."""
+class Forwarding(Generic[Inner]):
+    """A stream that ends and is entered with the one that it stands for."""
 
-    def __init__(self, inner: WriteStream[SessionMessage]) -> None:
-        self._inner = inner
-
-    async def send(self, item: SessionMessage, /) -> None:
-        sending = SENDING.get()
-        try:
-            await self._inner.send(item)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise
-        except BaseException:
-            if sending:
-                sending.sent = True
-            raise
-        if sending:
-            sending.sent = True
+    def __init__(self, inner: Inner) -> None:
+        self._inner: Inner = inner
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -121,7 +109,25 @@ class _Watched:
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> bool | None:
-        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+        suppressed: bool | None = await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+        return suppressed
+
+
+class _Watched(Forwarding[WriteStream[SessionMessage]]):
+    """A stream to the server that notes when a message of a call has been taken from it."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        sending = SENDING.get()
+        try:
+            await self._inner.send(item)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise
+        except BaseException:
+            if sending:
+                sending.sent = True
+            raise
+        if sending:
+            sending.sent = True
 
 
 @asynccontextmanager
