@@ -18,6 +18,8 @@ from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.steps import Steps
 
+MOST_EDITS = 20_000
+"""Characters of what people edited in pauses and the model has not read."""
 MOST_REMARKS = 100_000
 """Characters of all that people say to a job, which is carried from run to run."""
 
@@ -131,8 +133,7 @@ class JobLifecycle(Lifecycle):
             )
             return
         await self._keep_remarks([remark], [remark.text] if payload.get("item") else [])
-        said = f"A person says: {remark.text}"
-        job.correction = f"{job.correction} {said}" if job.correction else said
+        job.correct(f"A person says: {remark.text}")
         # What is delivered may have to be otherwise now.
         job.drop_review()
         self._inbox.notice(f"{remark.by or 'a person'} told the agent: {remark.text[:200]}")
@@ -241,7 +242,8 @@ class JobLifecycle(Lifecycle):
         for note in taken.notes:
             self._inbox.notice(note)
         if taken.edits:
-            job.edits = taken.edits
+            # Those of an earlier pause may not have been read yet.
+            job.edits = f"{job.edits}\n{taken.edits}".strip()[-MOST_EDITS:]
 
     # Trouble
 

@@ -96,6 +96,12 @@ async def test_the_next_turn_says_what_a_person_edited_in_a_pause(
         instructions.write_text(f"{instructions.read_text()}\nWrite output/oolong.md as well.\n")
         (folder / "mine.bin").write_bytes(b"\0" * 10)
         (folder / "long.md").write_text("a line\n" * 10_000)
+        await handle.signal("resume", {})
+        await jobs.until(handle, waiting_for=None)
+        # The agent is still in its wait, and has read nothing of it.
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        (folder / "second.md").write_text("Of a second pause.\n")
         # Ends the wait as well, which resume leaves running; no file goes back.
         await handle.signal("rewind", {"issue": "See what I added."})
         await jobs.until(handle, rewinds=1, step=lambda step: step > 2)
@@ -105,7 +111,8 @@ async def test_the_next_turn_says_what_a_person_edited_in_a_pause(
     assert "instructions.md, long.md (new), mine.bin (new)" in heard[0]
     assert "The instructions are in force as they are now." in heard[0]
     assert "\n+Write output/oolong.md as well.\n" in heard[0]
-    assert heard[0].endswith("… and more; read the files.")
+    assert "\n… and more; read the files.\n" in heard[0]
+    assert heard[0].endswith("\n+Of a second pause.")
     assert len(heard[0]) < 9_000
 
 
