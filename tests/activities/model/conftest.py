@@ -1,0 +1,13 @@
+"""Clients of a test's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from activities.model import endpoint
+
+
+@pytest.fixture(autouse=True)
+def own_clients() -> None:
+    """Clients are kept by address, and a server of another test may have had this port."""
+    endpoint._client.cache_clear()
