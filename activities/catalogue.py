@@ -18,6 +18,7 @@ from activities.job.remarks import tell_activity
 from activities.learning.activity import learn_activity
 from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
+from activities.notifying import notify_activity
 from activities.phases.judge import Judging
 from activities.phases.reflection import Reflecting
 from activities.phases.transition import Phases
@@ -54,6 +55,7 @@ def all_activities(root: Root, connect: Connect = connect) -> list[Callable[...,
         Closing(root).close_job,
         cancel_start,
         traces_activity(root),
+        notify_activity(root),
         learn_activity(root),
         Forgetting(root).forget,
         *Recovery(root).activities,

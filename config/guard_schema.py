@@ -6,7 +6,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from config.patterns import Pattern
+from config.patterns import Pattern, compiled
+from protocol.notifying import OCCASIONS, Occasion
 from protocol.state import Data, PhaseKind
 
 Point = Literal[
@@ -20,7 +21,9 @@ Point = Literal[
 ]
 Decision = Literal["allow", "deny", "ask", "rewrite", "feedback"]
 Stage = Literal["draft", "experiment", "active", "retired"]
-HookEvent = Literal["PreToolUse", "PostToolUse", "PermissionRequest", "Stop", "SubagentStop"]
+HookEvent = Literal[
+    "PreToolUse", "PostToolUse", "PermissionRequest", "Stop", "SubagentStop", "Notification"
+]
 MAY: dict[str, tuple[str, ...]] = {
     "before_tool": ("allow", "deny", "ask", "rewrite"),
     "after_tool": ("allow", "feedback"),
@@ -131,7 +134,8 @@ class Hook(Data):
     matcher: Pattern = Field(
         "",
         description="Pattern of the whole name of the tool, ours or the protocol's, such as "
-        "`Write|Edit`; empty or `*`: every tool.",
+        "`Write|Edit`; for Notification of what it is for, such as `waiting|end`; empty or `*`: "
+        "all.",
     )
     command: str = Field(
         pattern=r"\S", max_length=4000, description="What is run, by `/bin/sh -c` in the workspace."
@@ -156,3 +160,10 @@ class Hook(Data):
     def title(self) -> str:
         """Its name as a guard's, such as in the signal bypass."""
         return self.name or self.command.split()[0].rpartition("/")[2]
+
+    @property
+    def occasions(self) -> list[Occasion]:
+        """What a hook of Notification is for."""
+        if not self.matcher:
+            return list(OCCASIONS)
+        return [each for each in OCCASIONS if compiled(self.matcher).fullmatch(each)]

@@ -29,6 +29,7 @@ from config.wording import Wording
 from config.workspace import Workspace
 from protocol.course import StuckFigures
 from protocol.limits import Price
+from protocol.notifying import Notify
 from protocol.state import Data, PhaseKind
 
 
@@ -93,7 +94,10 @@ class AgentFile(Data):
     hooks: dict[HookEvent, list[Hook]] = Field(
         default_factory=dict,
         description="Executables that are asked, by event: PreToolUse, PostToolUse, "
-        "PermissionRequest, Stop, SubagentStop.",
+        "PermissionRequest, Stop, SubagentStop, Notification.",
+    )
+    notify: Notify | None = Field(
+        None, description="Who is called when a person is needed, and at the end; null: nobody."
     )
     graph: GraphSchema = Field(
         default_factory=GraphSchema,
@@ -177,6 +181,8 @@ class AgentConfig(AgentFile):
         found = {each.api_key_variable for each in keyed if each and each.api_key_variable}
         for server in self.mcp.values():
             found |= {*server.env.values(), *server.headers.values()}
+        if self.notify:
+            found |= {*self.notify.headers.values()} | {self.notify.url_variable or ""} - {""}
         return found | (self.reviewer.credentials if self.reviewer else set())
 
     def model_for(self, kind: PhaseKind) -> ModelConfig:

@@ -56,7 +56,7 @@ def build_worker(
         client: With the data converter of `engine.converter`.
         root: The workspaces root; needed unless `activities` are given.
         task_queue: None takes LONGHAUL_TASK_QUEUE.
-        workflows: None takes jobs, projects, learning and forgetting.
+        workflows: None takes all of ours.
         activities: None takes all of ours.
         max_cached_workflows: Should exceed the jobs in flight on this worker: an evicted job is
             replayed at its next step, which costs 7 to 9 times as much.
@@ -100,6 +100,7 @@ def job_workflows() -> list[type]:
         importlib.import_module("workflows.project").Project,
         importlib.import_module("workflows.learning").Learning,
         importlib.import_module("workflows.forgetting").Forgetting,
+        importlib.import_module("workflows.notify").Notify,
     ]
 
 

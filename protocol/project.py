@@ -8,6 +8,7 @@ from pydantic import Field
 
 from protocol.handoffs import Handoff
 from protocol.limits import Budget
+from protocol.notifying import Notifying
 from protocol.project_start import FormName, ProjectStart
 from protocol.proof import Accepted, Check, Proof, Tests
 from protocol.record import MOST_BYTES, Letter, Waiting, WaitReason
@@ -252,6 +253,8 @@ class ProjectRecord(Data):
     seconds: float = 0.0
     clock: float = 0.0
     search_attributes: list[str] = Field(default_factory=list)
+    notifying: Notifying | None = None
+    """Whom it calls, for its jobs as well."""
     waiting: Waiting | None = None
     refusals: int = 0
     notices: list[str] = Field(default_factory=list)

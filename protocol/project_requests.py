@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from protocol.handoffs import FeatureReport, Handoff, Routing, Verdict
+from protocol.notifying import Notifying
 from protocol.project import ProjectResult
 from protocol.project_start import FormName, ProjectStart
 from protocol.proof import Proof
@@ -28,6 +29,7 @@ class ProjectPrepared(Data):
     """The first commit of the project's own files."""
     scope: list[ScopeItem] = Field(default_factory=list)
     search_attributes: list[str] = Field(default_factory=list)
+    notifying: Notifying | None = None
 
 
 class InProject(Data):

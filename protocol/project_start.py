@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from protocol.handoffs import Line, OnFailure, UnitId
 from protocol.limits import Budget
+from protocol.notifying import Notify
 from protocol.proof import Check, Tests
 from protocol.state import Data, DoneWhen
 
@@ -71,6 +72,8 @@ class ProjectStart(Data):
     """Seconds that each job may take."""
     limits: Budget = Field(default_factory=Budget)
     set: dict[str, Any] = Field(default_factory=dict)
+    notify: Notify | None = None
+    """Who is called, for the project and its jobs; null takes that of its agents."""
     history_events: int = Field(1000, ge=10, le=10_000)
     """Events after which the project goes on as new, once no job is at work."""
 

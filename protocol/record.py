@@ -8,6 +8,7 @@ from pydantic import Field
 
 from protocol.course import Course
 from protocol.endings import JobResult, Outcome
+from protocol.notifying import Notifying
 from protocol.requests import Call, Usage
 from protocol.starting import JobLimits, Prepared
 from protocol.state import Data, JobState
@@ -170,6 +171,8 @@ class JobRecord(Data):
     search_attributes: list[str] = Field(default_factory=list)
     project: str = ""
     """Id of the project that the job works for; empty for one by itself."""
+    notifying: Notifying | None = None
+    """Whom it calls, if anybody; a job of a project leaves that to the project."""
     usage: Usage = Field(default_factory=Usage)
     phase_usage: Usage = Field(default_factory=Usage)
     """Of the running phase. Like that of the job it is never put back."""

@@ -9,6 +9,7 @@ from pydantic import Field
 from protocol.course import StuckFigures
 from protocol.handoffs import ProjectLink
 from protocol.limits import Budget, Price
+from protocol.notifying import Notifying
 from protocol.payloads import Fork
 from protocol.requests import At, Moved
 from protocol.state import Data, JobState, PhaseKind
@@ -94,6 +95,7 @@ class Prepared(Moved):
     limits: JobLimits
     context: int = 0
     """Tokens of the first request."""
+    notifying: Notifying | None = None
     notices: list[str] = Field(default_factory=list)
     """What the job does without, a line each, for people."""
     search_attributes: list[str] = Field(default_factory=list)

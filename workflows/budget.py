@@ -204,6 +204,46 @@ def running_low(job: JobRecord) -> str:
     return f"Left are {', '.join(low)}: finish what matters most." if low else ""
 
 
+@dataclass(frozen=True)
+class Used:
+    """A limit of which most is used."""
+
+    name: str
+    """As the signal `limit` takes it from the command line: `tokens`, `phase.tokens`."""
+    key: str
+    limit: float
+    spent: float
+
+    @property
+    def share(self) -> int:
+        """In per cent."""
+        return int(100 * self.spent / self.limit)
+
+    @property
+    def figures(self) -> str:
+        return f"{figure(self.key, self.spent)} of {figure(self.key, self.limit)}"
+
+    @property
+    def raised(self) -> str:
+        """A limit that leaves room again."""
+        return figure(self.key, 2 * self.limit, up=True).replace(",", "")
+
+
+def mostly_used(scope: Scope, limits: Budget, spent: Spent) -> list[Used]:
+    """The limits of which no more than a fifth is left."""
+    return [
+        Used(key if scope == "job" else f"phase.{key}", key, limit, used)
+        for key in KEYS
+        if (limit := getattr(limits, key)) is not None
+        and (used := spent.figure(key)) >= limit * (1 - LOW)
+    ]
+
+
+def nearly_used(job: JobRecord) -> list[Used]:
+    """The limits of the job and of its phase that people should know of before they are reached."""
+    return [used for scope in scopes(job) for used in mostly_used(*scope)]
+
+
 def standing(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
     """The limits that are set, each with what was used of it: for people and programs."""
     return {

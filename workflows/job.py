@@ -124,3 +124,4 @@ class Job(JobLifecycle):
     async def _let_see(self) -> None:
         self._show(self._job)
         await self._tell_project()
+        await self._call_when_due()

@@ -11,7 +11,17 @@ from temporalio import workflow
 from protocol.course import Course
 from protocol.record import JobRecord, Letter, Waiting
 from protocol.state import Remark
-from workflows import budget, guards, parking, questions, remedies, replies, status, traces
+from workflows import (
+    budget,
+    guards,
+    notifications,
+    parking,
+    questions,
+    remedies,
+    replies,
+    status,
+    traces,
+)
 from workflows.activity_calls import Interrupted
 from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled
 from workflows.parking import StepFailed
@@ -52,9 +62,11 @@ class JobLifecycle(Lifecycle):
                 await self._tell_project()
                 continue
             if job.waiting is None or job.waiting.trying:
+                self._note_going_on()
                 return
             self._show(job)
             await self._tell_project()
+            await self._call_when_due()
             self._continue_as_new_if_due()
             await self._wait_for_letters()
 
@@ -309,6 +321,7 @@ class JobLifecycle(Lifecycle):
             await self._steps.write_error(self._job, waiting)
         self._job.waiting = waiting
         self._show(self._job)
+        await self._call_when_due()
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(lambda: bool(self._inbox.letters), timeout=failed.delay)
         self._steps.may_continue_as_new = True
@@ -338,6 +351,17 @@ class JobLifecycle(Lifecycle):
         report = self._steps.tell(job.project, "report", told.model_dump(mode="json"))
         if why := await asyncio.shield(report):
             self._inbox.notice(f"project {job.project} could not be told: {why}")
+
+    async def _call_when_due(self) -> None:
+        """Call people for what they were not called for yet."""
+        info = workflow.info()
+        due = notifications.due_of_job(self._job, info.workflow_id, info.first_execution_run_id)
+        await self._call_people(due, self._job.notifying)
+
+    def _note_going_on(self) -> None:
+        """What the job comes to wait for from here on is another wait, also for the same reason."""
+        if self._job.waiting is None and self._job.notifying:
+            self._job.notifying.waits = {}
 
     def _continue_as_new_if_due(self) -> None:
         """Begin a new run with the same state once the history is long."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey
-from temporalio.exceptions import is_cancelled_exception
+from temporalio.common import SearchAttributeKey, WorkflowIDReusePolicy
+from temporalio.exceptions import (
+    FailureError,
+    WorkflowAlreadyStartedError,
+    is_cancelled_exception,
+)
+from temporalio.workflow import ParentClosePolicy
 
+from protocol.notifying import Destination, Notification, Notifying, NotifyRequest
 from protocol.payloads import check_unsealed
 from protocol.project import ProjectRecord
 from protocol.record import JobRecord
@@ -24,6 +30,8 @@ Record = TypeVar("Record", JobRecord, ProjectRecord)
 MOST_HISTORY = 10 << 20
 """Bytes. The server ends a run at five times that, which some dozens of the largest signals fill
 long before there are many events."""
+SUMMARY_CHARACTERS = 95
+"""The server takes 400 bytes."""
 
 
 class CancelAsked(Exception):
@@ -103,6 +111,31 @@ class Lifecycle(Signals):
                 raise
             await self._cancelled("cancelled through Temporal", by_signal=False)
             raise
+
+    async def _call_people(self, due: Sequence[Notification], book: Notifying | None) -> None:
+        """Have each notification sent by a workflow of its own, whose id can begin only once.
+
+        What becomes of it, the job neither waits for nor hears.
+        """
+        for each in due:
+            wanted = [to for to in book.to if each.event in to.on] if book else []
+            if wanted:
+                await asyncio.shield(self._begin_notification(each, wanted))
+
+    async def _begin_notification(self, each: Notification, to: list[Destination]) -> None:
+        try:
+            await workflow.start_child_workflow(
+                "Notify",
+                NotifyRequest(notification=each, to=to).model_dump(exclude_defaults=True),
+                id=f"{workflow.info().workflow_id}/notify/{each.key}",
+                parent_close_policy=ParentClosePolicy.ABANDON,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                static_summary=f"{each.event}: {each.job}"[:SUMMARY_CHARACTERS],
+            )
+        except WorkflowAlreadyStartedError:
+            return
+        except FailureError as error:
+            self._inbox.notice(f"nobody is called for {each.event}: {error}")
 
     def _taken_over(self, kind: type[Record], start: tuple[Any, ...]) -> Record | None:
         """The record that the run before this one handed over; None in the first run."""

@@ -138,6 +138,7 @@ class Project(ProjectLifecycle):
             limits=asked.limits,
             clock=workflow.now().timestamp(),
             search_attributes=made.search_attributes,
+            notifying=made.notifying,
         )
         self._show(project)
         return project
@@ -154,7 +155,7 @@ class Project(ProjectLifecycle):
         except StepFailed as failed:
             self._park(parking.waiting_for(failed))
         self._count_time()
-        self._show(project)
+        await self._let_see()
         self._continue_as_new_if_due()
 
     # Moves

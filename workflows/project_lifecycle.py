@@ -14,7 +14,7 @@ from protocol.project import ProjectRecord, Running
 from protocol.record import Letter, Waiting
 from protocol.state import Remark
 from protocol.traces import MOST_AT_A_TIME
-from workflows import parking, project_status, shares
+from workflows import notifications, parking, project_status, shares
 from workflows.activity_calls import GONE
 from workflows.lifecycle import CancelAsked, Lifecycle, is_cancelled
 from workflows.parking import StepFailed
@@ -49,9 +49,12 @@ class ProjectLifecycle(Lifecycle):
             if is_cancelled():
                 raise asyncio.CancelledError
             if project.waiting is None:
+                if project.notifying:
+                    # The same reason from here on is another wait.
+                    project.notifying.waits.pop(project.id, None)
                 return
             self._count_time()
-            self._show(project)
+            await self._let_see()
             self._continue_as_new_if_due()
             begun = workflow.time()
             await workflow.wait_condition(
@@ -228,7 +231,10 @@ class ProjectLifecycle(Lifecycle):
             self._hand_over(project)
 
     async def _let_see(self) -> None:
-        self._show(self._project)
+        project = self._project
+        self._show(project)
+        due = notifications.due_of_project(project, workflow.info().first_execution_run_id)
+        await self._call_people(due, project.notifying)
 
     def _show(self, project: ProjectRecord) -> None:
         project.refusals += self._inbox.refused

@@ -37,13 +37,18 @@ def waiting(project: ProjectRecord) -> Waiting | None:
     runs = list(project.running.values())
     if not runs or project.ended or any(run.seen.waiting is None for run in runs):
         return None
-    seen = runs[0].seen
+    return waiting_of(project, runs[0])
+
+
+def waiting_of(project: ProjectRecord, run: Running) -> Waiting:
+    """Why a job stands still, and what a person does about it in a project."""
+    seen = run.seen
     # A job knows of its share alone; raised by itself it would take what the others are to have.
-    shared = next((key for key in runs[0].share if f" {key}=" in seen.remedy), None)
+    shared = next((key for key in run.share if f" {key}=" in seen.remedy), None)
     return Waiting(
         reason=seen.waiting or "tool",
         message=f"Job {seen.job}: {seen.message}",
-        remedy=shares.remedy(project, shared, len(runs)) if shared else seen.remedy,
+        remedy=shares.remedy(project, shared, len(project.running)) if shared else seen.remedy,
     )
 
 

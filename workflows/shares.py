@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from protocol.project import Ended, ProjectRecord, Running
 from protocol.record import Waiting
-from workflows.budget import KEYS, Spent, figure
+from workflows.budget import KEYS, LOW, Spent, Used, figure
 from workflows.parking import quoted
 
 LEAST = {"model_calls": 2, "tool_calls": 1, "tokens": 1000, "cost": 1e-6, "seconds": 1}
@@ -149,3 +149,12 @@ def standing(project: ProjectRecord) -> dict[str, dict[str, float]]:
                 )
             found[key] = {"limit": limit, "spent": round(used, 9)}
     return found
+
+
+def nearly_used(project: ProjectRecord) -> list[Used]:
+    """The project's limits of which no more than a fifth is left."""
+    return [
+        Used(key, key, each["limit"], each["spent"])
+        for key, each in standing(project).items()
+        if each["spent"] >= each["limit"] * (1 - LOW)
+    ]

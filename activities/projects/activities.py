@@ -17,6 +17,7 @@ from activities.failures import failure, typed
 from activities.heartbeats import heartbeats, heartbeats_from_thread
 from activities.job.opening import check_root, job_id, scheduled_at
 from activities.model.endpoint import Connect
+from activities.notifying import notifying_of
 from activities.plain import as_json, title
 from activities.plan import listed_under
 from activities.projects.needs import lacking
@@ -134,6 +135,7 @@ def _prepare(root: Root, start: ProjectStart, chain: str, registered: list[str])
             f"the scope and the settings have {size:,} bytes together; at most "
             f"{MOST_SCOPE_AND_SETTINGS:,} are taken"
         )
+    notifying = notifying_of(agents, start.notify)
     if why := lacking(start, agents):
         raise failure("Dependency", why)
     path = repository_path(root, job_id())
@@ -155,6 +157,7 @@ def _prepare(root: Root, start: ProjectStart, chain: str, registered: list[str])
         state=state,
         scope=scope,
         search_attributes=registered,
+        notifying=notifying,
     )
 
 

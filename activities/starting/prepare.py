@@ -25,6 +25,7 @@ from activities.job.kept_results import KeptResults
 from activities.job.opening import attempt_key, check_root, job_id, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
+from activities.notifying import notifying_of
 from activities.phases.orientation import first_messages
 from activities.phases.predefined import STRATEGIC_NAMES, begin_own_list, predefined_todos
 from activities.phases.summary import with_summary
@@ -59,6 +60,7 @@ from activities.traces.recalling import recalled
 from config.loader import amend, load_agent, overridden
 from config.schema import AgentConfig, Problem
 from config.templates import render
+from protocol.notifying import Notifying
 from protocol.payloads import Fork
 from protocol.scope import given_items, too_large
 from protocol.starting import Prepared, PrepareRequest
@@ -82,6 +84,7 @@ class Begun:
     """What the checkpoint's message begins with."""
     notices: list[str] = field(default_factory=list)
     """For people: what the job does without."""
+    notifying: Notifying | None = None
 
 
 class Preparation:
@@ -145,6 +148,7 @@ class Preparation:
         )
         if config.workspace.remote:
             made.remote = config.workspace.remote
+        made.notifying = begun.notifying
         return made
 
     def _first(self, request: PrepareRequest) -> Begun:
@@ -156,6 +160,7 @@ class Preparation:
         tools = tools_for(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
+        notifying = None if request.project else notifying_of([config])
         instructions = render(
             config.instructions_template, instructions=self._instructions(request)
         )
@@ -185,7 +190,7 @@ class Preparation:
             begin_own_list(snapshot, 1)
         if request.project:
             hand_over(self._root, snapshot, request.project)
-        return Begun(snapshot, tools, notices=notices)
+        return Begun(snapshot, tools, notices=notices, notifying=notifying)
 
     def _kept(self, request: PrepareRequest) -> KeptResults | None:
         """What the jobs of a project have in common."""
@@ -208,6 +213,7 @@ class Preparation:
         notices = declare(config) if config.mcp != pinned.mcp else []
         notices += join(config, request)
         tools = tools_for(config)
+        notifying = None if request.project else notifying_of([config])
         documents = read_documents(
             self._root,
             request.documents,
@@ -238,6 +244,7 @@ class Preparation:
             page,
             f"forked from {fork.job} at the start of phase {fork.phase} · ",
             notices,
+            notifying,
         )
 
     def _instructions(self, request: PrepareRequest) -> str:

@@ -1,0 +1,68 @@
+"""An address that notifications are sent to: a real HTTP server that remembers what came."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Receiver:
+    """What came: bodies and headers of every request, in order."""
+
+    port: int = 0
+    statuses: list[int] = field(default_factory=list)
+    """What the next requests are answered, then 200."""
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hooks/people?token=abc"
+
+    @property
+    def keys(self) -> Counter[str]:
+        """How often each notification came."""
+        return Counter(header["idempotency-key"] for header in self.headers)
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        return [body for body in self.bodies if body["event"] == event]
+
+
+@contextmanager
+def receiver(*statuses: int) -> Iterator[Receiver]:
+    made = Receiver(statuses=list(statuses))
+    lock = threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            raw = self.rfile.read(int(self.headers["Content-Length"]))
+            with lock:
+                status = made.statuses.pop(0) if made.statuses else 200
+                made.bodies.append(json.loads(raw))
+                made.headers.append({name.lower(): text for name, text in self.headers.items()})
+            self.send_response(status)
+            if 300 <= status < 400:
+                self.send_header("Location", f"{made.url}&moved=yes")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing of it belongs into a test's output."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield made
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,184 @@
+"""What people are called for, each once: pure functions of the record, which remembers it.
+
+Names, words and figures alone; what people or models wrote goes into `content`, which is dropped
+unless the configuration wants it sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from protocol.notifying import MOST_CONTENT, Notification, Notifying, Occasion
+from protocol.project import ProjectRecord
+from protocol.record import JobRecord, Waiting
+from protocol.text import start_of
+from workflows import budget, project_status, shares
+from workflows.parking import quoted
+
+_COMMAND = re.compile(r"`(starter\.py [^`…]+)`")
+NOT_CALLED_FOR = ("paused",)
+"""A person did that."""
+
+
+def due_of_job(job: JobRecord, job_id: str, chain: str) -> list[Notification]:
+    """What people are to be called for now, noted as done.
+
+    Args:
+        job: As it stands.
+        job_id: Its id.
+        chain: Run id of its first run.
+    """
+    if (book := job.notifying) is None:
+        return []
+    draft = _Draft(book, job_id, job.agent, job.status, f"{chain[:8]}.{job.commit[:8]}")
+    made = [
+        *_of_waiting(draft, job.waiting, job_id, title=job.title),
+        *_of_limits(draft, budget.nearly_used(job), parked=_waits_for(job.waiting, "budget")),
+    ]
+    if job.result and not book.ended:
+        book.ended = True
+        result = job.result
+        text = f"{job_id} has ended: {result.status}"
+        if result.unresolved:
+            text += f", {len(result.unresolved)} unresolved"
+        content = f"{job.title}\n{result.summary}"
+        made.append(_end(draft, job_id, result.status, text, content))
+    return made
+
+
+def due_of_project(project: ProjectRecord, chain: str) -> list[Notification]:
+    """The same for a project, which calls people for its jobs as well."""
+    if (book := project.notifying) is None:
+        return []
+    mark = f"{chain[:8]}.{project.state[:8]}"
+    agent, word = f"project ({project.start.form})", project_status.word(project)
+    draft = _Draft(book, project.id, agent, word, mark)
+    made = _of_waiting(draft, project.waiting, project.id, title=project.title)
+    # While the project itself waits it is that which a person sees to.
+    for run in project.running.values() if project.waiting is None else ():
+        stands = None
+        if run.seen.waiting and run.waits:
+            stands = project_status.waiting_of(project, run)
+        since = str(run.waits.since) if run.waits else ""
+        made += _of_waiting(draft, stands, run.job, title=project.title, since=since)
+    book.waits = {
+        job: mark for job, mark in book.waits.items() if job in {project.id, *project.running}
+    }
+    parked = _waits_for(project.waiting, "budget")
+    made += _of_limits(draft, shares.nearly_used(project), parked=parked)
+    blocked = [unit for unit in project.units if unit.status == "blocked"]
+    kind = project_status.NAMES[project.start.form]
+    for unit in blocked:
+        if unit.id not in book.blocked:
+            made.append(
+                draft.make(
+                    "blocked",
+                    reason=unit.id,
+                    text=f"{project.id}: the {kind} {unit.id} is blocked after {unit.attempts} "
+                    "attempts.",
+                    remedy="`starter.py show` says why, and what can be done about it.",
+                    command=f"starter.py show {quoted(project.id)}",
+                    content=f"{unit.title}\n{' '.join(unit.reasons)}",
+                )
+            )
+    book.blocked = [unit.id for unit in blocked]
+    if project.result and not book.ended:
+        book.ended = True
+        text = f"{project.id} has ended: {project_status.line(project)}"
+        content = f"{project.title}\n{project.result.summary}"
+        made.append(_end(draft, project.id, project.result.status, text, content))
+    return made
+
+
+class _Draft:
+    """What all notifications of one record have in common."""
+
+    def __init__(self, book: Notifying, owner: str, agent: str, status: str, mark: str) -> None:
+        self.book, self.owner, self.agent = book, owner, agent
+        self.status, self.mark = status, mark
+
+    def make(
+        self, event: Occasion, *, job: str = "", content: str = "", **details: Any
+    ) -> Notification:
+        self.book.count += 1
+        job = job or self.owner
+        return Notification(
+            key=f"{self.mark}.{self.book.count}.{event}",
+            event=event,
+            job=job,
+            project=self.owner if job != self.owner else "",
+            agent=self.agent if job == self.owner else "",
+            status=details.pop("status", self.status),
+            content=start_of(content, MOST_CONTENT) if self.book.content else "",
+            **details,
+        )
+
+
+def _of_waiting(
+    draft: _Draft, waiting: Waiting | None, job: str, *, title: str, since: str = ""
+) -> list[Notification]:
+    """For a wait that nobody was called for yet."""
+    book = draft.book
+    if waiting is None:
+        book.waits.pop(job, None)
+        return []
+    if waiting.reason in NOT_CALLED_FOR:
+        return []
+    mark, question = f"{waiting.reason} {since}", waiting.about.get("id", "")
+    if book.waits.get(job) == mark or (question and question == book.asked):
+        return []
+    book.waits = {**book.waits, job: mark}
+    book.asked = question or book.asked
+    command = command_of(waiting, job)
+    goes_on = " It goes on trying by itself." if waiting.trying else ""
+    figures = f" {waiting.message}" if waiting.reason == "budget" else ""
+    about = "\n".join(f"{name}: {value}" for name, value in waiting.about.items())
+    return [
+        draft.make(
+            "waiting",
+            job=job,
+            status="waiting",
+            reason=waiting.reason,
+            text=f"{job} waits for a person: {waiting.reason}.{figures}{goes_on} Type: {command}",
+            remedy=waiting.remedy,
+            command=command,
+            content=f"{title}\n{waiting.message}\n{about}".strip(),
+        )
+    ]
+
+
+def _of_limits(draft: _Draft, used: list[budget.Used], *, parked: bool) -> Iterator[Notification]:
+    """For limits of which so much is used since people were last called."""
+    before, draft.book.limits = draft.book.limits, [each.name for each in used]
+    for each in used:
+        # Of one that is reached, the call for the wait says it.
+        if each.name in before or parked:
+            continue
+        command = f"starter.py limit {quoted(draft.owner)} {each.name}={each.raised}"
+        yield draft.make(
+            "limit",
+            reason=each.name,
+            text=f"{draft.owner} has used {each.share} % of a limit: {each.name}, {each.figures}.",
+            remedy=f"At the limit it waits for a person. `{command}` raises it.",
+            command=command,
+        )
+
+
+def _end(draft: _Draft, job: str, status: str, text: str, content: str) -> Notification:
+    command = f"starter.py show {quoted(job)}"
+    return draft.make(
+        "end", status=status, reason=status, text=f"{text}.", command=command, content=content
+    )
+
+
+def command_of(waiting: Waiting, job: str) -> str:
+    """What a person types who wants the job to go on."""
+    if found := _COMMAND.search(waiting.remedy):
+        return found[1].replace(" JOB", f" {quoted(job)}")
+    return f"starter.py {'show' if waiting.trying else 'resume'} {quoted(job)}"
+
+
+def _waits_for(waiting: Waiting | None, reason: str) -> bool:
+    return waiting is not None and waiting.reason == reason
