@@ -95,7 +95,16 @@ def jobs(status: dict[str, Any]) -> list[str]:
     ]
     work = [
         f"  {each['job']}: {'waiting: ' + each['waiting'] if each.get('waiting') else 'at work'}"
-        f" · {each['phase'] or 'starting'}"
+        f" · {each['phase'] or 'starting'}{_deadline(each)}"
         for each in status.get("running") or []
     ]
     return [*over, *work]
+
+
+def _deadline(job: dict[str, Any]) -> str:
+    """That the time people take counts, where a job that waits has a deadline."""
+    if not job.get("deadline"):
+        return ""
+    if not job.get("waits_since"):
+        return f" · deadline {job['deadline']}"
+    return f" · since {job['waits_since']}, which counts against its deadline {job['deadline']}"

@@ -132,6 +132,13 @@ class Limits(Data):
         le=8760,
         description="Hours a job waits for an answer before it goes on with the agent's default.",
     )
+    approve_hours: float | None = Field(
+        None,
+        gt=0,
+        le=8760,
+        description="Hours a job waits for a person to approve a call before it counts as denied; "
+        "null: as long as it takes.",
+    )
     history_events: int = Field(
         1000, ge=100, le=10_000, description="Events after which a job continues as new."
     )

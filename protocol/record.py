@@ -99,8 +99,16 @@ class Approval(Data):
     arguments: dict[str, str]
     question: str
     guard: str
+    until: int | None = None
+    """When it counts as denied, epoch seconds; None: never."""
     approved: bool | None = None
     reason: str = ""
+    by: str = ""
+    """Who approved or denied it; empty when nobody said."""
+    decided: int | None = None
+    """When, epoch seconds."""
+    expired: bool = False
+    """Whether it was denied because nobody spoke in time."""
 
 
 class Review(Data):
@@ -216,6 +224,8 @@ class JobRecord(Data):
     """Whether requests may require a tool call; false once the endpoint has refused that."""
     clarification: Clarification = Field(default_factory=Clarification)
     approval: Approval | None = None
+    approvals: list[Approval] = Field(default_factory=list)
+    """Those that were decided, the newest, with arguments cut."""
     context: int = 0
     """Tokens of the next request."""
     compacted: int = 0

@@ -64,6 +64,7 @@ class JobLimits(Data):
     rewinds: int = 5
     clarifications: int = 1
     clarification_hours: float = 24
+    approve_hours: float | None = None
     history_events: int = 1000
     tool_attempts: int = 4
     model_seconds: int = 600

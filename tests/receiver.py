@@ -6,7 +6,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -21,6 +21,11 @@ class Receiver:
     """What the next requests are answered, then 200."""
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    answers: threading.Event = field(default_factory=threading.Event)
+    """Requests are answered while it is set."""
+
+    def __post_init__(self) -> None:
+        self.answers.set()
 
     @property
     def url(self) -> str:
@@ -47,6 +52,11 @@ def receiver(*statuses: int) -> Iterator[Receiver]:
                 status = made.statuses.pop(0) if made.statuses else 200
                 made.bodies.append(json.loads(raw))
                 made.headers.append({name.lower(): text for name, text in self.headers.items()})
+            made.answers.wait(60)
+            with suppress(OSError):  # whoever asked may be dead
+                self._answer(status)
+
+        def _answer(self, status: int) -> None:
             self.send_response(status)
             if 300 <= status < 400:
                 self.send_header("Location", f"{made.url}&moved=yes")

@@ -71,7 +71,7 @@ class JobLifecycle(Lifecycle):
             await self._wait_for_letters()
 
     async def _wait_for_letters(self) -> None:
-        """Wait for people, but for the answer to a question only so long."""
+        """Wait for people, but for an answer or an approval only so long."""
         job = self._job
         left = questions.time_left(job, workflow.time())
         try:
@@ -80,7 +80,7 @@ class JobLifecycle(Lifecycle):
             )
         except TimeoutError:
             if not self._inbox.letters:
-                self._inbox.notice(questions.time_out(job))
+                self._inbox.notice(questions.time_out(job, workflow.time()))
         job.clock = workflow.now().timestamp()
         self._steps.may_continue_as_new = True
 
@@ -114,8 +114,10 @@ class JobLifecycle(Lifecycle):
             if refusal := self._loop.limit(payload):
                 self._inbox.refuse(f"signal limit: {refusal}")
         elif letter.signal in questions.SIGNALS:
-            if why := questions.take(job, letter):
+            if why := questions.take(job, letter, workflow.time()):
                 self._inbox.refuse(why)
+            elif letter.signal != "answer":
+                self._inbox.notice(questions.decision(job.approvals[-1]))
             elif by := letter.payload.get("by"):
                 self._inbox.notice(f"signal {letter.signal}: taken, from {by}")
         elif letter.signal == "tell":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from protocol import scope
@@ -307,6 +308,9 @@ def _unfinished(unit: Unit) -> str:
 
 def _at_work(run: Running) -> str:
     state = f"waiting: {run.seen.waiting}" if run.seen.waiting else run.seen.phase
+    if run.seen.waiting and run.handoff.deadline is not None:
+        ends = _moment(run.since + run.handoff.deadline)
+        state += f", which counts against its deadline ({ends})"
     return f"`{run.job}` ({run.handoff.to_agent}) {markdown.cell(state)}"
 
 
@@ -316,6 +320,7 @@ def _over(run: Running) -> dict[str, Any]:
 
 
 def _running(run: Running) -> dict[str, Any]:
+    deadline = run.since + run.handoff.deadline if run.handoff.deadline is not None else None
     return {
         "job": run.job,
         "agent": run.handoff.to_agent,
@@ -324,4 +329,10 @@ def _running(run: Running) -> dict[str, Any]:
         "status": run.seen.status,
         "waiting": run.seen.waiting,
         "phase": run.seen.phase,
+        "waits_since": _moment(run.waits.since) if run.waits else None,
+        "deadline": _moment(deadline) if deadline is not None else None,
     }
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

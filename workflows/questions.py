@@ -22,6 +22,10 @@ ENOUGH = (
     "assumption in workspace.md."
 )
 SHOWN = 300
+MOST_DECISIONS = 20
+MOST_ARGUMENTS = 10
+MOST_ARGUMENT = 200
+"""Characters of an argument of a call that was decided on."""
 
 
 def id_of(job: JobRecord) -> str:
@@ -48,16 +52,22 @@ def ask(job: JobRecord, shown: ShownCall, now: float) -> None:
 
 
 def time_left(job: JobRecord, now: float) -> float | None:
-    """Seconds until the job goes on by itself; None when it waits for something else."""
-    pending = job.clarification.pending
-    if pending is None or not job.waiting or job.waiting.reason != "clarification":
-        return None
-    return max(1.0, pending.until - now)
+    """Seconds until the job goes on by itself; None when only a person lets it."""
+    reason = job.waiting.reason if job.waiting else None
+    until: int | None = None
+    if reason == "clarification" and job.clarification.pending:
+        until = job.clarification.pending.until
+    elif reason == "approval" and (approval := approval_at_hand(job)):
+        until = approval.until
+    return None if until is None else max(1.0, until - now)
 
 
-def time_out(job: JobRecord) -> str:
-    """Nobody has answered in time: the job goes on with the default; gives a notice."""
+def time_out(job: JobRecord, now: float) -> str:
+    """Nobody has spoken in time: the default holds; gives a notice."""
+    reason = job.waiting.reason if job.waiting else None
     job.waiting = None
+    if reason == "approval" and (approval := approval_at_hand(job)):
+        return _expire(job, approval, now)
     if not (question := job.clarification.pending):
         return "no question is open any more"
     question.answer = f"Nobody answered in time. Go on with your default: {question.default}"
@@ -87,9 +97,10 @@ def approval_at_hand(job: JobRecord) -> Approval | None:
 
 
 def request_approval(
-    job: JobRecord, tool: str, shown: ShownCall, question: str, guard: str
+    job: JobRecord, tool: str, shown: ShownCall, question: str, guard: str, now: float
 ) -> None:
     """Ask people whether the call at hand may be carried out."""
+    hours = job.limits.approve_hours
     job.approval = Approval(
         id=id_of(job),
         step=job.step,
@@ -98,15 +109,20 @@ def request_approval(
         arguments=shown.arguments,
         question=question,
         guard=guard,
+        until=int(now + hours * 3600 + 0.5) if hours else None,
     )
 
 
 def waiting_for_approval(asked: Approval, job_id: str) -> Waiting:
     """How the job waits for a person to approve a call."""
     job = quoted(job_id)
+    message = f"The agent wants to call {asked.tool}. {one_line(asked.question, SHOWN)}"
+    if asked.until is not None:
+        until = datetime.fromtimestamp(asked.until, UTC)
+        message += f" Without an answer it is denied at {until:%Y-%m-%d %H:%M} UTC."
     return Waiting(
         reason="approval",
-        message=f"The agent wants to call {asked.tool}. {one_line(asked.question, SHOWN)}",
+        message=message,
         remedy=f"`starter.py approve {job} --id {asked.id}` or `starter.py deny {job} --id "
         f'{asked.id} --reason "why"`, or the signals approve and deny with `{{"id": "{asked.id}", '
         '"reason": "why"}`.',
@@ -117,6 +133,12 @@ def waiting_for_approval(asked: Approval, job_id: str) -> Waiting:
 
 def denied(asked: Approval) -> str:
     """What the model is told of a call that a person did not approve."""
+    if asked.expired:
+        return (
+            f"Nobody approved this call of {asked.tool} in time, which counts as a no. Do not try "
+            "it again in this form; do the todo in another way, or say in `unresolved` what is "
+            "left undone."
+        )
     return (
         f"A person did not approve this call of {asked.tool}. Reason: {asked.reason[:1500]} Do not "
         "try it again in this form; do the todo in another way."
@@ -134,7 +156,7 @@ def pending_reason(job: JobRecord) -> WaitReason | None:
     return "approval" if approval and approval.approved is None else None
 
 
-def take(job: JobRecord, letter: Letter) -> str | None:
+def take(job: JobRecord, letter: Letter, now: float) -> str | None:
     """Enter what a person said; gives the reason when it cannot be taken."""
     approval, question = approval_at_hand(job), job.clarification.pending
     if letter.signal == "answer":
@@ -152,6 +174,8 @@ def take(job: JobRecord, letter: Letter) -> str | None:
     elif approval:
         approval.approved = letter.signal == "approve"
         approval.reason = letter.payload.get("reason", "")
+        approval.by = letter.payload.get("by", "")
+        _keep_decision(job, approval, now)
         named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
         said = "approved" if approval.approved else "denied"
         happened = f"{letter.payload.get('by') or 'A person'} {said} {approval.tool}: {named}"
@@ -172,6 +196,51 @@ def take(job: JobRecord, letter: Letter) -> str | None:
     if job.waiting and job.waiting.reason in ("clarification", "approval"):
         job.waiting = None
     return None
+
+
+def decision(approval: Approval) -> str:
+    """`ada@host approved move_file (1a2b3c4d) at 2026-11-25 11:20:03 UTC: old=a.md, new=b.md`."""
+    when = datetime.fromtimestamp(approval.decided or 0, UTC)
+    named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
+    if approval.expired:
+        who = f"nobody approved {approval.tool} ({approval.id}) in time, it was denied"
+    else:
+        said = "approved" if approval.approved else "denied"
+        who = f"{approval.by or 'a person'} {said} {approval.tool} ({approval.id})"
+    reason = f". Reason: {approval.reason}" if approval.reason and not approval.expired else ""
+    return f"{who} at {when:%Y-%m-%d %H:%M:%S} UTC: {named}{reason}"
+
+
+def _keep_decision(job: JobRecord, approval: Approval, now: float) -> None:
+    """Remember who decided what, and when, after the call is carried out or refused."""
+    approval.decided = int(now)
+    cut = {name: one_line(value, MOST_ARGUMENT) for name, value in approval.arguments.items()}
+    short = approval.model_copy(
+        update={
+            "arguments": dict(list(cut.items())[:MOST_ARGUMENTS]),
+            "question": one_line(approval.question, SHOWN),
+            "reason": one_line(approval.reason, SHOWN),
+        }
+    )
+    job.approvals = [*job.approvals, short][-MOST_DECISIONS:]
+
+
+def _expire(job: JobRecord, approval: Approval, now: float) -> str:
+    """Nobody has approved the call in time, so that it is denied; gives a notice."""
+    approval.approved, approval.expired = False, True
+    hours = f"{job.limits.approve_hours:g} hours" if job.limits.approve_hours else "time"
+    approval.reason = f"nobody approved it within {hours}"
+    _keep_decision(job, approval, now)
+    traces.note(
+        job,
+        "decision",
+        "gate",
+        "approval",
+        f"{approval.tool} was denied, since {approval.reason}",
+        tool=approval.tool,
+        path=approval.arguments.get("path"),
+    )
+    return decision(approval)
 
 
 def drop(job: JobRecord) -> list[str]:

@@ -58,6 +58,7 @@ def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "reviewing": job.review is not None,
         "clarification": job.clarification.model_dump(),
         "approval": approval.model_dump() if approval else None,
+        "approvals": [each.model_dump() for each in job.approvals],
         "correction": job.next_correction,
         "remarks": [remark.line[:300] for remark in job.state.remarks[-20:]],
         # A signal may be refused while a step goes on that takes long.

@@ -70,7 +70,7 @@ class ToolCalls:
         if asked is None:
             shown = await self.steps.show_call(job)
             shown.arguments |= instead or {}
-            questions.request_approval(job, call.tool, shown, question, guard)
+            questions.request_approval(job, call.tool, shown, question, guard, workflow.time())
             asked = questions.approval_at_hand(job)
         if asked and asked.approved is None:
             job.waiting = questions.waiting_for_approval(asked, self.job_id)

@@ -72,6 +72,38 @@ async def test_a_denied_call_is_answered_with_the_reason(temporal: Client, root:
     assert "b.md" not in listed
 
 
+async def test_a_call_that_nobody_approves_in_time_is_answered_so(
+    temporal: Client, root: Root
+) -> None:
+    model = moving()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(tea(set=SETTINGS | {"limits.approve_hours": 0.0005}))
+        status = await enough(jobs, handle, 4)
+    refused, listed = model.results(4)[-2:]
+    assert refused.startswith("Error: Nobody approved this call of move_file in time")
+    assert "b.md" not in listed
+    assert status["waiting"] is None
+    [kept] = status["approvals"]
+    assert (kept["tool"], kept["approved"], kept["expired"]) == ("move_file", False, True)
+    assert kept["decided"] >= kept["until"]
+    assert any("nobody approved move_file" in line for line in status["notices"])
+
+
+async def test_who_approved_what_and_when_stays_in_the_status(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, moving()) as jobs:
+        handle = await jobs.start(tea(set=SETTINGS))
+        asked = await waiting(jobs, handle)
+        await handle.signal("approve", {"id": asked["id"], "by": "ada@kettle"})
+        status = await enough(jobs, handle, 4)
+    [kept] = status["approvals"]
+    assert (kept["id"], kept["by"], kept["approved"]) == (asked["id"], "ada@kettle", True)
+    assert kept["arguments"] == MOVE[1]
+    assert any(
+        line.startswith(f"ada@kettle approved move_file ({asked['id']}) at ")
+        for line in status["notices"]
+    )
+
+
 async def test_a_request_outlives_continue_as_new_and_edits_while_paused(
     temporal: Client, root: Root
 ) -> None:

@@ -15,7 +15,8 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.checkpoints import Root
 from tests.receiver import Receiver, receiver
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import DONE, TEA, Short, hand_over, job
+from tests.workflows.short import DONE, TEA, Call, Short, hand_over, job
+from tests.workflows.team import Team, project, write
 
 SECRET = "the recipe of my grandmother"
 
@@ -228,3 +229,50 @@ async def test_an_address_from_a_variable_is_in_no_history(
     for history in histories:
         assert "token=abc" not in history.to_json()
         assert "1a2b3c4d5e6f" not in history.to_json()
+
+
+ASK: Call = ("request_clarification", {"question": "Green or black?", "default": "green"})
+
+
+async def test_a_project_calls_for_its_jobs_which_call_nobody_themselves(
+    temporal: Client, root: Root
+) -> None:
+    team = Team({"Draft it": lambda told: [ASK, write("repo/menu.md", "tea\n")]})
+    with receiver() as there:
+        async with serving(temporal, root, team) as jobs:
+            notify = {"url": there.url}
+            stages = [{"agent": "generalist", "task": "Draft it.", "deadline": 3600}]
+            menu = project("pipeline", stages=stages, notify=notify, set={"notify": notify})
+            handle = await jobs.start(menu, kind="Project")
+            status = await jobs.until(handle, waiting_for="clarification")
+            await until(lambda: len(there.bodies) == 1)
+            [run] = status["running"]
+            assert run["waits_since"] < run["deadline"]
+            await handle.signal("answer", {"text": "black"})
+            await jobs.result(handle)
+            await until(lambda: len(there.bodies) == 2)
+    waits, end = there.bodies
+    child = f"{handle.id}.stage-1-generalist-1"
+    assert (waits["job"], waits["project"], waits["reason"]) == (child, handle.id, "clarification")
+    assert waits["command"] == f'starter.py answer {child} "your answer"'
+    assert "Green" not in json.dumps(waits)
+    assert (end["event"], end["job"], end["status"]) == ("end", handle.id, "completed")
+    assert set(there.keys.values()) == {1}
+
+
+async def test_what_is_blocked_is_told_once_by_its_name(temporal: Client, root: Root) -> None:
+    team = Team({"Draft it": lambda told: [("wait", {"seconds": 3600})]})
+    stages = [{"agent": "generalist", "id": "menu", "task": "Draft it.", "deadline": 3}]
+    with receiver() as there:
+        async with serving(temporal, root, team) as jobs:
+            settings = {"notify": {"url": there.url}}
+            menu = project("pipeline", stages=stages, set=settings, attempts=1)
+            handle = await jobs.start(menu, kind="Project")
+            await jobs.result(handle)
+            await until(lambda: len(there.bodies) == 2)
+    [blocked], [end] = there.of("blocked"), there.of("end")
+    assert blocked["reason"] == "menu"
+    assert f"{handle.id}: the stage menu is blocked" in blocked["text"]
+    assert blocked["command"] == f"starter.py show {handle.id}"
+    assert end["status"] == "failed"
+    assert set(there.keys.values()) == {1}

@@ -1,0 +1,134 @@
+"""Workers are killed around every call to people: each notification is there, and counts once.
+
+A person who was called answers, so that the next call comes. A worker that dies in the midst of a
+request cannot know whether it arrived: then, and only then, it comes again, with the same key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from temporalio.client import WorkflowHandle
+
+from activities.checkpoints import Root
+from activities.rehearsal.seen import View
+from activities.rehearsal.server import ModelServer
+from tests.crash.begun import Begun, Place
+from tests.crash.processes import Worker
+from tests.crash.trial import SEED
+from tests.receiver import Receiver, receiver
+from tests.soak import soak
+from tests.workflows.short import DONE, TEA, Call, Short, job
+
+KILLS = soak(3, 20)
+BEFORE, WITHIN, AFTER = "before", "within", "after"
+PATIENCE = soak(120, 400)
+
+
+@dataclass
+class Shaken:
+    """A job that waits once for each kill, and what its calls to people came to."""
+
+    there: Receiver
+    moments: list[str] = field(default_factory=list)
+    """When the worker was killed, wait by wait."""
+
+
+async def test_each_notification_counts_once_whenever_workers_die(begun: Begun) -> None:
+    found = await begun(trial)
+    there, moments = found.there, found.moments
+    told = f"seed {SEED}: {moments}, {there.keys}"
+    assert len(moments) == KILLS
+    # What a receiver counts that takes each key once: every wait, and the end.
+    first = {body["key"]: body for body in reversed(there.bodies)}
+    assert Counter(body["event"] for body in first.values()) == {"waiting": KILLS, "end": 1}, told
+    waits = [body for body in there.bodies if body["event"] == "waiting"]
+    commands = list(dict.fromkeys(body["command"] for body in waits))
+    assert len(commands) == KILLS, told
+    assert [body["text"] for body in there.bodies] == [
+        first[body["key"]]["text"] for body in there.bodies
+    ]
+    for moment, command in zip(moments, commands, strict=True):
+        times = sum(body["command"] == command for body in waits)
+        allowed = {BEFORE: (1, 2), WITHIN: (2,), AFTER: (1,)}[moment]
+        assert times in allowed, told
+    assert len(there.of("end")) == 1, told
+
+
+async def trial(place: Place) -> Shaken:
+    dealer = random.Random(f"{SEED} notifying")
+    moments = [(BEFORE, WITHIN, AFTER)[number % 3] for number in range(KILLS)]
+    dealer.shuffle(moments)
+    root = Root.open(place.folder / f"notifying-{SEED}", create=True)
+    with receiver() as there, ModelServer(Short({"Work": work})) as model:
+        client = await place.temporal.client()
+        queue = f"notifying-{SEED}"
+
+        def worker() -> Worker:
+            where = (place.temporal.address, root.path, queue, model.base_url)
+            return place.workers.worker(*where)
+
+        at_work = worker()
+        handle: WorkflowHandle[Any, dict[str, Any]] = await client.start_workflow(
+            "Job", start(there), id=queue, task_queue=queue, result_type=dict
+        )
+        async with asyncio.timeout(PATIENCE):
+            for number, moment in enumerate(moments, 1):
+                if moment == WITHIN:
+                    there.answers.clear()
+                if moment == BEFORE:
+                    await asyncio.sleep(dealer.uniform(0, 0.3))
+                else:
+                    await until_called(there, number)
+                if moment == AFTER:
+                    await asyncio.sleep(0.2)
+                at_work.kill()
+                await asyncio.to_thread(at_work.until_gone)
+                there.answers.set()
+                at_work = worker()
+                await until_called(there, number)
+                if moment == WITHIN:
+                    await until_again(there)
+                body = there.bodies[-1]
+                await handle.signal("approve", {"id": body["command"].split()[-1]})
+            result = await handle.result()
+            assert result["status"] == "completed"
+            while not there.of("end"):  # noqa: ASYNC110 - a thread tells
+                await asyncio.sleep(0.02)
+            # A second one would come by now.
+            await asyncio.sleep(1)
+    return Shaken(there, moments)
+
+
+def start(there: Receiver) -> dict[str, Any]:
+    settings = {
+        "notify": {"url": there.url, "on": ["waiting", "end"]},
+        "approve": ["append_file"],
+        # Several runs of the workflow.
+        "limits.history_events": 100,
+    }
+    return job(set=settings)
+
+
+def work(view: View) -> Sequence[Call]:
+    if view.replies < KILLS:
+        return [("append_file", {"path": "notes/log.md", "content": f"{view.replies}\n"})]
+    return [TEA, DONE]
+
+
+async def until_called(there: Receiver, times: int) -> None:
+    """Until so many waits were told of."""
+    while len({body["key"] for body in there.bodies}) < times:  # noqa: ASYNC110 - a thread tells
+        await asyncio.sleep(0.005)
+
+
+async def until_again(there: Receiver) -> None:
+    """Until the newest one has come a second time."""
+    key = there.bodies[-1]["key"]
+    while there.keys[key] < 2:  # noqa: ASYNC110 - a thread tells
+        await asyncio.sleep(0.005)
