@@ -15,11 +15,12 @@ from typing import NoReturn
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
+from temporalio.common import MetricMeter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
 from config.schema import Problem
-from engine import health, logs, telemetry
+from engine import health, logs, telemetry, waiting
 from engine.connection import (
     connect,
     describe_endpoint,
@@ -88,7 +89,8 @@ async def serve() -> None:
     check_writable(workspaces_root())
     _check_addresses()
     async with telemetry.runtime() as runtime:
-        await _serve(await connect(runtime=runtime), version)
+        meter = runtime.metric_meter if runtime else None
+        await _serve(await connect(runtime=runtime), version, meter)
 
 
 def _check_addresses() -> None:
@@ -128,7 +130,9 @@ async def _check_namespace(client: Client) -> None:
         ) from None
 
 
-async def _serve(client: Client, version: WorkerDeploymentConfig | None) -> None:
+async def _serve(
+    client: Client, version: WorkerDeploymentConfig | None, meter: MetricMeter | None
+) -> None:
     await _check_namespace(client)
     # Late: it loads all activities, which takes seconds that a missing server need not cost.
     root = open_root(workspaces_root())
@@ -139,7 +143,7 @@ async def _serve(client: Client, version: WorkerDeploymentConfig | None) -> None
     stop = asyncio.Event()
     _listen(stop)
     ready = partial(health.lacking, worker, client, workspaces_root(), stop)
-    async with health.served(ready), worker:
+    async with health.served(ready), worker, waiting.counted(client, meter):
         ready_line = (
             f"worker ready: task queue {task_queue()}, {named(version)}"
             f"workspaces {workspaces_root()}, "

@@ -43,6 +43,7 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
                 while "temporal_workflow_completed" not in shown:
                     await asyncio.sleep(0.1)
                     shown = (await http.get(f"http://{metrics}/metrics")).text
+            await _waits_are_counted(running.client, http, metrics)
             # What it is told to work in is gone: not ready, but alive.
             (tmp_path / "root").rename(tmp_path / "moved")
             (tmp_path / "root").write_text("")
@@ -68,6 +69,34 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
     told = [line for line in lines if "openai" in line["logger"]]
     assert all({"job", "phase", "step", "activity"} <= set(line) for line in told)
     assert told
+
+
+async def _waits_are_counted(client: Client, http: httpx2.AsyncClient, metrics: str) -> None:
+    """The gauge follows a job that a person pauses and cancels, whoever asks the server."""
+    start = {"agent": "generalist", "instructions": "Write a guide on tea."}
+    handle: WorkflowHandle[Any, dict[str, Any]] = await client.start_workflow(
+        "Job", start, id=f"{QUEUE}-paused", task_queue=QUEUE, result_type=dict
+    )
+    await handle.signal("pause", {})
+    await _shows(http, metrics, 1)
+    await handle.signal("cancel", {})
+    await _shows(http, metrics, 0)
+
+
+async def _shows(http: httpx2.AsyncClient, metrics: str, count: int) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            shown = (await http.get(f"http://{metrics}/metrics")).text
+            waiting = [
+                line
+                for line in shown.splitlines()
+                if line.startswith("longhaul_jobs_waiting{")
+                and 'reason="paused"' in line
+                and 'type="job"' in line
+            ]
+            if waiting and float(waiting[0].split()[-1]) == count:
+                return
+            await asyncio.sleep(0.2)
 
 
 async def _run_job(client: Client) -> None:

@@ -1,0 +1,79 @@
+"""How many jobs and projects wait for a person, by reason: a gauge, as the server knows them.
+
+Counted by asking the server, since jobs wander from worker to worker: every worker shows the same
+figures, which are not to be added up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import get_args
+
+from temporalio.client import Client
+from temporalio.common import MetricMeter, SearchAttributeKey
+from temporalio.service import RPCError
+
+from protocol.record import WaitReason
+from protocol.search_attributes import STATUS
+
+SECONDS = 10.0
+MOST = 10_000
+PREFIX = "waiting: "
+QUERY = (
+    f"WorkflowType IN ('Job', 'Project') AND ExecutionStatus = 'Running' "
+    f"AND {STATUS} STARTS_WITH '{PREFIX.strip()}'"
+)
+TYPES = ("Job", "Project")
+REASONS: tuple[str, ...] = get_args(WaitReason)
+_STATUS = SearchAttributeKey.for_keyword(STATUS)
+
+log = logging.getLogger("longhaul.waiting")
+
+
+@asynccontextmanager
+async def counted(client: Client, meter: MetricMeter | None) -> AsyncIterator[None]:
+    """Keep the gauge up to date while the context lasts; without a meter nothing is asked."""
+    if meter is None:
+        yield
+        return
+    task = asyncio.create_task(_keep_counting(client, meter))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def count_waiting(client: Client) -> Counter[tuple[str, str]]:
+    """How many wait, by type of workflow and reason. Raises RPCError."""
+    found: Counter[tuple[str, str]] = Counter()
+    async for each in client.list_workflows(QUERY, limit=MOST):
+        status = each.typed_search_attributes.get(_STATUS) or ""
+        found[each.workflow_type, status.removeprefix(PREFIX)] += 1
+    return found
+
+
+async def _keep_counting(client: Client, meter: MetricMeter) -> None:
+    gauge = meter.create_gauge(
+        "longhaul_jobs_waiting", "Jobs and projects that wait for a person, as the server has them."
+    )
+    failing = False
+    while True:
+        try:
+            found = await count_waiting(client)
+        except RPCError as error:
+            if not failing:
+                log.warning("the jobs that wait are not counted: %s", error.message)
+            failing = True
+        else:
+            failing = False
+            for type_ in TYPES:
+                for reason in REASONS:
+                    labels = {"reason": reason, "type": type_.lower()}
+                    gauge.set(found[type_, reason], labels)
+        await asyncio.sleep(SECONDS)
