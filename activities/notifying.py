@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
+from pydantic import ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -27,16 +28,16 @@ from activities.heartbeats import heartbeats, still_wanted
 from activities.hooks.answers import HookFailed
 from activities.hooks.processes import run
 from activities.projects.repository import repository_path
+from config.notifying import Notify, check_address
 from config.schema import AgentConfig, Problem
 from protocol.notifying import (
     Destination,
     Notification,
-    Notify,
     Notifying,
     Sending,
     Sent,
-    check_address,
 )
+from protocol.telling import wrong
 from protocol.text import one_line
 
 SECONDS = 30
@@ -44,17 +45,23 @@ LONGEST_DELAY = 600.0
 SendNotification = Callable[[Sending], Coroutine[Any, Any, Sent]]
 
 
-def notifying_of(configs: list[AgentConfig], notify: Notify | None = None) -> Notifying | None:
+def notifying_of(
+    configs: list[AgentConfig], given: dict[str, Any] | None = None
+) -> Notifying | None:
     """Whom a job or project calls; None where it calls nobody.
 
     Args:
         configs: The agents: hooks are those of all, each once, the address that of the first.
-        notify: Takes the place of theirs.
+        given: What a project has under `notify`, which takes the place of theirs.
 
     Raises:
-        Problem: the worker lacks a variable, or what it holds cannot be used.
+        Problem: it cannot be used, or the worker lacks a variable.
     """
-    notify = notify or next((config.notify for config in configs if config.notify), None)
+    try:
+        own = Notify.model_validate(given) if given is not None else None
+    except ValidationError as error:
+        raise Problem(f"notify: {wrong(error)}") from None
+    notify = own or next((config.notify for config in configs if config.notify), None)
     to: list[Destination] = []
     if notify and (address := _destination(notify)):
         to.append(address)

@@ -46,6 +46,8 @@ OF_PROJECTS = {
     "deadline": "Seconds that each job may take.",
     "limits": "What all jobs together may use: model_calls, tool_calls, tokens, cost, seconds.",
     "set": "Configuration for every job of the project.",
+    "notify": "Who is called, for the project and its jobs, as an agent's "
+    "[`notify`](operations.md#being-called); that of its agents if left out.",
     "history_events": "Events after which the project continues as new; 1000 if left out.",
 }
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from config.graph_schema import GraphSchema
 from config.guard_schema import Guard, Hook, HookEvent
+from config.notifying import Notify
 from config.sections import (
     Context,
     Embeddings,
@@ -29,7 +30,6 @@ from config.wording import Wording
 from config.workspace import Workspace
 from protocol.course import StuckFigures
 from protocol.limits import Price
-from protocol.notifying import Notify
 from protocol.state import Data, PhaseKind
 
 

@@ -8,7 +8,6 @@ from pydantic import Field, model_validator
 
 from protocol.handoffs import Line, OnFailure, UnitId
 from protocol.limits import Budget
-from protocol.notifying import Notify
 from protocol.proof import Check, Tests
 from protocol.state import Data, DoneWhen
 
@@ -72,8 +71,8 @@ class ProjectStart(Data):
     """Seconds that each job may take."""
     limits: Budget = Field(default_factory=Budget)
     set: dict[str, Any] = Field(default_factory=dict)
-    notify: Notify | None = None
-    """Who is called, for the project and its jobs; null takes that of its agents."""
+    notify: dict[str, Any] | None = None
+    """Who is called, for the project and its jobs, as in an agent's file; null takes that."""
     history_events: int = Field(1000, ge=10, le=10_000)
     """Events after which the project goes on as new, once no job is at work."""
 

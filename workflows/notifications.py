@@ -6,7 +6,6 @@ unless the configuration wants it sent.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,6 @@ from protocol.text import start_of
 from workflows import budget, project_status, shares
 from workflows.parking import quoted
 
-_COMMAND = re.compile(r"`(starter\.py [^`…]+)`")
 NOT_CALLED_FOR = ("paused",)
 """A person did that."""
 
@@ -175,8 +173,10 @@ def _end(draft: _Draft, job: str, status: str, text: str, content: str) -> Notif
 
 def command_of(waiting: Waiting, job: str) -> str:
     """What a person types who wants the job to go on."""
-    if found := _COMMAND.search(waiting.remedy):
-        return found[1].replace(" JOB", f" {quoted(job)}")
+    # In code marks; one that lacks a value is shown with an ellipsis.
+    for piece in waiting.remedy.split("`")[1::2]:
+        if piece.startswith("starter.py ") and "…" not in piece:
+            return piece.replace(" JOB", f" {quoted(job)}")
     return f"starter.py {'show' if waiting.trying else 'resume'} {quoted(job)}"
 
 
