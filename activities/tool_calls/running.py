@@ -25,12 +25,13 @@ from activities.plain import cut_middle
 from activities.plan import boxes, parse_plan
 from activities.tool_calls import effects
 from activities.tool_calls.shown import bounded
+from activities.tool_catalogue import REGISTRY
 from activities.toolkit.context import ToolContext, no_heartbeat
 from activities.toolkit.equipment import toolbox
 from activities.toolkit.errors import ToolError, Unreached
 from activities.toolkit.offering import not_found_yet
 from activities.toolkit.ownership import in_the_way, is_system, of_git, refusal
-from activities.toolkit.registry import REGISTRY, Tool
+from activities.toolkit.registry import Tool
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
