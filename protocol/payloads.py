@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from protocol.errors import Invalid
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count
 from protocol.state import MAX_ITEMS, Data
@@ -172,7 +173,7 @@ class Sealed(RuntimeError):
     """
 
 
-class Refused(ValueError):
+class Refused(Invalid):
     """What somebody sent cannot be used; one line that says why and what is expected."""
 
 

@@ -11,6 +11,7 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import is_cancelled_exception
 
+from protocol.errors import Interruption
 from protocol.payloads import check_unsealed
 from protocol.project import ProjectRecord
 from protocol.record import JobRecord
@@ -26,7 +27,7 @@ MOST_HISTORY = 10 << 20
 long before there are many events."""
 
 
-class CancelAsked(Exception):
+class CancelAsked(Interruption):
     """A person sent the signal `cancel`."""
 
 

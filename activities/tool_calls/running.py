@@ -32,6 +32,7 @@ from activities.toolkit.errors import ToolError, Unreached
 from activities.toolkit.offering import not_found_yet
 from activities.toolkit.ownership import in_the_way, is_system, of_git, refusal
 from activities.toolkit.registry import Tool
+from protocol.errors import Refusal
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
@@ -93,7 +94,7 @@ def when(request: ToolRequest) -> int:
 SAME = "The same result as that of call {call} above, to the letter; nothing of it has changed."
 
 
-class Refused(Exception):
+class Refused(Refusal):
     """A guard or hook refuses the call, or asks a person about it."""
 
     def __init__(self, outcome: Outcome) -> None:
