@@ -176,13 +176,27 @@ def _run(
     if allowed.guard:
         raise Refused(allowed)
     arguments = allowed.arguments
+    context = _tool_context(snapshot, request, guards)
+    text = _reach_typed(entry, context, arguments, snapshot)
+    _check_changes(entry, snapshot, context)
+    outcome = guards.change(entry.name, arguments, context.files)
+    if outcome.guard:
+        raise Refused(outcome)
+    added, snapshot.files = guards.feedback(entry.name, arguments, text, context.files)
+    snapshot.reads = context.reads
+    snapshot.state = context.state
+    told = _rewritten(guards)
+    return f"{told}\n{text}" if told else text, added, context.files, context.trouble
+
+
+def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: Guards) -> ToolContext:
     local = activity.info().is_local
-    context = ToolContext(
+    return ToolContext(
         files=snapshot.files,
         reads=snapshot.reads,
         changes=snapshot.changes,
         # A copy, so that a call which fails half way leaves no trace in the state.
-        state=state.copied(),
+        state=snapshot.state.copied(),
         config=snapshot.config,
         conversation=snapshot.conversation,
         history=snapshot.history,
@@ -198,8 +212,14 @@ def _run(
         heartbeat=no_heartbeat if local else now_and_then(),
         waited=request.waited or 0,
     )
+
+
+def _reach_typed(
+    entry: Tool, context: ToolContext, arguments: dict[str, Any], snapshot: Snapshot
+) -> str:
+    """Run the tool; trouble that the model cannot mend becomes a typed failure."""
     try:
-        text = _reach(entry, context, arguments, snapshot)
+        return _reach(entry, context, arguments, snapshot)
     except Unreached as error:
         raise failure("Dependency", str(error), retry=may_pass()) from error
     except OSError as error:
@@ -212,22 +232,18 @@ def _run(
         # What the refusal showed counts as read, or the same edit would be refused again.
         snapshot.reads = context.reads
         raise
+
+
+def _check_changes(entry: Tool, snapshot: Snapshot, context: ToolContext) -> None:
+    """Raise ToolError where the tool changed what it may not."""
     for change in diff(snapshot.files, context.files):
-        why = refusal(change.path, state.phase.kind, entry.owns)
+        why = refusal(change.path, snapshot.state.phase.kind, entry.owns)
         if change.new and change.new.kind != "folder":
             why = why or in_the_way(change.path)
             if entry.group != "shell":
                 why = why or of_git(change.path)
         if why:
             raise ToolError(why)
-    outcome = guards.change(entry.name, arguments, context.files)
-    if outcome.guard:
-        raise Refused(outcome)
-    added, snapshot.files = guards.feedback(entry.name, arguments, text, context.files)
-    snapshot.reads = context.reads
-    snapshot.state = context.state
-    told = _rewritten(guards)
-    return f"{told}\n{text}" if told else text, added, context.files, context.trouble
 
 
 def _call_key(request: ToolRequest) -> str:
