@@ -12,13 +12,28 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from protocol.requests import Usage
+
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from activities.model.stream import Streamed
     from config.sections import ModelConfig
 
-Heard = Callable[["Streamed"], None]
+
+class ChatReply(Protocol):
+    """What of a model's reply is measured."""
+
+    @property
+    def usage(self) -> Usage: ...
+
+    @property
+    def answered_by(self) -> str: ...
+
+    @property
+    def finish(self) -> str: ...
+
+
+Heard = Callable[[ChatReply], None]
 """To be called with the reply."""
 
 
@@ -84,5 +99,5 @@ def chat(model: ModelConfig, client: AsyncOpenAI) -> AbstractContextManager[Hear
     )  # fmt: skip
 
 
-def _unheard(reply: Streamed) -> None:
+def _unheard(reply: ChatReply) -> None:
     return None

@@ -9,6 +9,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
+from protocol.errors import Invalid
+
 ACCEPTED = {"Accept-Encoding": "gzip, deflate"}
 """To be asked with: of itself the client also asks for what happens to be installed beside it."""
 PIECE = 1_000_000
@@ -17,7 +19,7 @@ _GZIP = 31
 _ZLIB = 15
 
 
-class Damaged(ValueError):
+class Damaged(Invalid):
     """What came cannot be unpacked; the message says why, in a few words."""
 
 

@@ -14,8 +14,9 @@ from activities.documents.indicators import Indicators
 from activities.ending.review import VERDICTS, reviewer_tools
 from activities.model.prices import check_prices
 from activities.starting.pinning import check_windows, routes_of, tools_named
+from activities.tool_catalogue import REGISTRY
 from activities.toolkit.equipment import check_servers
-from activities.toolkit.registry import REGISTRY, Tool
+from activities.toolkit.registry import Tool
 from config.files import read_model
 from config.guard_files import read_guards
 from config.guard_schema import Guard

@@ -10,8 +10,9 @@ from typing import Any
 from activities.guards.routes import OF_CALLS, OF_THE_WORKFLOW, asking
 from activities.hooks.voters import matching
 from activities.starting.pinning import KINDS
+from activities.tool_catalogue import REGISTRY
 from activities.toolkit.offering import offer
-from activities.toolkit.registry import REGISTRY, Tool
+from activities.toolkit.registry import Tool
 from cli.config_checks import settled
 from config.guard_schema import Guard, HookEvent
 from config.schema import AgentConfig

@@ -19,7 +19,7 @@ from activities.model.endpoint import REHEARSAL, chosen_name, connect
 from activities.model.json_text import is_object
 from activities.model.prompt import conversation_body
 from activities.model.providers import maker_of
-from activities.toolkit.registry import REGISTRY
+from activities.tool_catalogue import REGISTRY
 from cli.check import Check
 from config.schema import AgentConfig
 from protocol.text import one_line

@@ -14,6 +14,7 @@ from rich.console import Console
 from temporalio.service import RPCError, RPCStatusCode
 
 from engine.connection import client_options
+from protocol.errors import Refusal
 
 OK = 0
 FAILED = 1
@@ -24,7 +25,7 @@ MISTAKE = 2
 T = TypeVar("T")
 
 
-class Mistake(Exception):
+class Mistake(Refusal):
     """Something the user has to put right. One line: what is wrong and what to do."""
 
 

@@ -15,6 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.forgotten import forgotten
 from cli.jobs import Seen, look
 from cli.output import Mistake
+from protocol.payloads import SIGNALS
 
 PATIENCE_SECONDS = 10.0
 """How long to wait for a job to take a signal: it does so between steps."""
@@ -25,8 +26,6 @@ REFUSED = "refused: "
 HANDED_ON = "signal {signal}: handed on to job "
 """How a project's notice of a signal begins that it gave to one of its jobs."""
 MOST_BY = 100
-FOR_JOBS = frozenset({"rewind", "answer", "approve", "deny", "bypass"})
-"""Signals that a project hands on."""
 
 Effect = Callable[[Seen, Seen], bool]
 """Whether the job, seen before and after, shows what the signal asked for."""
@@ -59,7 +58,7 @@ async def steer(
     end = loop.time() + (PATIENCE_SECONDS if before.live else 0)
     while True:
         seen = await look(client, job_id, seconds=2)
-        if seen.status.get("project") and signal in FOR_JOBS:
+        if seen.status.get("project") and SIGNALS[signal].for_one_job:
             if to := _handed_on(signal, before, seen):
                 return True, seen, to
         elif effect(before, seen):

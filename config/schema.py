@@ -29,6 +29,7 @@ from config.web import Web
 from config.wording import Wording
 from config.workspace import Workspace
 from protocol.course import StuckFigures
+from protocol.errors import Invalid
 from protocol.limits import Price
 from protocol.state import Data, PhaseKind
 
@@ -194,5 +195,5 @@ class AgentConfig(AgentFile):
         return [self.model_for(kind), *self.fallbacks]
 
 
-class Problem(ValueError):
+class Problem(Invalid):
     """A configuration that cannot be used: one line with file, key, found and expected."""

@@ -1,7 +1,9 @@
 """What keeps a process of ours from its work."""
 
+from protocol.errors import Refusal
 
-class Unusable(Exception):
+
+class Unusable(Refusal):
     """What the environment gives cannot be used, or is not there: an address, a key, a folder, a
     program. One line: which, why and what to do; never a key."""
 

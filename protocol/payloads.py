@@ -5,10 +5,12 @@ Unknown keys are refused with a message, absent optional ones are fine.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from protocol.errors import Invalid
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count
 from protocol.state import MAX_ITEMS, Data
@@ -144,18 +146,71 @@ class Bypass(Signal):
     reason: str = Field("", max_length=2000)
 
 
-SIGNALS: dict[str, type[Signal]] = {
-    "rewind": Rewind,
-    "cancel": Cancel,
-    "pause": Pause,
-    "resume": Resume,
-    "limit": Limit,
-    "answer": Answer,
-    "approve": Approve,
-    "deny": Deny,
-    "bypass": Bypass,
-    "tell": Tell,
+@dataclass(frozen=True)
+class SignalSpec:
+    """A row of the table of signals."""
+
+    payload: type[Signal]
+    example: str
+    """A payload, as Temporal Web shows it."""
+    effect: str
+    for_one_job: bool = False
+    """Whether a project hands it on to one of its jobs."""
+
+
+SIGNALS = {
+    "rewind": SignalSpec(
+        Rewind,
+        '{"issue": "…", "phase": 3, "restore_files": true}',
+        "Take the work back: reconsider the approach in the light of the issue.",
+        for_one_job=True,
+    ),
+    "cancel": SignalSpec(
+        Cancel, '{"reason": "…"}', "End the job as cancelled; its last checkpoint is kept."
+    ),
+    "pause": SignalSpec(Pause, "{}", "Stand still after the step in flight."),
+    "resume": SignalSpec(
+        Resume,
+        '{"set": {"model.name": "…"}}',
+        "Go on; also tries again what parked the job. `set` changes settings of its model.",
+    ),
+    "limit": SignalSpec(
+        Limit,
+        '{"cost": 20, "phase": {"model_calls": 800}}',
+        "Set limits of the job and, under `phase`, of each phase; go on if there is room now.",
+    ),
+    "answer": SignalSpec(
+        Answer,
+        '{"id": "…", "text": "…"}',
+        "Answer the agent's question. The id may be left out.",
+        for_one_job=True,
+    ),
+    "approve": SignalSpec(
+        Approve,
+        '{"id": "…", "reason": "…"}',
+        "Let the call that waits for approval be carried out. The id may be left out.",
+        for_one_job=True,
+    ),
+    "deny": SignalSpec(
+        Deny,
+        '{"id": "…", "reason": "…"}',
+        "Refuse that call; the agent is told the reason. The id may be left out.",
+        for_one_job=True,
+    ),
+    "bypass": SignalSpec(
+        Bypass,
+        '{"guard": "…", "reason": "…"}',
+        "Let through once what a guard or hook refused: its next refusal is passed over.",
+        for_one_job=True,
+    ),
+    "tell": SignalSpec(
+        Tell,
+        '{"text": "…", "item": false}',
+        "Say something to the agent: it is in its next turn, and in force until the job ends.",
+    ),
 }
+"""The signals of jobs and projects: whoever adds one adds a row here, and what a job does with it
+to `workflows.job_lifecycle`."""
 
 
 UNDECODABLE = "undecodable"
@@ -172,7 +227,7 @@ class Sealed(RuntimeError):
     """
 
 
-class Refused(ValueError):
+class Refused(Invalid):
     """What somebody sent cannot be used; one line that says why and what is expected."""
 
 
@@ -201,12 +256,13 @@ def check_unsealed(values: tuple[Any, ...]) -> None:
 
 def read_signal(name: str, values: Any) -> Signal:
     """A signal's payload. Raises Refused."""
-    kind = SIGNALS.get(name)
-    if kind is None:
+    spec = SIGNALS.get(name)
+    if spec is None:
         raise Refused(f"signal {name!r} is not known; the signals are {', '.join(SIGNALS)}")
     if len(values) > 1:
         raise Refused(f"signal {name}: expected one JSON object, found {len(values)} values")
-    return read(kind, values[0] if values and values[0] is not None else {}, f"signal {name}")
+    value = values[0] if values and values[0] is not None else {}
+    return read(spec.payload, value, f"signal {name}")
 
 
 def read_project_signal(name: str, values: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from sqlalchemy import create_engine, text
 
+import activities.tool_catalogue  # noqa: F401 - fills the registry, as the worker does
 from activities.checkpoints import Root
 from activities.guards import credentials
 from engine.development import Server, server

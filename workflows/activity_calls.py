@@ -17,6 +17,7 @@ from temporalio.exceptions import (
 )
 from temporalio.workflow import ActivityCancellationType
 
+from protocol.errors import Interruption
 from protocol.record import JobRecord
 from protocol.requests import LOST_WORKERS, ToolReply, ToolRequest
 from protocol.starting import Cancelling
@@ -34,7 +35,7 @@ cancelled meanwhile: it is as cancelled as one whose worker lived to say so."""
 R = TypeVar("R", bound=Data)
 
 
-class Interrupted(Exception):
+class Interrupted(Interruption):
     """The step in flight was given up for a signal; nothing of it counts."""
 
 

@@ -16,6 +16,7 @@ from temporalio.exceptions import (
 )
 from temporalio.workflow import ParentClosePolicy
 
+from protocol.errors import Interruption
 from protocol.notifying import Destination, Notification, Notifying, NotifyRequest
 from protocol.payloads import check_unsealed
 from protocol.project import ProjectRecord
@@ -34,7 +35,7 @@ SUMMARY_CHARACTERS = 95
 """The server takes 400 bytes."""
 
 
-class CancelAsked(Exception):
+class CancelAsked(Interruption):
     """A person sent the signal `cancel`."""
 
 

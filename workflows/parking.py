@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
+from protocol.errors import Interruption
 from protocol.record import Waiting, WaitReason
 
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
@@ -78,7 +79,7 @@ def quoted(job_id: str) -> str:
     return f"'{inner}'"
 
 
-class StepFailed(Exception):
+class StepFailed(Interruption):
     """An activity failed for good.
 
     Temporal wraps the failure of a regular activity and not that of a local one; here both are

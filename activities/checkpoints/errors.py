@@ -12,17 +12,19 @@ RuntimeError
 └── RemoteAway          the remote of checkpoints cannot be reached
 """
 
+from protocol.errors import Invalid, LonghaulError, Unavailable
+
 
 def shown(path: str) -> str:
     """A path for a one-line message: quoted, control characters escaped, cut at 120."""
     return repr(path if len(path) <= 120 else f"{path[:80]}…{path[-30:]}")
 
 
-class PathRefused(ValueError):
+class PathRefused(Invalid):
     """The path is not one inside the workspace. The message names it and says what to do."""
 
 
-class FilesError(ValueError):
+class FilesError(Invalid):
     """The operation does not fit the files that are there. One line that says what to do."""
 
 
@@ -34,7 +36,7 @@ class FileMissing(FilesError):
         self.path = path
 
 
-class CheckpointMissing(LookupError):
+class CheckpointMissing(LonghaulError, LookupError):
     """A commit, tree or blob is not in the repository; `commit` is the id that was looked for
     (of the object, where that is not a commit; empty when the whole repository is missing)."""
 
@@ -43,15 +45,15 @@ class CheckpointMissing(LookupError):
         self.commit = commit
 
 
-class RootError(RuntimeError):
+class RootError(Unavailable):
     """The workspaces root is missing or cannot be written. One line that says what to do."""
 
 
-class NoGit(RuntimeError):
+class NoGit(Unavailable):
     """A remote is wanted, and this host has no git program. One line that says what to do."""
 
 
-class RemoteAway(RuntimeError):
+class RemoteAway(Unavailable):
     """The remote of checkpoints cannot be reached, or refuses. The message is git's, one line."""
 
     def __init__(self, why: str, told: str = "") -> None:

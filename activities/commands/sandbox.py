@@ -24,6 +24,7 @@ from pathlib import Path
 from activities.child_process import Printed
 from activities.commands.leftovers import MARK, end_marked, kill
 from config.shell import ShellConfig
+from protocol.errors import Unavailable
 
 INSIDE = "/workspace"
 TICK = 0.05
@@ -54,7 +55,7 @@ class Ended:
     """Such as `it did not end within 10 s`."""
 
 
-class NoSandbox(Exception):
+class NoSandbox(Unavailable):
     """Commands cannot be confined on this machine; says why and what to do."""
 
 

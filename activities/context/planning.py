@@ -59,62 +59,83 @@ def plan(
         hard: The endpoint said the request was too long: fold even when clearing seems enough,
             and the last exchange too if it must be.
     """
-    start = max(present.folded, opening)
-    base = fixed + sum(piece.tokens for piece in pieces[:opening])
-    beginnings = [n for n in range(start, len(pieces)) if pieces[n].role == "assistant"]
-    newest = beginnings[-1] if beginnings else len(pieces)
-    places = [n for n in beginnings if n > start]
-
-    def size(made: Plan, folded: int) -> int:
-        summary = SUMMARY_TOKENS if folded > opening else 0
-        shown = enumerate(pieces[folded:], folded)
-        brief = (n < made.cleared and n not in made.spared for n in range(folded, len(pieces)))
-        return (
-            base
-            + summary
-            + sum(
-                p.cleared if short else p.tokens for (_, p), short in zip(shown, brief, strict=True)
-            )
-        )
-
-    def clearing(until: int) -> Plan:
-        """As few results cleared as are enough, the oldest first, those a todo needs last."""
-        cleared = max(present.cleared, start)
-        spared = tuple(n for n in present.spared if n >= start)
-        made = replace(present, cleared=cleared, spared=spared)
-        if hard:
-            return replace(made, cleared=max(until, cleared), spared=())
-        ahead = [n for n in range(cleared, until) if pieces[n].cleared < pieces[n].tokens]
-        for number in [n for n in ahead if not pieces[n].needed]:
-            if size(made, start) <= ENOUGH * limit:
-                return made
-            passed = (n for n in ahead if n < number and pieces[n].needed)
-            made = replace(made, cleared=number + 1, spared=tuple({*spared, *passed}))
-        if size(made, start) > ENOUGH * limit:
-            made = replace(made, cleared=max(until, cleared), spared=())
-        return replace(made, spared=tuple(sorted(made.spared)))
-
-    def folding(made: Plan) -> Plan:
-        if not hard and size(made, start) <= ENOUGH * limit:
-            return made
-        last = len(pieces) if hard else newest
-        folded = next((n for n in places if size(made, n) <= ROOM * limit), last)
-        if folded <= start:
-            return made
-        spared = tuple(n for n in made.spared if n >= folded)
-        return replace(made, cleared=max(made.cleared, folded), folded=folded, spared=spared)
-
-    def fits(made: Plan) -> bool:
-        return made.folded <= newest and size(made, max(made.folded, start)) <= limit
-
+    planner = _Planner(pieces, opening, present, fixed, limit, hard)
+    newest = planner.newest
     few = _clear_before(pieces)
-    found = folding(clearing(min(few, newest)))
+    planned = planner.fold(planner.clear(min(few, newest)))
     # Of the newest reply's results at most the last few then, and at least the last.
     for clear in range(max(few, newest + 2), len(pieces)):
-        if fits(found):
+        if planner.fits(planned):
             break
-        found = replace(folding(clearing(clear)), unseen=newest)
-    return found
+        planned = replace(planner.fold(planner.clear(clear)), unseen=newest)
+    return planned
+
+
+class _Planner:
+    """The sizes that a plan is chosen by; arguments as those of `plan`."""
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        opening: int,
+        present: Plan,
+        fixed: int,
+        limit: int,
+        hard: bool,
+    ) -> None:
+        self.pieces, self.opening, self.present = pieces, opening, present
+        self.limit, self.hard = limit, hard
+        self.start = max(present.folded, opening)
+        self.base = fixed + sum(piece.tokens for piece in pieces[:opening])
+        replies = [n for n in range(self.start, len(pieces)) if pieces[n].role == "assistant"]
+        self.newest = replies[-1] if replies else len(pieces)
+        """Where the newest reply stands."""
+        self._places = [n for n in replies if n > self.start]
+        """Where the summarised part may end."""
+
+    def size(self, plan: Plan, folded: int) -> int:
+        """Tokens of the request when the messages before `folded` are summarised."""
+        summary = SUMMARY_TOKENS if folded > self.opening else 0
+        tokens = 0
+        for number, piece in enumerate(self.pieces[folded:], folded):
+            is_cleared = number < plan.cleared and number not in plan.spared
+            tokens += piece.cleared if is_cleared else piece.tokens
+        return self.base + summary + tokens
+
+    def clear(self, until: int) -> Plan:
+        """As few results cleared as are enough, the oldest first, those a todo needs last."""
+        cleared = max(self.present.cleared, self.start)
+        spared = tuple(n for n in self.present.spared if n >= self.start)
+        plan = replace(self.present, cleared=cleared, spared=spared)
+        if self.hard:
+            return replace(plan, cleared=max(until, cleared), spared=())
+        pieces, enough = self.pieces, ENOUGH * self.limit
+        ahead = [n for n in range(cleared, until) if pieces[n].cleared < pieces[n].tokens]
+        for number in [n for n in ahead if not pieces[n].needed]:
+            if self.size(plan, self.start) <= enough:
+                return plan
+            passed = (n for n in ahead if n < number and pieces[n].needed)
+            plan = replace(plan, cleared=number + 1, spared=tuple({*spared, *passed}))
+        if self.size(plan, self.start) > enough:
+            plan = replace(plan, cleared=max(until, cleared), spared=())
+        return replace(plan, spared=tuple(sorted(plan.spared)))
+
+    def fold(self, plan: Plan) -> Plan:
+        """The plan with as much summarised as leaves room, where clearing is not enough."""
+        if not self.hard and self.size(plan, self.start) <= ENOUGH * self.limit:
+            return plan
+        last = len(self.pieces) if self.hard else self.newest
+        room = ROOM * self.limit
+        folded = next((n for n in self._places if self.size(plan, n) <= room), last)
+        if folded <= self.start:
+            return plan
+        spared = tuple(n for n in plan.spared if n >= folded)
+        return replace(plan, cleared=max(plan.cleared, folded), folded=folded, spared=spared)
+
+    def fits(self, plan: Plan) -> bool:
+        """Whether the request is within the limit, with the newest reply as it is."""
+        size = self.size(plan, max(plan.folded, self.start))
+        return plan.folded <= self.newest and size <= self.limit
 
 
 def _clear_before(pieces: Sequence[Piece]) -> int:

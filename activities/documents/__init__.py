@@ -1,7 +1,6 @@
-"""Documents: their text by page, quotes found in it, and sentences that may be requirements."""
+"""Documents: their text by page, and quotes found in it."""
 
 from activities.documents.bounded import extract_bounded, read_bounded
-from activities.documents.candidates import Candidate, Force, force_of, identify
 from activities.documents.pages import (
     DocumentError,
     Page,
@@ -23,18 +22,14 @@ from activities.documents.reading import Quality, Reading
 from activities.documents.text import extract
 
 __all__ = [
-    "Candidate",
     "DocumentError",
     "FoldedPage",
-    "Force",
     "Page",
     "Quality",
     "Reading",
     "contains_quote",
     "extract",
     "extract_bounded",
-    "force_of",
-    "identify",
     "is_short",
     "name_unread_pages",
     "nearest_passage",

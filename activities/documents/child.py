@@ -57,6 +57,7 @@ def _main(name: str, seconds: int, memory_mb: int) -> None:
     here = Path(__file__).resolve().parent
     _leave_empty("activities", here.parent)
     _leave_empty("activities.documents", here)
+    _leave_empty("protocol", here.parents[1] / "protocol")
     try:
         answer = _answer(name, sys.stdin.buffer.read())
     except MemoryError:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from protocol.errors import Invalid
+
 _NOT_READ = "(This page could not be read: "
 _PARTS = r"((?:; (?:label|section) [^;\[\]\n]*)*)"
 _MARK = re.compile(rf"\[page ([0-9]+){_PARTS}\]")
@@ -51,7 +53,7 @@ def name_unread_pages(pages: Iterable[Page]) -> str:
     return f" Could not be read: page{'s'[: len(numbers) - 1]} {', '.join(numbers[:20])}{more}."
 
 
-class DocumentError(ValueError):
+class DocumentError(Invalid):
     """A document that cannot be used. The message is one line for the model or the person:
     which document, what is wrong with it and what to do."""
 

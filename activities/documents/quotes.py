@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from activities.documents.line_ends import fold
 from activities.documents.pages import Page
-from activities.documents.sentences import fold
 
 MIN_QUOTE = 12
 LEAST_ALIKE = 0.5

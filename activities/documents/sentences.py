@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from activities.documents.line_ends import fold
 from activities.documents.pages import Page, section_at
 
 _ITEM = re.compile(
@@ -49,10 +50,6 @@ _MONTH = re.compile(
     r"\s*(?:Jan|Feb|Mär|Mar|Apr|Mai|May|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|Tag|Kalendertag|"
     r"Werktag|Jahrhundert)"
 )
-# Before these a hyphen at a line end stands for what a later word has: "Ein-\nund Ausgang".
-_HANGING = r"(?!\s*(?:und|oder|bzw|sowie|bis|and|or)\b)"
-_HYPHENATED = re.compile(rf"(\w)(?:\u00ad|[-\u2010]{_HANGING})[^\S\n]*\n\s*(?=[a-zäöüß])")
-_HYPHEN_KEPT = re.compile(rf"(\w[-\u2010\u2011]){_HANGING}[^\S\n]*\n\s*(?=\w)")
 MOST_LINES = 400
 """Of a page that may have a foot; a text without pages has more."""
 _JOINING = {"and", "or", "of", "to", "the", "und", "oder", "der", "die", "das", "von"}
@@ -368,11 +365,6 @@ def _is_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bo
     if token.isdigit():
         return len(token) > 2 or not _MONTH.match(text, stop.end())
     return not (token in abbreviations or re.fullmatch(r"(?:\w\.)*\w", token))
-
-
-def fold(text: str) -> str:
-    """One line, with words joined that were divided at line ends."""
-    return " ".join(_HYPHEN_KEPT.sub(r"\1", _HYPHENATED.sub(r"\1", text)).split())
 
 
 def _goes_on(last: Sentence, first: Sentence, words: frozenset[str]) -> bool:

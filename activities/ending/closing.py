@@ -20,7 +20,7 @@ from activities.phases.predefined import closed_with
 from activities.phases.summary import with_summary
 from activities.starting.inputs import doubts
 from activities.stores.turning import at_end
-from activities.toolkit.registry import REGISTRY
+from activities.tool_catalogue import REGISTRY
 from protocol.endings import Closed, CloseRequest, JobResult
 from protocol.text import sentence
 

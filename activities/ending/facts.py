@@ -23,10 +23,10 @@ from activities.plan import MAX_FOUND, boxes, parse_plan, parse_todos, unread_he
 from activities.projects.handoff import refusals
 from activities.requirements.folder import Unusable
 from activities.stores.turning import before_completion
+from activities.tool_catalogue import REGISTRY
 from activities.toolkit.context import no_heartbeat
 from activities.toolkit.equipment import has_tool
 from activities.toolkit.errors import ToolError
-from activities.toolkit.registry import REGISTRY
 from activities.tools.collecting import survey
 from protocol.endings import Facts, FactsRequest, GateFacts
 from protocol.scope import only_unticked

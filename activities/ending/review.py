@@ -29,9 +29,10 @@ from activities.plain import plain
 from activities.starting.pinning import no_such_tool
 from activities.tokens import clip, encoding_of
 from activities.tool_calls.running import cut
+from activities.tool_catalogue import REGISTRY
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from activities.toolkit.registry import REGISTRY, Tool, select
+from activities.toolkit.registry import Tool, select
 from config.schema import AgentConfig, Problem
 from config.templates import render
 from protocol import scope

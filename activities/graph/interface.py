@@ -7,12 +7,14 @@ from typing import Protocol
 
 from pydantic import BaseModel, Field
 
+from protocol.errors import Refusal, Unavailable
 
-class GraphRefused(Exception):
+
+class GraphRefused(Refusal):
     """The engine does not take the query, or it needs too much; the message is the engine's."""
 
 
-class GraphAway(Exception):
+class GraphAway(Unavailable):
     """The graph was not reached and nothing was done; the message says what to do."""
 
 

@@ -21,8 +21,8 @@ from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
 from activities.projects.handoff import unproved_work
+from activities.tool_catalogue import REGISTRY
 from activities.toolkit.errors import ToolError
-from activities.toolkit.registry import REGISTRY
 from config.sections import Verifier
 from protocol.endings import Ending, EndingRequest
 from protocol.text import both_ends

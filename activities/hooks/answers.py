@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from protocol.errors import Interruption
+
 MOST_SAID = 4000
 """Characters of a reason that reach the model."""
 UNREADABLE = re.compile(
@@ -50,7 +52,7 @@ class Answer:
     """What is to be added to a result."""
 
 
-class HookFailed(Exception):
+class HookFailed(Interruption):
     """The hook gave no answer that counts; says why."""
 
 

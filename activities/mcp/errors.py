@@ -7,14 +7,16 @@ Interrupted     the server was lost after the call was sent: it may have been do
 
 from __future__ import annotations
 
+from protocol.errors import Interruption, Refusal, Unavailable
 
-class Away(Exception):
+
+class Away(Unavailable):
     """The server cannot be reached and nothing was done; names it, and what to do."""
 
 
-class Failed(Exception):
+class Failed(Refusal):
     """The call was answered with an error; the message is for the model."""
 
 
-class Interrupted(Exception):
+class Interrupted(Interruption):
     """The call was sent and no answer came; the message says what happened instead."""

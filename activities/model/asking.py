@@ -64,6 +64,74 @@ class Question:
         return cls(models, lambda model: plain_body(model, system, asked))
 
 
+@dataclass(frozen=True)
+class _Request:
+    """What is sent to one of the models."""
+
+    model: ModelConfig
+    dialect: Dialect
+    body: bytes
+    is_fallback: bool
+    is_last: bool
+
+
+class _Exchange:
+    """One attempt to have a reply: which model is asked next, and in which dialect."""
+
+    def __init__(
+        self, question: Callable[[], Question], repository: Path, key: str, *, squeezed: bool
+    ) -> None:
+        self._question = question
+        self.repository = repository
+        self.key = key
+        self.replies = KeptResults(repository)
+        self._squeezed = squeezed
+        self._began = time.monotonic()
+        self._skip = (activity.info().attempt - 1) // TRANSIENT
+        self._number = 0
+        self._dialect: Dialect | None = None
+        """The one that the model's last refusal suggests."""
+        self._first: ApplicationError | None = None
+        """What the first model said that was asked."""
+
+    def prepare(self) -> Streamed | _Request:
+        """The next request, or the reply that an earlier attempt has kept."""
+        reply = _find(self.replies, self.key)
+        if reply is not None:
+            return reply
+        question = self._question()
+        if activity.info().attempt > 1:
+            # The attempt before may have failed for that, after its reply was paid for.
+            self.replies.make_sure_of_room()
+        count = len(question.models)
+        place = (self._skip + self._number) % count
+        model = question.models[place]
+        dialect = self._dialect or dialect_of(model, self.repository)
+        body = dialect.worded(question.body(dialect.settings(model)))
+        return _Request(model, dialect, body, place > 0, self._number + 1 == count)
+
+    def go_on_after(self, request: _Request, error: ApplicationError) -> None:
+        """Turn to another dialect or model after a failure.
+
+        Raises:
+            ApplicationError: there is none; what the first model said.
+        """
+        self._dialect = request.dialect.after(refusal(error), request.model)
+        if self._dialect:
+            return
+        too_little = self._squeezed and request.is_fallback and error.type == "ContextTooLong"
+        if not too_little:
+            self._first = self._first or patient(error, request.model, self._began)
+        if request.is_last or not (too_little or error.type in ELSEWHERE):
+            raise (self._first or error) from None
+        self._number += 1
+
+    def remember_dialect(self, model: ModelConfig) -> None:
+        """Use the dialect from now on that the model took after a refusal."""
+        if self._dialect:
+            remember(model, self.repository, self._dialect)
+
+
 class Asking:
     """The model of whichever job is at work."""
 
@@ -107,66 +175,35 @@ class Asking:
             OSError: the reply cannot be kept; from the second attempt on nobody is asked then.
         """
         repository, key = kept or (self._root.repository(job_id()), f"{attempt_key()}{part}")
-        replies = KeptResults(repository)
-        skip = (activity.info().attempt - 1) // TRANSIENT
-
-        def ready(
-            number: int, tried: Dialect | None
-        ) -> Streamed | tuple[ModelConfig, Dialect, bytes, bool, bool]:
-            found = _find(replies, key)
-            if found is not None:
-                return found
-            asked = question()
-            if activity.info().attempt > 1:
-                # The attempt before may have failed for that, after its reply was paid for.
-                replies.make_sure_of_room()
-            count = len(asked.models)
-            place = (skip + number) % count
-            model = asked.models[place]
-            dialect = tried or dialect_of(model, repository)
-            body = dialect.worded(asked.body(dialect.settings(model)))
-            return model, dialect, body, place > 0, number + 1 == count
-
-        def received(streamed: Streamed) -> R:
-            # Kept at once, before anything else can fail: it is paid for.
-            data = hide_in_json(streamed.model_dump_json().encode())
-            now = activity.info().scheduled_time
-            then, before = self._newest.get(repository, (now, ""))
-            # Not by an attempt that comes late: the reply after its own may still be looked for.
-            replies.keep(key, data, before if then < now else "")
-            if self._in_turn and then <= now:
-                if len(self._newest) > MAX_REMEMBERED:
-                    self._newest.clear()
-                self._newest[repository] = now, key
-            return use(Streamed.model_validate_json(data))
-
-        began = time.monotonic()
-        first: ApplicationError | None = None
-        number = 0
-        tried: Dialect | None = None
+        exchange = _Exchange(question, repository, key, squeezed=squeezed)
         while True:
-            found = await asyncio.to_thread(ready, number, tried)
-            if isinstance(found, Streamed):
-                return await asyncio.to_thread(use, found)
-            model, dialect, body, is_fallback, is_last = found
+            request = await asyncio.to_thread(exchange.prepare)
+            if isinstance(request, Streamed):
+                return await asyncio.to_thread(use, request)
             await still_wanted()
+            model = request.model
             try:
-                streamed = await answer(self._connect, dialect.settings(model), body)
+                reply = await answer(self._connect, request.dialect.settings(model), request.body)
             except ApplicationError as error:
-                if tried := dialect.after(refusal(error), model):
-                    continue
-                too_little = squeezed and is_fallback and error.type == "ContextTooLong"
-                if not too_little:
-                    first = first or patient(error, model, began)
-                if is_last or not (too_little or error.type in ELSEWHERE):
-                    raise (first or error) from None
-                number += 1
+                exchange.go_on_after(request, error)
                 continue
-            if tried:
-                remember(model, repository, tried)
-            streamed.model, streamed.is_fallback = model.name, is_fallback
-            streamed.maker = maker_of(model)
-            return await asyncio.to_thread(received, streamed)
+            exchange.remember_dialect(model)
+            reply.model, reply.is_fallback = model.name, request.is_fallback
+            reply.maker = maker_of(model)
+            return await asyncio.to_thread(self._keep, exchange, reply, use)
+
+    def _keep(self, exchange: _Exchange, reply: Streamed, use: Callable[[Streamed], R]) -> R:
+        """Keep the reply at once, before anything else can fail: it is paid for. Then use it."""
+        data = hide_in_json(reply.model_dump_json().encode())
+        now = activity.info().scheduled_time
+        then, before = self._newest.get(exchange.repository, (now, ""))
+        # Not by an attempt that comes late: the reply after its own may still be looked for.
+        exchange.replies.keep(exchange.key, data, before if then < now else "")
+        if self._in_turn and then <= now:
+            if len(self._newest) > MAX_REMEMBERED:
+                self._newest.clear()
+            self._newest[exchange.repository] = now, exchange.key
+        return use(Streamed.model_validate_json(data))
 
     async def summary(
         self,

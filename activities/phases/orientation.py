@@ -11,7 +11,7 @@ from activities.phases.archive import FORKED, PAGE
 from activities.phases.summary import SUMMARY, files_listed
 from activities.plan import boxes, parse_plan, section
 from activities.tokens import clip
-from activities.toolkit.offering import offer, offered_names
+from activities.toolkit.offering import Offer, offer, offered_names
 from config.schema import AgentConfig
 from config.templates import render
 from protocol.requests import MAX_CALLS
@@ -48,7 +48,6 @@ def first_messages(
     limits, kind = config.limits, phase.kind
     offered = offer(config, kind, unused=state.unused)
     workspace = snapshot.text("workspace.md") or "(workspace.md is not written yet)"
-    plan = snapshot.text("plan.md")
     system = render(
         config.templates[kind],
         agent=config.name,
@@ -66,8 +65,18 @@ def first_messages(
         later=_later(config, state) if kind == "strategic" else "",
         workspace=clip(workspace, limits.workspace_tokens, 'read_file("workspace.md") shows all'),
     )
+    first = _orientation(snapshot, page, traces, offered, restored=restored)
+    return [{"role": "system", "content": system}, {"role": "user", "content": first}]
+
+
+def _orientation(
+    snapshot: Snapshot, page: str, traces: Sequence[str], offered: Offer, *, restored: bool
+) -> str:
+    """The first message of the phase."""
+    config, state, phase = snapshot.config, snapshot.state, snapshot.state.phase
+    kind, plan = phase.kind, snapshot.text("plan.md")
     place = f"phase {phase.plan_position} of {phase.plan_total} in the plan"
-    first = render(
+    return render(
         config.templates["orientation"],
         begins=phase.number == 1,
         forked=phase.purpose == "fork",
@@ -90,7 +99,6 @@ def first_messages(
         archive_name=last_page(snapshot),
         archive=clip(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
     )
-    return [{"role": "system", "content": system}, {"role": "user", "content": first}]
 
 
 def _may_need(phase: Phase, state: JobState) -> bool:

@@ -9,6 +9,7 @@ without an active todo.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from temporalio import activity
@@ -118,18 +119,7 @@ class Phases:
         snapshot.state.unused = unused_tools(
             snapshot.files, has_traces=bool(traces), may_ask=request.may_ask
         )
-        restored = request.restore is not None and request.restore_files
-        try:
-            messages = first_messages(snapshot, last_page, traces, restored=restored)
-        except Problem as error:
-            # The job's templates were checked when it began: as a rule a worker of another version
-            # did that, and takes one of the next attempts.
-            raise failure(
-                "Unforeseen",
-                f"This worker cannot fill the prompts that the job began with, {error}. Those of "
-                "another version need a worker of that version",
-                retry=may_pass(),
-            ) from error
+        messages = _opening_messages(snapshot, request, last_page, traces)
         snapshot.begin_conversation(*messages)
         at = scheduled_at()
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
@@ -180,6 +170,23 @@ class Phases:
         if request.purpose == "transition":
             complete_ticked(todos, snapshot.state.phase, phases)
         return Phase(kind="strategic", name=STRATEGIC_NAMES[request.purpose], todos=todos, **common)
+
+
+def _opening_messages(
+    snapshot: Snapshot, request: TransitionRequest, page: str, traces: Sequence[str]
+) -> list[dict[str, Any]]:
+    restored = request.restore is not None and request.restore_files
+    try:
+        return first_messages(snapshot, page, traces, restored=restored)
+    except Problem as error:
+        # The job's templates were checked when it began: as a rule a worker of another version
+        # did that, and takes one of the next attempts.
+        raise failure(
+            "Unforeseen",
+            f"This worker cannot fill the prompts that the job began with, {error}. Those of "
+            "another version need a worker of that version",
+            retry=may_pass(),
+        ) from error
 
 
 def _take_scope(snapshot: Snapshot) -> None:

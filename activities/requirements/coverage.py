@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from activities.documents import Candidate, FoldedPage, Page
+from activities.documents import FoldedPage, Page
+from activities.documents.candidates import Candidate
 from activities.requirements.requirement import Requirement
 from activities.requirements.set_aside import Rule
 from activities.requirements.statements import statements_of

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from activities.checkpoints import Files
 from activities.requirements.requirement import Requirement
+from protocol.errors import Invalid
 
 FOLDER = "requirements"
 CITATIONS = "citations"
@@ -19,7 +20,7 @@ MAX_BYTES = 1_000_000
 _NAME = re.compile(r"^requirements/req_([0-9]{3,9})$")
 
 
-class Unusable(ValueError):
+class Unusable(Invalid):
     """A `final.json` that cannot be used; says which and why."""
 
 

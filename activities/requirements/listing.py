@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from activities.checkpoints import Files
-from activities.documents import Candidate
+from activities.documents.candidates import Candidate
 from activities.plain import as_json
 from activities.requirements.folder import Unusable
 from protocol.text import one_line

@@ -7,7 +7,7 @@ import re
 from pydantic import Field, TypeAdapter, ValidationError
 
 from activities.checkpoints import Files
-from activities.documents import Candidate
+from activities.documents.candidates import Candidate
 from activities.plain import as_json
 from activities.requirements.folder import Unusable
 from protocol.state import Data

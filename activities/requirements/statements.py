@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from activities.checkpoints.cache import Cache
-from activities.documents import Candidate, FoldedPage, Page, identify
+from activities.documents import FoldedPage, Page
+from activities.documents.candidates import Candidate, identify
 from activities.documents.indicators import shipped
 from activities.documents.sentences import Sentence, sentences
 

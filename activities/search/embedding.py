@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from activities.guards.credentials import hide, key_in, without_credentials
 from activities.model.endpoint import address
 from config.sections import Embeddings
+from protocol.errors import Unavailable
 from protocol.text import one_line
 
 NONE = (
@@ -29,7 +30,7 @@ SECONDS = 60
 Matrix = NDArray[np.float32]
 
 
-class EmbeddingsFailed(Exception):
+class EmbeddingsFailed(Unavailable):
     """There are no embeddings to be had now; the message says why, in a few words."""
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from protocol.errors import Invalid, Unavailable
 
-class StoreAway(Exception):
+
+class StoreAway(Unavailable):
     """The store did not answer after two tries, or cannot be opened as configured.
 
     One line: which store, why, what to do. Nothing is known to have been written.
     """
 
 
-class StoreNewer(Exception):
+class StoreNewer(Unavailable):
     """The store was made by a later version than this."""
 
 
-class StoreRefuses(ValueError):
+class StoreRefuses(Invalid):
     """The store answered, and what was asked cannot be done; worded for the model."""
 
 

@@ -24,9 +24,9 @@ from sqlalchemy import (
 
 from activities.requirements.requirement import Requirement, Verdict
 from activities.stores.away import StoreRefuses
+from activities.stores.deferring import Call
 from activities.stores.requirements import (
     FREE,
-    Call,
     R,
     as_requirement,
     change,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 from activities.checkpoints import Files, Root
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.engine import Store
-from activities.stores.requirements import Call
 from config.schema import AgentConfig
 from protocol.state import Deferred, JobState
 
@@ -24,6 +23,16 @@ if TYPE_CHECKING:
 
 MOST = 200
 """Deferred writes of one job; more would swell its state."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """Who writes: the job, the call's idempotency key, and when it was scheduled."""
+
+    job: str
+    key: str
+    at: int
+    """Epoch milliseconds, by the server that runs the jobs."""
 
 
 @dataclass

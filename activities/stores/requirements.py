@@ -28,22 +28,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores.away import StoreRefuses
+from activities.stores.deferring import Call
 from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable
 
 R = REQUIREMENTS.c
 FIELDS = ("text", "force", "type", "source", "reasoning", "confidence", "candidate")
 TAKEN_OVER = "taken over by the fork {}"
 """Why a draft of a fork's parent is withdrawn."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """Who writes: the job, the call's idempotency key, and when it was scheduled."""
-
-    job: str
-    key: str
-    at: int
-    """Epoch milliseconds, by the server that runs the jobs."""
 
 
 @dataclass(frozen=True)

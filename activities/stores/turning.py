@@ -13,7 +13,7 @@ from activities.job.snapshot import Snapshot
 from activities.stores import deciding, workspace
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway
-from activities.stores.deferring import Writer, flush
+from activities.stores.deferring import Call, Writer, flush
 from activities.toolkit.equipment import has_tool
 from protocol.endings import GateFacts, Outcome
 
@@ -23,7 +23,7 @@ RELEASE_SECONDS = 2.0
 
 
 def _writer(root: Root, snapshot: Snapshot) -> Writer:
-    call = rows.Call(job_id(), attempt_key(), order())
+    call = Call(job_id(), attempt_key(), order())
     return Writer(root, call, snapshot.files, snapshot.state, snapshot.config)
 
 

@@ -7,7 +7,7 @@ from activities.requirements.requirement import Requirement
 from activities.stores import deciding
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway, StoreRefuses
-from activities.stores.deferring import Writer, attempt, defer, flush, makes, write
+from activities.stores.deferring import Call, Writer, attempt, defer, flush, makes, write
 from protocol.state import Deferred
 
 FILLED = "requirements"
@@ -24,7 +24,7 @@ def _fill(writer: Writer, _entry: Deferred) -> list[str]:
 
 @makes(DECIDED)
 def _decide(writer: Writer, entry: Deferred) -> list[str]:
-    call = rows.Call(writer.call.job, entry.key, entry.at)
+    call = Call(writer.call.job, entry.key, entry.at)
     writer.store.run(lambda connection: deciding.decide(connection, call, **entry.data))
     return []
 

@@ -25,12 +25,14 @@ from activities.plain import cut_middle
 from activities.plan import boxes, parse_plan
 from activities.tool_calls import effects
 from activities.tool_calls.shown import bounded
+from activities.tool_catalogue import REGISTRY
 from activities.toolkit.context import ToolContext, no_heartbeat
 from activities.toolkit.equipment import toolbox
 from activities.toolkit.errors import ToolError, Unreached
 from activities.toolkit.offering import not_found_yet
 from activities.toolkit.ownership import in_the_way, is_system, of_git, refusal
-from activities.toolkit.registry import REGISTRY, Tool
+from activities.toolkit.registry import Tool
+from protocol.errors import Refusal
 from protocol.requests import Guarded, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
@@ -92,7 +94,7 @@ def when(request: ToolRequest) -> int:
 SAME = "The same result as that of call {call} above, to the letter; nothing of it has changed."
 
 
-class Refused(Exception):
+class Refused(Refusal):
     """A guard or hook refuses the call, or asks a person about it."""
 
     def __init__(self, outcome: Outcome) -> None:
@@ -174,13 +176,27 @@ def _run(
     if allowed.guard:
         raise Refused(allowed)
     arguments = allowed.arguments
+    context = _tool_context(snapshot, request, guards)
+    text = _reach_typed(entry, context, arguments, snapshot)
+    _check_changes(entry, snapshot, context)
+    outcome = guards.change(entry.name, arguments, context.files)
+    if outcome.guard:
+        raise Refused(outcome)
+    added, snapshot.files = guards.feedback(entry.name, arguments, text, context.files)
+    snapshot.reads = context.reads
+    snapshot.state = context.state
+    told = _rewritten(guards)
+    return f"{told}\n{text}" if told else text, added, context.files, context.trouble
+
+
+def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: Guards) -> ToolContext:
     local = activity.info().is_local
-    context = ToolContext(
+    return ToolContext(
         files=snapshot.files,
         reads=snapshot.reads,
         changes=snapshot.changes,
         # A copy, so that a call which fails half way leaves no trace in the state.
-        state=state.copied(),
+        state=snapshot.state.copied(),
         config=snapshot.config,
         conversation=snapshot.conversation,
         history=snapshot.history,
@@ -196,8 +212,14 @@ def _run(
         heartbeat=no_heartbeat if local else now_and_then(),
         waited=request.waited or 0,
     )
+
+
+def _reach_typed(
+    entry: Tool, context: ToolContext, arguments: dict[str, Any], snapshot: Snapshot
+) -> str:
+    """Run the tool; trouble that the model cannot mend becomes a typed failure."""
     try:
-        text = _reach(entry, context, arguments, snapshot)
+        return _reach(entry, context, arguments, snapshot)
     except Unreached as error:
         raise failure("Dependency", str(error), retry=may_pass()) from error
     except OSError as error:
@@ -210,22 +232,18 @@ def _run(
         # What the refusal showed counts as read, or the same edit would be refused again.
         snapshot.reads = context.reads
         raise
+
+
+def _check_changes(entry: Tool, snapshot: Snapshot, context: ToolContext) -> None:
+    """Raise ToolError where the tool changed what it may not."""
     for change in diff(snapshot.files, context.files):
-        why = refusal(change.path, state.phase.kind, entry.owns)
+        why = refusal(change.path, snapshot.state.phase.kind, entry.owns)
         if change.new and change.new.kind != "folder":
             why = why or in_the_way(change.path)
             if entry.group != "shell":
                 why = why or of_git(change.path)
         if why:
             raise ToolError(why)
-    outcome = guards.change(entry.name, arguments, context.files)
-    if outcome.guard:
-        raise Refused(outcome)
-    added, snapshot.files = guards.feedback(entry.name, arguments, text, context.files)
-    snapshot.reads = context.reads
-    snapshot.state = context.state
-    told = _rewritten(guards)
-    return f"{told}\n{text}" if told else text, added, context.files, context.trouble
 
 
 def _call_key(request: ToolRequest) -> str:

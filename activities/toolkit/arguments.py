@@ -16,13 +16,14 @@ from referencing import Registry
 
 from activities.toolkit.schemas import brief, facts, offerable
 from config.patterns import compiled
+from protocol.errors import Refusal
 from protocol.telling import message
 
 MOST_TOLD = 5
 """Violations that one message names."""
 
 
-class Misfit(Exception):
+class Misfit(Refusal):
     """Arguments that do not fit; the message names each field that is wrong."""
 
 

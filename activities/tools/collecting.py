@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from activities.checkpoints import Files
-from activities.documents import Candidate, Page, name_unread_pages
+from activities.documents import Page, name_unread_pages
+from activities.documents.candidates import Candidate
 from activities.graph.interface import GraphAway, GraphRefused
 from activities.graph.places import Place, places
 from activities.job.opening import began

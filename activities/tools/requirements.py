@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents import Force, force_of, name_unread_pages
+from activities.documents import name_unread_pages
+from activities.documents.candidates import Force, force_of
 from activities.requirements import folder, listing
 from activities.requirements.requirement import (
     MAX_CITATIONS,

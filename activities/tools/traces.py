@@ -15,8 +15,7 @@ from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.traces.finding import Reader, find
-from activities.traces.storing import without_credentials
-from activities.traces.telling import Level, render_trace
+from activities.traces.telling import Level, redact_trace, render_trace
 from protocol.state import Deferred
 from protocol.traces import MOST_CHARACTERS
 
@@ -62,7 +61,7 @@ def store_trace(
         "stage": "",
         "checkpoint": context.commit,
     }
-    entry = Deferred(kind=KIND, key=context.key, at=context.at, data=without_credentials(data))
+    entry = Deferred(kind=KIND, key=context.key, at=context.at, data=redact_trace(data))
     try:
         remarks = write(Writer.for_call(context), entry)
     except StoreRefuses as refusal:

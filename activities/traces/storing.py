@@ -10,18 +10,15 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.failures import failure, typed
-from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread
 from activities.job.opening import check_root, job_id
 from activities.learning.stages import roll_back
 from activities.stores import traces as rows
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store
+from activities.traces.telling import redact_trace
 from config.schema import Problem
 from protocol.traces import Stored, StoreTraces, Trace
-
-TOLD = ("task", "todo", "what_happened", "what_was_correct", "why", "path", "tool")
-"""What people and models wrote: it may hold a credential."""
 
 
 def traces_activity(root: Root) -> Callable[[StoreTraces], Stored]:
@@ -67,12 +64,7 @@ def row_of(job: str, request: StoreTraces, trace: Trace) -> dict[str, Any]:
         "task": request.task,
         "project": request.project,
     }
-    return without_credentials(row)
-
-
-def without_credentials(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with everything hidden in its texts that looks like one."""
-    return row | {name: redact(row[name]) for name in TOLD}
+    return redact_trace(row)
 
 
 def traces_of(root: Root, job: str) -> Sequence[Row[Any]]:

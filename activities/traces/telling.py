@@ -6,11 +6,14 @@ from typing import Any, Literal
 
 from sqlalchemy import Row
 
+from activities.guards.secrets import redact
 from activities.tokens import count
 
 Level = Literal["metadata", "summary", "full"]
 TOKENS: dict[Level, int] = {"metadata": 24, "summary": 100}
 """Most tokens of a trace; `full` has no limit but that of its texts."""
+PROSE = ("task", "todo", "what_happened", "what_was_correct", "why", "path", "tool")
+"""What people and models wrote: it may hold a credential."""
 
 
 def render_trace(row: Row[Any], level: Level) -> str:
@@ -65,3 +68,8 @@ def _fitting(line: str, tokens: int) -> str:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if count(f"{line[:middle]}…") <= tokens else (low, middle - 1)
     return f"{line[:low].rstrip()}…"
+
+
+def redact_trace(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with everything in its texts hidden that looks like a credential."""
+    return row | {name: redact(row[name]) for name in PROSE}

@@ -10,6 +10,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 import httpx2
 
 from config.web import Web
+from protocol.errors import Refusal
 
 Resolve = Callable[[str, int], list[str]]
 """The addresses of a host. Raises OSError when there are none."""
@@ -27,7 +28,7 @@ _GLOBAL = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
-class Refused(Exception):
+class Refused(Refusal):
     """A page that is not fetched; the message says why, and what to do instead."""
 
 

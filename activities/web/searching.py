@@ -20,6 +20,7 @@ import httpx2
 from activities.guards.credentials import key_in
 from activities.web.addresses import Refused
 from config.web import Search, SearchKind
+from protocol.errors import Unavailable
 from protocol.text import one_line
 
 SECONDS = 30
@@ -31,7 +32,7 @@ _ACCESS = (401, 402, 403)
 _LATER = (408, 425, 429)
 
 
-class Away(Exception):
+class Away(Unavailable):
     """The provider is away, refuses access or is none; the message tells a person what to do."""
 
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from opentelemetry.metrics import Histogram
 from opentelemetry.trace import SpanKind
 
-from activities.observing import Asked, Heard
+from activities.observing import Asked, ChatReply, Heard
 from engine.otel.failing import kind_of, mark
 from engine.otel.pipeline import SCOPE, meters, tracer
 
 if TYPE_CHECKING:
-    from activities.model.stream import Streamed
+    pass
 
 REHEARSAL = "rehearsal"
 PROVIDER = "openai"
@@ -58,7 +58,7 @@ def chat(asked: Asked, place: Mapping[str, str | int]) -> Iterator[Heard]:
         set_status_on_exception=False,
     ) as span:
 
-        def heard(reply: Streamed) -> None:
+        def heard(reply: ChatReply) -> None:
             usage = reply.usage
             common["gen_ai.response.model"] = (reply.answered_by or asked.model)[:LONGEST_NAME]
             span.set_attributes(

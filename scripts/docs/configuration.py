@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from activities.toolkit.registry import REGISTRY
+from activities.tool_catalogue import REGISTRY
 from config.editors import EXTENDS
 from config.guard_schema import FieldMatch, Guard, Match
 from config.loader import SHIPPED, agent_names, load_agent

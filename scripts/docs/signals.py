@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from inspect import getdoc
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -17,7 +16,6 @@ from protocol.starting import JobLimits
 from protocol.state import JobState, Phase, ScopeItem, Todo
 from scripts.docs.markdown import table
 from workflows.inbox import Inbox
-from workflows.job import Job
 from workflows.status import status
 
 MEANING = {
@@ -44,9 +42,9 @@ def project() -> str:
 def signals() -> str:
     """Every signal with its payload and effect."""
     rows = []
-    for name, kind in SIGNALS.items():
-        keys = ", ".join(f"`{key}` ({needed})" for key, needed in _keys(kind))
-        rows.append((f"`{name}`", keys or "none", getdoc(getattr(Job, name)) or ""))
+    for name, spec in SIGNALS.items():
+        keys = ", ".join(f"`{key}` ({needed})" for key, needed in _keys(spec.payload))
+        rows.append((f"`{name}`", keys or "none", spec.effect))
     return "\n".join([*table(("signal", "payload", "effect"), rows), ""])
 
 

@@ -13,8 +13,8 @@ from activities.checkpoints.mark import MARK, Mark
 from activities.forgetting.places import LOCKS, is_there, places
 from activities.forgetting.records import Record, forgotten, keep
 from activities.requirements.requirement import Citation, Requirement
+from activities.stores.deferring import Call as StoreCall
 from activities.stores.engine import Store
-from activities.stores.requirements import Call as StoreCall
 from activities.stores.requirements import fill, of_job
 from activities.traces.storing import traces_of
 from tests.activities.traces.noting import store, trace

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.documents import Page, contains_quote, extract, identify, page_of
+from activities.documents import Page, contains_quote, extract, page_of
+from activities.documents.candidates import identify
 from activities.documents.indicators import shipped
 
 POLICY = Path(__file__).parents[3] / "examples/documents/records-policy.md"

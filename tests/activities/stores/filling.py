@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores import deciding
 from activities.stores import requirements as rows
+from activities.stores.deferring import Call
 from activities.stores.engine import Store
-from activities.stores.requirements import Call
 
 AT = 1_700_000_000_000
 

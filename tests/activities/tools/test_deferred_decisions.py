@@ -10,10 +10,9 @@ import pytest
 
 from activities.ending.closing import Closing
 from activities.graph.writing import NODE
-from activities.stores import requirements as rows
 from activities.stores import turning
 from activities.stores.away import StoreAway, StoreRefuses
-from activities.stores.deferring import Writer, attempt, flush, write
+from activities.stores.deferring import Call, Writer, attempt, flush, write
 from activities.stores.engine import Store
 from activities.tools.traces import KIND
 from protocol.endings import Closed, CloseRequest
@@ -93,7 +92,7 @@ def test_it_comes_up_again_where_another_store_is_away(
     data = {"values": {"id": "maker/REQ-001", "text": "x"}, "unread": False}
     node = Deferred(kind=NODE, key="k", at=1, about="maker/REQ-001", data=data)
     snapshot.state.deferred = [*snapshot.state.deferred, node]
-    call = rows.Call(JOB, "key", 10)
+    call = Call(JOB, "key", 10)
     writer = Writer(judge.root, call, snapshot.files, snapshot.state, snapshot.config)
     with pytest.raises(StoreAway):
         flush(writer)
@@ -103,9 +102,7 @@ def test_it_comes_up_again_where_another_store_is_away(
 def test_what_the_store_does_not_take_is_refused_as_well(job: Standing) -> None:
     lacking = Deferred(kind=KIND, key="k", at=1, about="a trace", data={"key": "k"})
     snapshot = job.open()
-    writer = Writer(
-        job.root, rows.Call(JOB, "key", 10), snapshot.files, snapshot.state, snapshot.config
-    )
+    writer = Writer(job.root, Call(JOB, "key", 10), snapshot.files, snapshot.state, snapshot.config)
     with pytest.raises(StoreRefuses, match="does not take this"):
         write(writer, lacking)
     assert snapshot.state.deferred == []

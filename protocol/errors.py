@@ -1,0 +1,38 @@
+"""The exceptions of the project, in one tree.
+
+    LonghaulError
+    ├── Refusal             what was asked is not done; the message says why, and what to do instead
+    │   ├── ToolError       … the message goes to the model
+    │   └── Mistake, Unusable, …
+    ├── Invalid             a value cannot be used; the message says which, and what is expected
+    │   ├── Problem         … in a configuration
+    │   └── FilesError, DocumentError, …
+    ├── Unavailable         something outside cannot be had now, and nothing was done
+    │   └── StoreAway, GraphAway, RemoteAway, …
+    ├── Interruption        work that had begun was given up
+    │   └── StepFailed, CancelAsked, …
+    └── CheckpointMissing   a commit, tree or blob is not in the repository
+
+Each is defined beside the code that raises it. What ends or parks a job is none of these but a
+typed failure of Temporal's (`activities.failures`).
+"""
+
+
+class LonghaulError(Exception):
+    """An exception of the project's own."""
+
+
+class Refusal(LonghaulError):
+    """What was asked is not done. The message says why, and what to do instead."""
+
+
+class Invalid(LonghaulError, ValueError):
+    """A value cannot be used. The message says which, and what is expected."""
+
+
+class Unavailable(LonghaulError):
+    """Something outside cannot be had now, and nothing was done there."""
+
+
+class Interruption(LonghaulError):
+    """Work that had begun was given up."""
