@@ -13,6 +13,7 @@ from rich.text import Text
 
 from cli import project_view
 from cli.output import visible
+from protocol.requests import Usage
 
 BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 _COLOURS = {
@@ -68,12 +69,21 @@ def usage(status: Status) -> str:
     tokens = int(found.get("prompt_tokens") or 0) + int(found.get("completion_tokens") or 0)
     read, written = (int(found.get(f"{name}_tokens") or 0) for name in ("cached", "written"))
     cost = float(found.get("cost") or 0)
+    details = _call_details(found)
     return (
         f"{found.get('model_calls') or 0} model calls · {found.get('tool_calls') or 0} tool calls"
-        f" · {tokens:,} tokens"
+        + (f" ({details})" if details else "")
+        + f" · {tokens:,} tokens"
         + (f" (cache: {read:,} read, {written:,} written)" if read or written else "")
         + (f" · cost {cost:.4f}" if cost else "")
     )
+
+
+def _call_details(found: dict[str, Any]) -> str:
+    """`34 sent, 4 refused, 2 failed`; nothing of a job that did not count them apart."""
+    names = ("sent_calls", "tool_calls", "refused_calls", "failed_calls")
+    counts = {name: int(found.get(name) or 0) for name in names}
+    return Usage(**counts).call_details if counts["sent_calls"] else ""
 
 
 def limits(status: Status) -> str:

@@ -135,12 +135,15 @@ class Phases:
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
         commit = snapshot.save(story, at)
         moved = settle(self._root, snapshot, phase_tag(request.number), attempt_key())
+        usage = priced(spoken, snapshot.config) if spoken else Usage()
+        # The call that ends a phase is run here.
+        usage.tool_calls += int(request.call is not None)
         return Transitioned(
             commit=commit,
             at=at,
             state=snapshot.state.without_notes(),
             issue=one_line(redact(issue), ISSUE_CHARACTERS) if request.call is not None else "",
-            usage=priced(spoken, snapshot.config) if spoken else Usage(),
+            usage=usage,
             context=context_tokens(snapshot),
             moved_aside=moved[:20],
             remarks=[start_of(redact(line), 500) for line in remarks[:5]],

@@ -61,7 +61,13 @@ class Figures(Data):
     phases: int
     steps: int
     model_calls: int
+    sent_calls: int = 0
+    """Tool calls as the endpoint sent them, those of a reviewer among them."""
     tool_calls: int
+    """Of these, those that were run."""
+    refused_calls: int = 0
+    failed_calls: int = 0
+    """Run, and ended in an error."""
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
@@ -104,7 +110,10 @@ class PhaseLine(Data):
     started: datetime
     ended: datetime | None = None
     model_calls: int = 0
+    sent_calls: int = 0
     tool_calls: int = 0
+    refused_calls: int = 0
+    failed_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
