@@ -227,6 +227,8 @@ async def _steer(
         say(f"{job} handed {signal} on to job {to}; `starter.py show {to}` tells what came of it")
     elif applied:
         say(f"{job} {done}: {view.line(seen.status, seen.waiting)}")
+        if signal == "pause" and seen.notices and seen.notices[-1].startswith(steering.LACKS):
+            say(seen.notices[-1])
     elif not seen.live and not seen.closed:
         say(f"{job}: {signal} sent; {seen.silence}; the job takes it when it goes on")
     else:

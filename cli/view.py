@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,6 +26,7 @@ _COLOURS = {
     "terminated": "red",
 }
 Status = dict[str, Any]
+_REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 
 
 def todos(status: Status) -> list[tuple[str, str]]:
@@ -249,10 +251,19 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         lines.append(f"checkpoint {status['checkpoint']}")
     if (status.get("remote") or {}).get("behind"):
         lines.append("the remote {url} lacks checkpoints: {behind}".format(**status["remote"]))
-    lines += [f"notice: {text}" for text in status.get("notices") or []]
+    lines += [
+        f"notice: {text}" for text in status.get("notices") or [] if not _resolved(text, status)
+    ]
     if status.get("details"):
         lines.append(str(status["details"]))
     return [text for text in lines if text]
+
+
+def _resolved(notice: str, status: Status) -> bool:
+    """Whether a notice tells of a refusal that the agent has gone on from; `log` keeps it."""
+    refusal = _REFUSAL.match(notice)
+    goes_on = int(status.get("step") or 0) > int(refusal[1]) if refusal else False
+    return goes_on and not status.get("waiting_for")
 
 
 def columns(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:

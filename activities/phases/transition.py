@@ -89,7 +89,9 @@ class Phases:
             issue = snapshot.argument(request.call, "issue")
         story = f"phase {snapshot.state.phase.number} {request.outcome}"
 
-        page = archive_page(snapshot, request.outcome, issue, spoken.text if spoken else "")
+        page = archive_page(
+            snapshot, request.outcome, issue, spoken.text if spoken else "", by=request.by
+        )
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
         last_page = page.text
         remarks: list[str] = []
