@@ -27,7 +27,7 @@ from cli.starting import (
 )
 from cli.starting import start as start_job
 from cli.watch import JsonLines, follow, follow_on
-from engine.connection import connect, ui_link
+from engine.connection import answering_link, connect
 
 
 def demo(
@@ -89,13 +89,13 @@ async def _start(
 ) -> int:
     client = await connect()
     await start_job(client, job_id, data, kind)
-    link = ui_link(job_id, client.namespace)
+    link = await answering_link(job_id, client.namespace)
     if not wait:
         if json:
             dump({"job_id": job_id, "link": link})
         else:
             say(job_id)
-            say(link or f"Web UI: workflow {job_id}; set TEMPORAL_UI_ADDRESS for a link")
+            say(link or "no Web UI answers; TEMPORAL_UI_ADDRESS says where one is")
         return OK
     err_console().print(f"{job_id}  {link or ''}", markup=False)
     return _finish(await follow_on(err_console(), client, job_id), json=json)
@@ -125,7 +125,13 @@ def project(
 
 def fork(
     job: Job,
-    phase: Annotated[int, typer.Option(min=1, help="Begin from the start of this phase.")],
+    phase: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Begin from the start of this phase; left out, from the end of a closed job.",
+        ),
+    ] = None,
     instructions: Annotated[
         str,
         typer.Option(
@@ -141,7 +147,7 @@ def fork(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Start a new job from the start of any phase of another, running or closed.
+    """Start a new job from the start of any phase of another, running or closed, or from its end.
 
     The first is left as it is. The new one has a copy of its files and its past; its instructions
     end in what is wanted otherwise, and it begins by reconsidering the plan.
@@ -149,7 +155,7 @@ def fork(
     """
     if id is not None:
         check_id(id)
-    data: dict[str, Any] = {"fork": {"job": job, "phase": phase}}
+    data: dict[str, Any] = {"fork": {"job": job} | ({"phase": phase} if phase else {})}
     if text := read_text(instructions):
         data["instructions"] = text
     if settings := parse_settings(set or []):
@@ -159,7 +165,7 @@ def fork(
 
 
 async def _fork(
-    job: str, phase: int, new: str | None, data: dict[str, Any], *, wait: bool, json: bool
+    job: str, phase: int | None, new: str | None, data: dict[str, Any], *, wait: bool, json: bool
 ) -> int:
     from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
 

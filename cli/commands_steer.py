@@ -210,6 +210,26 @@ def bypass(
     return run(_steer(job, "bypass", payload, effect, f"lets {guard} be passed over", json=json))
 
 
+def _undone(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
+    """What a rewind to a phase undid, and what undoes the rewind; empty for one that undid nothing.
+
+    The phase that a rewind opens follows the one that it ended.
+    """
+    first, ended = payload.get("phase"), int((status.get("phase") or {}).get("number") or 0) - 1
+    if not first or ended < first:
+        return ""
+    phases = f"phase {first}" if ended == first else f"phases {first} to {ended}"
+    files = (
+        f"files as at the start of phase {first}, `starter.py diff {job} {ended} now` lists them"
+        if payload.get("restore_files")
+        else "files as they were"
+    )
+    return (
+        f"undone: {phases}; {files}. `starter.py rewind {job} --phase {ended} --issue '…'` goes "
+        f"back to the start of phase {ended}"
+    )
+
+
 async def _steer(
     job: str,
     signal: str,
@@ -227,6 +247,10 @@ async def _steer(
         say(f"{job} handed {signal} on to job {to}; `starter.py show {to}` tells what came of it")
     elif applied:
         say(f"{job} {done}: {view.line(seen.status, seen.waiting)}")
+        if undone := _undone(job, payload, seen.status) if signal == "rewind" else "":
+            say(undone)
+        if signal == "pause" and seen.notices and seen.notices[-1].startswith(steering.LACKS):
+            say(seen.notices[-1])
     elif not seen.live and not seen.closed:
         say(f"{job}: {signal} sent; {seen.silence}; the job takes it when it goes on")
     else:

@@ -28,7 +28,9 @@ def payload(words: list[str]) -> dict[str, Any]:
     try:
         read_signal("limit", (made,))
     except Refused as refusal:
-        raise Mistake(str(refusal).removeprefix("signal ")) from None
+        # Who sent it is not typed.
+        told = str(refusal).removeprefix("signal ").replace("its keys are: by, ", "its keys are: ")
+        raise Mistake(told) from None
     return made
 
 

@@ -25,6 +25,8 @@ REFUSED = "refused: "
 
 HANDED_ON = "signal {signal}: handed on to job "
 """How a project's notice of a signal begins that it gave to one of its jobs."""
+LACKS = "the folder may lack the last steps"
+"""How a job's notice begins that its folder could not be brought up to date."""
 MOST_BY = 100
 
 Effect = Callable[[Seen, Seen], bool]
@@ -46,6 +48,9 @@ async def steer(
     before = await look(client, job_id)
     if before.closed:
         closed = f"job {job_id} is closed ({before.word}); it takes no signals"
+        if signal in ("rewind", "tell") and not before.status.get("project"):
+            closed += f"; `starter.py fork {job_id}` begins another job from its end, or with"
+            closed += " --phase N from a phase of it"
         raise Mistake(forgotten(job_id) or closed)
     try:
         sent = {**payload, "by": sender()}

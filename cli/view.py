@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from cli import project_view
 from cli.output import visible
+from protocol.requests import Usage
 
 BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 _COLOURS = {
@@ -24,6 +26,7 @@ _COLOURS = {
     "terminated": "red",
 }
 Status = dict[str, Any]
+_REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 
 
 def todos(status: Status) -> list[tuple[str, str]]:
@@ -68,12 +71,21 @@ def usage(status: Status) -> str:
     tokens = int(found.get("prompt_tokens") or 0) + int(found.get("completion_tokens") or 0)
     read, written = (int(found.get(f"{name}_tokens") or 0) for name in ("cached", "written"))
     cost = float(found.get("cost") or 0)
+    details = _call_details(found)
     return (
         f"{found.get('model_calls') or 0} model calls · {found.get('tool_calls') or 0} tool calls"
-        f" · {tokens:,} tokens"
+        + (f" ({details})" if details else "")
+        + f" · {tokens:,} tokens"
         + (f" (cache: {read:,} read, {written:,} written)" if read or written else "")
         + (f" · cost {cost:.4f}" if cost else "")
     )
+
+
+def _call_details(found: dict[str, Any]) -> str:
+    """`34 sent, 4 refused, 2 failed`; nothing of a job that did not count them apart."""
+    names = ("sent_calls", "tool_calls", "refused_calls", "failed_calls")
+    counts = {name: int(found.get(name) or 0) for name in names}
+    return Usage(**counts).call_details if counts["sent_calls"] else ""
 
 
 def limits(status: Status) -> str:
@@ -239,10 +251,19 @@ def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         lines.append(f"checkpoint {status['checkpoint']}")
     if (status.get("remote") or {}).get("behind"):
         lines.append("the remote {url} lacks checkpoints: {behind}".format(**status["remote"]))
-    lines += [f"notice: {text}" for text in status.get("notices") or []]
+    lines += [
+        f"notice: {text}" for text in status.get("notices") or [] if not _resolved(text, status)
+    ]
     if status.get("details"):
         lines.append(str(status["details"]))
     return [text for text in lines if text]
+
+
+def _resolved(notice: str, status: Status) -> bool:
+    """Whether a notice tells of a refusal that the agent has gone on from; `log` keeps it."""
+    refusal = _REFUSAL.match(notice)
+    goes_on = int(status.get("step") or 0) > int(refusal[1]) if refusal else False
+    return goes_on and not status.get("waiting_for")
 
 
 def columns(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:

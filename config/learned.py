@@ -28,6 +28,9 @@ class Replayed(Data):
 
     hits: int = 0
     wrong: int = 0
+    own: int = 0
+    """Right refusals in the jobs that it was made from, which are none of the hits: they say that
+    it fits its own examples, and nothing of other work."""
 
 
 class Learned(Data):

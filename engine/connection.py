@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
@@ -25,6 +26,8 @@ from protocol.text import one_line
 DEFAULT_ADDRESS = "localhost:7233"
 DEFAULT_UI = "http://localhost:8233"
 CONNECT_SECONDS = 5.0
+UI_SECONDS = 1.0
+"""How long a Web UI has to answer before its link is printed."""
 MOST_CHARACTERS = 200
 """Of an error that the SDK words."""
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
@@ -135,6 +138,25 @@ def ui_link(job_id: str, namespace: str = "default", *, base: str | None = None)
     """The job's page in the Web UI; None where the UI's address cannot be known."""
     base = base or ui_address()
     return f"{base}/namespaces/{namespace}/workflows/{quote(job_id, safe='')}" if base else None
+
+
+async def answering_link(job_id: str, namespace: str = "default") -> str | None:
+    """The job's page in the Web UI, where one answers."""
+    base = ui_address()
+    if base is None or not await asyncio.to_thread(_answers, base):
+        return None
+    return ui_link(job_id, namespace, base=base)
+
+
+def _answers(address: str) -> bool:
+    """Whether something listens there."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        with socket.create_connection((parts.hostname or "", port), timeout=UI_SECONDS):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def describe_endpoint() -> str:

@@ -110,6 +110,8 @@ class TransitionRequest(At):
     completes: list[int] = Field(default_factory=list)
     """Ids of the todos that are completed with it."""
     issue: str = ""
+    by: str = ""
+    """Who asked for a rewind, where a person did."""
     restore: str | None = None
     """Start of the phase to go back to, for a rewind by phase number."""
     restore_files: bool = True

@@ -17,7 +17,9 @@ class Budget(Data):
     """What a job, or one of its phases, may use; null is no limit."""
 
     model_calls: Count | None = Field(None, description="Model calls, archive summaries included.")
-    tool_calls: Count | None = Field(None, description="Tool calls.")
+    tool_calls: Count | None = Field(
+        None, description="Tool calls that are run; not those refused."
+    )
     tokens: Count | None = Field(None, description="Tokens sent and received.")
     cost: Amount | None = Field(None, description="Money, in the currency of `prices`.")
     seconds: Count | None = Field(

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 
 from protocol.errors import Invalid
 from protocol.handoffs import ProjectLink
-from protocol.limits import Amount, Count
+from protocol.limits import Amount, Budget, Count
 from protocol.state import MAX_ITEMS, Data
 from protocol.telling import wrong
 
@@ -21,10 +21,16 @@ MOST_ID = 1000
 
 
 class Fork(Data):
-    """A phase start of another job."""
+    """A phase start of another job, or its end."""
 
     job: str = Field(min_length=1, max_length=1000)
-    phase: int = Field(ge=1)
+    phase: int | None = Field(None, ge=1)
+    """None: the end of a job that is closed."""
+
+    @property
+    def place(self) -> str:
+        """`the start of phase 2`."""
+        return "its end" if self.phase is None else f"the start of phase {self.phase}"
 
 
 MAX_INSTRUCTIONS = 200_000
@@ -292,5 +298,11 @@ def read(kind: type[D], value: Any, what: str) -> D:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        known = ", ".join(kind.model_fields)
+        known = ", ".join(_keys(kind))
         raise Refused(f"{what}: {wrong(error)}; its keys are: {known or 'none'}") from None
+
+
+def _keys(kind: type[Data]) -> list[str]:
+    """The keys of an object, with those of a limit for each phase written as they are typed."""
+    keys = [key for key in kind.model_fields if key != "phase" or kind is not Limit]
+    return [*keys, *(f"phase.{key}" for key in Budget.model_fields)] if kind is Limit else keys

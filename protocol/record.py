@@ -170,7 +170,7 @@ class JobRecord(Data):
     bypasses: dict[str, str] = Field(default_factory=dict)
     """Guards whose next refusal is passed over, each with a person's reason."""
     stop_hook_active: bool = False
-    """Whether a hook kept the job from ending in this phase."""
+    """Whether a hook has kept the job from ending, until the job may end."""
     refused_replies: dict[int, str] = Field(default_factory=dict)
     """Why the calls of a reply are not run that was not accepted, by its step: of all replies into
     the middle of which the job may have to go back."""
@@ -313,7 +313,6 @@ class JobRecord(Data):
         self.wordy, self.compacted, self.squeezed = 0, 0, 0
         self.review = None
         self.judgement, self.judged_no = None, 0
-        self.stop_hook_active = False
 
     def drop_review(self) -> None:
         """End the review of a completion that does not come."""

@@ -29,7 +29,15 @@ class Usage(Data):
     """Tokens and money of model calls; cost in the price table's currency."""
 
     model_calls: int = 0
+    sent_calls: int = 0
+    """Tool calls in the model's replies, as its endpoint sent them."""
     tool_calls: int = 0
+    """Those of them that were carried out, with or without success: what limits are held against.
+    Calls after the one that ends a phase are neither run nor refused."""
+    refused_calls: int = 0
+    """Those that a gate, a guard, a person or a rule of the phase kept from being carried out."""
+    failed_calls: int = 0
+    """Those that were carried out and ended in an error."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
@@ -39,6 +47,15 @@ class Usage(Data):
     estimated_tokens: int = 0
     """Prompt tokens by our own count, to be held against what the endpoint said."""
     cost: float = 0.0
+
+    @property
+    def call_details(self) -> str:
+        """`34 sent, 4 refused, 2 failed`; empty where all that were sent were run and succeeded."""
+        if self.sent_calls == self.tool_calls and not self.failed_calls:
+            return ""
+        counts = (self.sent_calls, "sent"), (self.refused_calls, "refused")
+        told = [*counts, (self.failed_calls, "failed")]
+        return ", ".join(f"{count:,} {word}" for count, word in told if count)
 
     def add(self, other: Usage) -> None:
         for name in Usage.model_fields:

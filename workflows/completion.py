@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.course import Course
 from protocol.endings import Point
 from protocol.record import Review
-from protocol.requests import Call
+from protocol.requests import Call, Usage
 from protocol.starting import ReviewLimits
 from protocol.tools import ToolRoute
 from workflows import budget, course, gates, guards, parking
@@ -59,7 +59,7 @@ class Completion(ToolCalls):
             if not self._parked(budget.review_call(job)):
                 await self._ask_reviewer(review, limits)
         elif review.verdict == "accepted":
-            if await self._may_close():
+            if not self._parked(budget.TOOL_CALL) and await self._may_close():
                 await self._close()
                 job.review = None
         elif route and not self._parked(budget.TOOL_CALL):
@@ -99,6 +99,7 @@ class Completion(ToolCalls):
         job = self.job
         closed = await self.steps.close(job, "completed", call=job.next_call)
         job.move_to(closed.commit)
+        job.spend(Usage(tool_calls=1))
         self.inbox.moved_aside(closed.moved_aside)
         job.state.phase.close(closed.completed)
         job.result = closed.result

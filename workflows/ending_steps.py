@@ -75,12 +75,16 @@ class EndingSteps(ActivityCalls):
         )
 
     async def close(self, job: JobRecord, outcome: Outcome, **details: Any) -> Closed:
+        used = job.usage.model_copy()
+        if "call" in details:
+            # The call that ends the job is in the result, which is written before it counts.
+            used.tool_calls += 1
         request = CloseRequest(
             **position(job),
             status=outcome,
             phases=job.last_phase,
             rewinds=job.rewinds,
-            usage=job.usage,
+            usage=used,
             **details,
         )
         return await self.regular(

@@ -175,6 +175,7 @@ class JobLifecycle(Lifecycle):
         if self._keeps_edits():
             await self._take_folder()
         details: dict[str, Any] = {"outcome": "rewound", "issue": payload["issue"]}
+        details["by"] = payload.get("by") or "a person"
         if phase is not None:
             details["restore"] = job.phases[phase]
             details["restore_files"] = payload.get("restore_files", True)

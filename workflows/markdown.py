@@ -28,7 +28,8 @@ def cell(text: str) -> str:
 
 
 def spent(usage: Usage) -> str:
-    """`tool calls 30 · tokens 45,678 · cost 0.0123`; no cost when it is 0."""
+    """`tool calls 30 (34 sent, 4 refused) · tokens 45,678 · cost 0.0123`; no cost when it is 0."""
     cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
     tokens = usage.prompt_tokens + usage.completion_tokens
-    return f"tool calls {usage.tool_calls} · tokens {tokens:,}{cost}"
+    details = f" ({usage.call_details})" if usage.call_details else ""
+    return f"tool calls {usage.tool_calls}{details} · tokens {tokens:,}{cost}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from protocol.endings import TransitionRequest
-from protocol.requests import Call
+from protocol.requests import Call, Usage
 from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
 from workflows import (
@@ -100,6 +100,7 @@ class PhaseLoop(Judging):
         job.step += 1
         job.state.step = job.step
         job.spend(reply.usage)
+        job.spend(Usage(sent_calls=len(reply.calls) + reply.dropped))
         job.calls, job.next_call, job.failed_call, job.unread = reply.calls, 0, "", ""
         job.correction, job.advice = replies.correction(reply, job.state), ""
         job.edits = ""
@@ -137,6 +138,8 @@ class PhaseLoop(Judging):
             await self._hold_back(call, route, job.failed_call)
         elif call.tool == "todo_complete" and job.unread and job.state.phase.open_count == 1:
             await self._hold_back(call, route, job.unread)
+        elif self._parked(budget.TOOL_CALL):
+            return
         elif call.tool == course.WAIT and call.seconds:
             await self._wait(call, route)
         elif call.tool == "request_clarification":

@@ -45,7 +45,7 @@ class Steps(EndingSteps):
     async def prepare(self, request: PrepareRequest) -> Prepared:
         what = f"start {request.agent}"
         if fork := request.fork:
-            what = f"fork {fork.job[:100]} from phase {fork.phase}"
+            what = f"fork {fork.job[:100]} from {fork.place}"
         return await self.regular(
             "prepare", request, Prepared, what, seconds=TEN_MINUTES, attempts=4
         )

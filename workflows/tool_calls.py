@@ -126,9 +126,10 @@ class ToolCalls:
             self.notice(line)
         job.move_to(reply.commit, None if route.local or refusal else reply.at)
         job.context = reply.context
-        job.spend(Usage(tool_calls=1))
-        if refusal or reply.guard:
-            job.refusals += 1
+        if refusal or reply.guard or (call.tool == "todo_complete" and not reply.ok):
+            self._count_refusal()
+        else:
+            job.spend(Usage(tool_calls=1, failed_calls=int(not reply.ok)))
         job.next_call += 1
         if reply.trouble:
             job.unread = replies.failed_call(call, reply.trouble)
@@ -161,9 +162,13 @@ class ToolCalls:
         reply = await self.steps.tool(job, call, route, why)
         job.move_to(reply.commit)
         job.context = reply.context
-        job.spend(Usage(tool_calls=1))
-        job.refusals += 1
+        self._count_refusal()
         job.next_call += 1
+
+    def _count_refusal(self) -> None:
+        """Count a call that was not carried out."""
+        self.job.refusals += 1
+        self.job.spend(Usage(refused_calls=1))
 
     def _tell_what_counts(self, todo: Todo) -> None:
         """A todo that names no scope item counts for the next one: people should see that."""
@@ -191,7 +196,7 @@ class ToolCalls:
         reply = await self.steps.deny(job, call, why)
         job.move_to(reply.commit)
         job.context = reply.context
-        job.refusals += 1
+        self._count_refusal()
         job.next_call += 1
         if not job.course.narrowed:
             # Of the one turn before a rewind `todo_complete` is accepted whatever else is in it.
@@ -267,9 +272,10 @@ class ToolCalls:
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
         for line in guards.heed(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
+        if "job_complete" in points:
+            stopped = job.stop_hook_active or ending.stopped
+            job.stop_hook_active = bool(ending.refusal) and stopped
         if ending.refusal:
-            if points:
-                job.stop_hook_active = ending.stopped
             await self._run(call, route, ending.refusal)
         return bool(ending.refusal)
 

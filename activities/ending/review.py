@@ -40,6 +40,7 @@ from protocol.endings import MOST_LOOK_UPS, ReviewReply, ReviewRequest
 
 PART_TOKENS = 6000
 RESULT_CHARACTERS = 8000
+ERROR = "Error: "
 TOO_MANY = f"Not run: at most {MOST_LOOK_UPS} calls of a reply are carried out."
 DECIDE = "Read on with a tool, or decide: call accept, or send_back with findings."
 LAST = "This is your last reply: call accept, or send_back with findings."
@@ -80,12 +81,16 @@ class Reviewing:
             assistant_message(number, streamed), provider_data(number, streamed)
         )
         reply = ReviewReply(commit="", at=scheduled_at(), usage=priced(streamed, snapshot.config))
+        reply.usage.sent_calls = len(streamed.calls)
         verdict, findings = decided(streamed.calls)
         if verdict:
             reply.verdict, reply.findings = verdict, findings
+            reply.usage.tool_calls = 1
         else:
             results = self._looked_up(snapshot, reviewer, conversation, streamed.calls)
-            reply.usage.tool_calls = min(len(results), MOST_LOOK_UPS)
+            run = results[:MOST_LOOK_UPS]
+            reply.usage.tool_calls, reply.usage.refused_calls = len(run), len(results) - len(run)
+            reply.usage.failed_calls = sum(text.startswith(ERROR) for text in run)
             conversation = conversation.append(
                 *(tool_result(number, place, text) for place, text in enumerate(results)),
                 *([] if results else [{"role": "user", "content": DECIDE}]),
@@ -125,9 +130,9 @@ class Reviewing:
                     raise ToolError(f"There is no tool {name!r}. The tools are: {known}.")
                 text = offered[name].run(context, offered[name].given(raw))
             except (ToolError, FilesError, PathRefused) as problem:
-                text = f"Error: {problem}"
+                text = f"{ERROR}{problem}"
             results.append(cut(text, RESULT_CHARACTERS))
-        return results + [f"Error: {TOO_MANY}"] * len(calls[MOST_LOOK_UPS:])
+        return results + [f"{ERROR}{TOO_MANY}"] * len(calls[MOST_LOOK_UPS:])
 
 
 def reviewer_tools(config: AgentConfig) -> list[Tool]:

@@ -25,11 +25,13 @@ class Figures:
     """Of a guard since it is as it is."""
 
     evaluations: int
-    """How often it refused, or would have."""
+    """How often it refused, or would have, in work that it was not made from."""
     wrong: int
     """How many of these were later approved, bypassed, or part of an accepted result."""
     silent_jobs: int = 0
     """Jobs that had it and have completed, if it spoke in none at all."""
+    own: int = 0
+    """Right refusals in the jobs that it was made from, which are no evaluations."""
 
     @property
     def share(self) -> float:
@@ -41,12 +43,14 @@ class Figures:
             "wrong": self.wrong,
             "share": self.share,
             "silent_jobs": self.silent_jobs,
+            "own": self.own,
         }
 
     @property
     def line(self) -> str:
         silent = f", silent in {self.silent_jobs} jobs" if self.silent_jobs else ""
-        return f"{self.evaluations} evaluations, {self.wrong} wrong ({self.share:.0%}){silent}"
+        own = f", and {self.own} in the jobs it was made from" if self.own else ""
+        return f"{self.evaluations} evaluations, {self.wrong} wrong ({self.share:.0%}){own}{silent}"
 
 
 def figures(
@@ -79,7 +83,8 @@ def figures(
             # A person let its refusal pass.
             wrong += 1
     silent = 0 if hits else jobs
-    return Figures(learned.replayed.hits + hits, learned.replayed.wrong + wrong, silent)
+    held = learned.replayed
+    return Figures(held.hits + hits, held.wrong + wrong, silent, held.own)
 
 
 def approvals(rows: Sequence[Row[Any]]) -> set[Approved]:

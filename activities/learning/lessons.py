@@ -103,7 +103,13 @@ class Lessons:
             if made.guard:
                 delivered = {name: job.delivered for name, job in self._finished.items()}
                 made.replayed = replay(
-                    self._root, made.guard, made.agent, self.traces, delivered, beat
+                    self._root,
+                    made.guard,
+                    made.agent,
+                    self.traces,
+                    delivered,
+                    beat,
+                    {row.job for row in pattern.traces},
                 )
             # The replay takes its time: another pass, or a person, may have come first.
             with suppress(FileExistsError):

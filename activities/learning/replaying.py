@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -30,6 +30,7 @@ def replay(
     rows: Sequence[Row[Any]],
     results: Mapping[str, frozenset[str]],
     beat: Callable[[], None],
+    made_from: Collection[str] = (),
 ) -> Replayed:
     """What the guard would have refused in the jobs of the agent, and how much of that wrongly.
 
@@ -41,7 +42,10 @@ def replay(
         rows: All traces, for what people approved.
         results: The deliverables of each completed job, by the job's folder.
         beat: Called often.
+        made_from: Jobs whose traces the guard was made from. Only what it would have refused
+            wrongly there is a hit.
     """
+    own = {root.repository(job).stem for job in made_from}
     folders = {row.job: root.repository(row.job).stem for row in rows}
     approved = {(folders[job], step, tool, path) for job, step, tool, path in approvals(rows)}
     made = Replayed()
@@ -50,9 +54,13 @@ def replay(
             for step, now in _situations(guard, Checkpoints(path), agent, beat):
                 if not would_concern(guard, now):
                     continue
-                made.hits += 1
                 named = str(now.arguments.get("path", ""))
-                made.wrong += was_wrong(path.stem, step, now.tool, named, approved, results)
+                wrong = was_wrong(path.stem, step, now.tool, named, approved, results)
+                if path.stem in own and not wrong:
+                    made.own += 1
+                    continue
+                made.hits += 1
+                made.wrong += wrong
     return made
 
 

@@ -34,9 +34,15 @@ class Page:
     text: str
 
 
-def archive_page(snapshot: Snapshot, outcome: Outcome, issue: str, summary: str) -> Page:
-    """The page of the running phase."""
-    phase = snapshot.state.phase
+def archive_page(
+    snapshot: Snapshot, outcome: Outcome, issue: str, summary: str, *, by: str = ""
+) -> Page:
+    """The page of the running phase.
+
+    Args:
+        by: Who took it back, where a person did.
+    """
+    phase, by = snapshot.state.phase, " ".join(by.split())
     data: dict[str, Any] = {
         "phase": phase.name,
         "number": phase.number,
@@ -47,6 +53,11 @@ def archive_page(snapshot: Snapshot, outcome: Outcome, issue: str, summary: str)
     }
     if issue:
         data["issue"] = issue
+    if by:
+        data["by"] = by
+    said = [remark for remark in snapshot.state.remarks if remark.phase == phase.number]
+    if said:
+        data["remarks"] = [{"by": each.by or "a person", "text": each.text} for each in said]
     data["todos"] = [
         {
             "id": todo.id,
@@ -61,7 +72,11 @@ def archive_page(snapshot: Snapshot, outcome: Outcome, issue: str, summary: str)
     if phase.description:
         lines += [phase.description, ""]
     if issue:
-        lines += ["## Issue", "", issue, ""]
+        lines += [f"## Issue, from {by}" if by else "## Issue", "", issue, ""]
+    if said:
+        lines += ["## What people said", ""]
+        lines += [f"- {each.by or 'a person'}: {' '.join(each.text.split())}" for each in said]
+        lines += [""]
     lines += ["## Todos", ""]
     for todo in phase.todos:
         status = _status(todo, phase, outcome)

@@ -90,7 +90,9 @@ class Phases:
             issue = snapshot.argument(request.call, "issue")
         story = f"phase {snapshot.state.phase.number} {request.outcome}"
 
-        page = archive_page(snapshot, request.outcome, issue, spoken.text if spoken else "")
+        page = archive_page(
+            snapshot, request.outcome, issue, spoken.text if spoken else "", by=request.by
+        )
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
         last_page = page.text
         remarks: list[str] = []
@@ -125,12 +127,15 @@ class Phases:
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
         commit = snapshot.save(story, at)
         moved = settle(self._root, snapshot, phase_tag(request.number), attempt_key())
+        usage = priced(spoken, snapshot.config) if spoken else Usage()
+        # The call that ends a phase is run here.
+        usage.tool_calls += int(request.call is not None)
         return Transitioned(
             commit=commit,
             at=at,
             state=snapshot.state.without_notes(),
             issue=one_line(redact(issue), ISSUE_CHARACTERS) if request.call is not None else "",
-            usage=priced(spoken, snapshot.config) if spoken else Usage(),
+            usage=usage,
             context=context_tokens(snapshot),
             moved_aside=moved[:20],
             remarks=[start_of(redact(line), 500) for line in remarks[:5]],

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowQueryFailedError
@@ -35,11 +35,13 @@ from activities.plan import listed_under, parse_plan
 from activities.starting.inputs import Document
 from config.schema import AgentConfig, Problem
 from config.workspace import Workspace
+from protocol.endings import Outcome
 from protocol.payloads import Fork
 from protocol.scope import given_items, too_large
 from protocol.state import JobState, Phase, Purpose
 
 MAX_NAMED = 10
+RESULT = "output/completion.json"
 ASKED_FOR = timedelta(seconds=5)
 
 
@@ -52,6 +54,8 @@ class Origin:
     """Start checkpoints of the first job's phases."""
     snapshot: Snapshot
     phase: int
+    ended: bool = False
+    """Whether it is the end of the first job."""
 
     @property
     def document_names(self) -> list[str]:
@@ -95,7 +99,10 @@ def bring(root: Root, fork: Fork, remote: object) -> None:
         RemoteAway, NoGit, OSError.
     """
     with suppress(CheckpointMissing):
-        if fork.phase in phase_starts(open_checkpoints(root, fork.job)):
+        if fork.phase is None:
+            if _end_of(open_checkpoints(root, fork.job)):
+                return
+        elif fork.phase in phase_starts(open_checkpoints(root, fork.job)):
             return
     try:
         url = Workspace.model_validate({"remote": remote}).remote
@@ -134,6 +141,8 @@ def origin(root: Root, fork: Fork, newest: int | None) -> Origin:
         for number, commit in phase_starts(checkpoints).items()
         if newest is None or number <= newest
     }
+    if fork.phase is None:
+        return _at_end(checkpoints, fork, starts, newest)
     if fork.phase not in starts:
         known = ", ".join(map(str, sorted(starts))) or "none yet"
         raise Problem(
@@ -144,6 +153,30 @@ def origin(root: Root, fork: Fork, newest: int | None) -> Origin:
     except CheckpointMissing as error:
         raise _damaged(fork, error) from None
     return Origin(checkpoints, starts, snapshot, fork.phase)
+
+
+def _end_of(checkpoints: Checkpoints) -> str | None:
+    """The last checkpoint of a closed job."""
+    tags = checkpoints.tags()
+    return next((tags[word] for word in get_args(Outcome) if word in tags), None)
+
+
+def _at_end(
+    checkpoints: Checkpoints, fork: Fork, starts: dict[int, str], newest: int | None
+) -> Origin:
+    last = _end_of(checkpoints)
+    try:
+        snapshot = Snapshot.load(checkpoints, last) if last else None
+    except CheckpointMissing as error:
+        raise _damaged(fork, error) from None
+    # After Temporal's reset a job that is at work again has the tag of its end still.
+    if snapshot is None or (newest is not None and snapshot.state.phase.number > newest):
+        known = ", ".join(map(str, sorted(starts))) or "none yet"
+        raise Problem(
+            f"fork: job {fork.job!r} has not ended; name a phase to begin from, of which it has: "
+            f"{known}"
+        )
+    return Origin(checkpoints, starts, snapshot, snapshot.state.phase.number, ended=True)
 
 
 def copied(found: Origin, fork: Fork, target: Checkpoints) -> Snapshot:
@@ -171,18 +204,25 @@ def begin(
     instructions: str,
     items: list[str],
     documents: list[Document],
+    *,
+    ended: bool = False,
 ) -> str:
     """Turn the copied start of a phase into the start of the fork's first phase.
 
     Args:
         instructions: What is wanted otherwise; may be empty.
+        ended: Whether it is the end of the first job that was copied.
         items: Further scope items; those listed in the instructions if there are none.
 
     Returns:
         The newest archive page of a phase that was begun, for orientation.
     """
-    page = archive_page(snapshot, "forked", "", FORKED)
-    snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
+    if ended:
+        # It has a page already; and the result is the first job's.
+        snapshot.files = snapshot.files.delete(RESULT)
+    else:
+        page = archive_page(snapshot, "forked", "", FORKED)
+        snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
     snapshot.pin(config)
     text = amended(snapshot.text("instructions.md"), instructions)
     snapshot.files = snapshot.files.write("instructions.md", text.encode())
@@ -219,7 +259,4 @@ def _first_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> 
 
 
 def _damaged(fork: Fork, error: CheckpointMissing) -> Problem:
-    return Problem(
-        f"fork: the start of phase {fork.phase} of job {fork.job!r} is damaged in this store: "
-        f"{error}"
-    )
+    return Problem(f"fork: {fork.place} of job {fork.job!r} is damaged in this store: {error}")

@@ -232,7 +232,7 @@ class Preparation:
                 alone = OF_ITS_OWN.format(project=snapshot.link.id)
                 asked, snapshot.link = f"{alone}\n\n{asked}", None
                 notices = [*notices, alone]
-            page = begin(snapshot, config, asked, request.items, documents)
+            page = begin(snapshot, config, asked, request.items, documents, ended=found.ended)
             if request.project:
                 hand_over(self._root, snapshot, request.project)
             snapshot.files = _with_pages(snapshot.files, config, tools)
@@ -242,7 +242,7 @@ class Preparation:
             snapshot,
             tools,
             page,
-            f"forked from {fork.job} at the start of phase {fork.phase} · ",
+            f"forked from {fork.job} at {fork.place} · ",
             notices,
             notifying,
         )

@@ -11,6 +11,7 @@ from cli.report import kept, patterns
 from cli.report.data import (
     BARS,
     MOST_LISTED,
+    Decision,
     Figures,
     Head,
     Item,
@@ -86,6 +87,8 @@ def compose(
             for one in kept.deliverables(held, result)
         ],
         unresolved=[line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]],
+        decisions=[_decision(each) for each in status.get("approvals") or []][-MOST_LISTED:],
+        remarks_of_people=[line(each.line) for each in held.state.remarks[-MOST_LISTED:]],
         notices=[line(notice) for notice in (seen.notices if seen else [])[-MOST_LISTED:]],
         traces=[tidy(trace) for trace in traces[:MOST_LISTED]],
         patterns=_patterns(head, figures, phases, held, result, still_open, refusals, traces),
@@ -138,12 +141,16 @@ def _phase(began: Began, held: Kept, tally: Tally | None) -> PhaseLine:
         outcome=line(page.outcome, 40) if page else "running",
         undone=page.undone if page else False,
         issue=line(page.issue) if page else "",
+        by=line(page.by, 100) if page else "",
         todos=page.todos if page else len(phase.todos),
         todos_done=page.done if page else len(phase.todos) - phase.open_count,
         started=spent.started if spent else datetime.fromtimestamp(began.at, UTC),
         ended=spent.ended if spent else None,
         model_calls=used.model_calls,
+        sent_calls=used.sent_calls,
         tool_calls=used.tool_calls,
+        refused_calls=used.refused_calls,
+        failed_calls=used.failed_calls,
         prompt_tokens=used.prompt_tokens,
         completion_tokens=used.completion_tokens,
         cost=used.cost,
@@ -192,6 +199,7 @@ def _count_refusals(figures: Figures, refusals: list[RefusalLine]) -> list[Refus
     rows = [row for row in refusals if row.kind != "tool error"]
     known = sum(row.count for row in rows)
     figures.refusals = max(figures.refusals, known)
+    figures.text_replies = sum(row.count for row in rows if row.kind == "reply")
     figures.tool_errors = sum(row.count for row in refusals if row.kind == "tool error")
     figures.completions_refused = sum(
         row.count for row in rows if row.tool == "job_complete" and row.kind != "phase rule"
@@ -236,6 +244,19 @@ def _patterns(
         one.model_copy(update={"details": [line(detail) for detail in one.details]})
         for one in found
     ]
+
+
+def _decision(approval: dict[str, Any]) -> Decision:
+    decided = approval.get("decided")
+    who = "nobody in time" if approval.get("expired") else approval.get("by")
+    return Decision(
+        tool=line(approval.get("tool"), 80),
+        guard=line(approval.get("guard"), 80),
+        approved=bool(approval.get("approved")),
+        by=line(who, 100),
+        at=datetime.fromtimestamp(decided, UTC) if decided else None,
+        reason=line(approval.get("reason")),
+    )
 
 
 def _scope(items: list[ScopeItem]) -> Scope:

@@ -25,9 +25,9 @@ MOST_COMPARED = 60
 BARS = 160
 """Most bars of a chart over steps; a longer job has several steps to a bar."""
 
-Kind = Literal["gate", "guard", "phase rule", "reply", "signal", "tool error"]
-"""What refused: a gate on a transition, a guard or hook, a rule of the phase or an unknown tool,
-the check of replies, of signals; or a tool itself, which failed."""
+Kind = Literal["gate", "guard", "person", "phase rule", "reply", "signal", "tool error"]
+"""What refused: a gate on a transition, a guard or hook, a person, a rule of the phase or an
+unknown tool, the check of replies, of signals; or a tool itself, which failed."""
 
 
 class Head(Data):
@@ -61,7 +61,13 @@ class Figures(Data):
     phases: int
     steps: int
     model_calls: int
+    sent_calls: int = 0
+    """Tool calls as the endpoint sent them, those of a reviewer among them."""
     tool_calls: int
+    """Of these, those that were run."""
+    refused_calls: int = 0
+    failed_calls: int = 0
+    """Run, and ended in an error."""
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
@@ -69,6 +75,8 @@ class Figures(Data):
     cost: float
     rewinds: int
     refusals: int
+    text_replies: int | None = None
+    """Of the refusals, replies of the model that called no tool."""
     tool_errors: int | None = None
     nudges: int | None = None
     clarifications: int | None = None
@@ -99,12 +107,17 @@ class PhaseLine(Data):
     """running, completed, rewound, closed."""
     undone: bool = False
     issue: str = ""
+    by: str = ""
+    """The person who took it back."""
     todos: int = 0
     todos_done: int = 0
     started: datetime
     ended: datetime | None = None
     model_calls: int = 0
+    sent_calls: int = 0
     tool_calls: int = 0
+    refused_calls: int = 0
+    failed_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
@@ -153,6 +166,18 @@ class Item(Data):
     text: str
     status: str
     source: str
+    reason: str = ""
+
+
+class Decision(Data):
+    """A call that a person was asked about."""
+
+    tool: str
+    guard: str
+    approved: bool
+    by: str = ""
+    """Empty where nobody said who it was."""
+    at: datetime | None = None
     reason: str = ""
 
 
@@ -239,6 +264,10 @@ class Report(Data):
     scope: Scope = Field(default_factory=Scope)
     deliverables: list[Deliverable] = Field(default_factory=list)
     unresolved: list[str] = Field(default_factory=list)
+    decisions: list[Decision] = Field(default_factory=list)
+    """The newest, as the job itself keeps them."""
+    remarks_of_people: list[str] = Field(default_factory=list)
+    """What was said to the agent, with who said it."""
     notices: list[str] = Field(default_factory=list)
     traces: list[dict[str, Any]] = Field(default_factory=list)
     patterns: list[Pattern] = Field(default_factory=list)

@@ -28,7 +28,7 @@ from cli.report.tally import Tally
 from cli.report.words import line, text
 from config.learned import LearnedGuards
 from config.schema import Problem
-from engine.connection import ui_link, workspaces_root
+from engine.connection import answering_link, workspaces_root
 
 T = TypeVar("T")
 MOST_ENDED = 200
@@ -142,7 +142,7 @@ def _compared(report: Report, held: Kept, stored: Stored) -> Report:
 
 async def _job(client: Client, seen: Seen, held: Kept, stored: Stored) -> Report:
     tally, whole = await _tallied(client, seen)
-    link = ui_link(seen.id, client.namespace)
+    link = await answering_link(seen.id, client.namespace)
     now, traces = datetime.now(UTC), stored.traces(seen.id)
     return compose(seen.id, seen, tally, held, traces, now=now, whole=whole, link=link)
 

@@ -33,6 +33,7 @@ class Page:
     outcome: str
     undone: bool = False
     issue: str = ""
+    by: str = ""
     todos: int = 0
     done: int = 0
 
@@ -183,6 +184,7 @@ def _pages(files: Files) -> dict[int, Page]:
                 data["outcome"],
                 undone=data.get("undone") is True,
                 issue=str(data.get("issue") or ""),
+                by=str(data.get("by") or ""),
                 todos=len(todos),
                 done=sum(todo.get("status") == "completed" for todo in todos),
             )

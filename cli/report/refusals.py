@@ -11,6 +11,10 @@ DENIED = "deny_call"
 """The activity that answers calls which no tool is run for."""
 _NOT_ACCEPTED = "Not run: your reply was not accepted"
 _UNKNOWN = "There is no tool"
+_NARROWED = " is not accepted now. "
+_HELD_BACK = "Not counted yet: "
+_BY_PERSON = "A person did not approve this call"
+_BY_NOBODY = "Nobody approved this call"
 _SENT_BACK = "The review sent the job back"
 _GATES = {"todo_complete": "phase gate", "job_complete": "completion gate"}
 _TALK = {
@@ -58,10 +62,18 @@ def of_call(done: Done, reply_guard: str = "", ending_guard: str = "") -> Refusa
         tool = done.story.rpartition(" · ")[2].removesuffix(" denied")
         if error.startswith(_NOT_ACCEPTED):
             return Refusal("guard", reply_guard or "a guard of replies", tool, error, mark)
+        if _NARROWED in error:
+            return Refusal("phase rule", "stuck detection", tool, error, mark)
         by = "unknown tool" if error.startswith(_UNKNOWN) else "phase rule"
         return Refusal("phase rule", by, tool, error, mark)
     if guard := result.get("guard") or ending_guard:
         return Refusal("guard", str(guard), done.activity, error, mark)
+    if error.startswith(_HELD_BACK):
+        return Refusal("gate", "a call before it that failed", done.activity, error, mark)
+    if error.startswith(_BY_PERSON):
+        return Refusal("person", "a person", done.activity, error, mark)
+    if error.startswith(_BY_NOBODY):
+        return Refusal("person", "nobody in time", done.activity, error, mark)
     if done.story.endswith(" refused"):
         by = _GATES.get(done.activity, f"gate of {done.activity}")
         by = "review" if error.startswith(_SENT_BACK) else by

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from cli.report.data import MOST_LISTED, Bar, RefusalLine, Wait
 from cli.report.history import Done, Happened
-from cli.report.refusals import DENIED, Refusal, of_call, of_reply
+from cli.report.refusals import Refusal, of_call, of_reply
 from cli.report.words import line
 from protocol.requests import Usage
 
@@ -53,15 +53,19 @@ class Tally:
         spent = self._spent(one)
         used = Usage.model_validate(one.result.get("usage") or {})
         if one.activity == "close_job":
-            used = Usage()
+            used = Usage(
+                tool_calls=int((one.result.get("result") or {}).get("status") == "completed")
+            )
         if one.activity == "model_call":
             self._reply_guard = str(one.result.get("guard") or "")
+            used.sent_calls = len(one.result.get("calls") or []) + _dropped(one)
             self._step(used)
             self._refuse(of_reply(one), spent)
         elif "ok" in one.result and not one.result.get("asks"):
-            used = Usage(tool_calls=int(one.activity != DENIED))
+            refusal = of_call(one, self._reply_guard, self._ending_guard)
+            used = _settled(one, refusal)
             self.questions += one.activity == "request_clarification" and bool(one.result["ok"])
-            self._refuse(of_call(one, self._reply_guard, self._ending_guard), spent)
+            self._refuse(refusal, spent)
             self._ending_guard = ""
         elif one.activity == "judge_ending":
             refused = one.result.get("refusal") and not one.result.get("asks")
@@ -129,6 +133,18 @@ class Tally:
             running = None
         if word == "waiting" and running is None and len(self.waits) < MOST_WAITS:
             self.waits.append(Wait(reason=line(reason, 40), started=at))
+
+
+def _dropped(one: Done) -> int:
+    """Calls of a reply beyond the most that are taken."""
+    return int(one.result.get("dropped") or 0)
+
+
+def _settled(one: Done, refusal: Refusal | None) -> Usage:
+    """What a call counts for, as the job itself counts it."""
+    if refusal and refusal.kind != "tool error":
+        return Usage(refused_calls=1)
+    return Usage(tool_calls=1, failed_calls=int(not one.result["ok"]))
 
 
 def grouped(rows: list[RefusalLine]) -> list[RefusalLine]:

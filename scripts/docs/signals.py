@@ -24,7 +24,8 @@ MEANING = {
     "documents": "Paths the worker can read, http(s) addresses, or what `starter.py` staged.",
     "items": "Scope items: what the job must cover.",
     "set": "Configuration for this job alone, dotted keys to values.",
-    "fork": '`{"job": "…", "phase": N}`: go on from the start of a phase of another job.',
+    "fork": '`{"job": "…", "phase": N}`: go on from the start of a phase of another job; without '
+    "`phase` from the end of one that is closed.",
     "project": "Set by the project that the job works for.",
 }
 

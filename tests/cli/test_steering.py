@@ -9,6 +9,7 @@ import pytest
 from temporalio.client import Client
 
 from cli import steering
+from cli.commands_steer import _undone
 from cli.jobs import Seen
 
 
@@ -97,6 +98,15 @@ def test_rewind_sends_what_was_asked(engine, starter, options, payload):
     assert ran.code == 0
     assert f"{job} rewound" in ran.out
     assert engine.status(job)["signals"] == [signal("rewind", payload)]
+
+
+def test_a_rewind_says_what_it_undid_and_what_undoes_it():
+    status = {"phase": {"number": 5}}
+    told = _undone("tea", {"phase": 2, "restore_files": True}, status)
+    assert told.startswith("undone: phases 2 to 4; files as at the start of phase 2, ")
+    assert "`starter.py rewind tea --phase 4 --issue" in told
+    assert "files as they were" in _undone("tea", {"phase": 4, "restore_files": False}, status)
+    assert _undone("tea", {}, status) == ""
 
 
 def test_limit_sends_numbers_and_reports_the_effect(engine, starter):

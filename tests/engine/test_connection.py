@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine import connection
-from engine.connection import connect, describe_endpoint, ui_link
+from engine.connection import answering_link, connect, describe_endpoint, ui_link
 from engine.errors import Unusable
 
 
@@ -91,6 +91,18 @@ def test_defaults():
     assert connection.workspaces_root() == Path.cwd() / "workspaces"
     assert ui_link("job") == "http://localhost:8233/namespaces/default/workflows/job"
     assert ui_link("a/b c") == "http://localhost:8233/namespaces/default/workflows/a%2Fb%20c"
+
+
+async def test_a_link_is_given_only_where_a_web_ui_answers(monkeypatch):
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    monkeypatch.setenv("TEMPORAL_UI_ADDRESS", base)
+    assert await answering_link("job") == f"{base}/namespaces/default/workflows/job"
+    server.close()
+    await server.wait_closed()
+    assert await answering_link("job") is None
+    monkeypatch.setenv("TEMPORAL_UI_ADDRESS", "http://[broken")
+    assert await answering_link("job") is None
 
 
 @pytest.mark.parametrize(

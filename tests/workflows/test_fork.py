@@ -188,3 +188,29 @@ async def test_what_cannot_be_forked_says_what_there_is(
     assert other.id in told
     assert jobs.queue in told
     await first.signal("cancel", {})
+
+
+async def test_a_fork_from_the_end_goes_on_from_what_was_delivered(jobs: Jobs) -> None:
+    first = await jobs.start(TEA)
+    ended = await jobs.result(first)
+    start = {"fork": {"job": first.id}, "instructions": "White tea as well.", "items": ["white"]}
+    fork = await jobs.start(start)
+    result = await jobs.result(fork)
+    assert (result["status"], result["phases"] > ended["phases"]) == ("completed", True)
+    status = await fork.query("status")
+    begun = jobs.snapshot(fork, start_of(status, ended["phases"] + 1))
+    assert begun.text("output/tea.md") == "tea"
+    # The page is that of the phase that ended the first job, and its result is not the fork's.
+    assert (
+        yaml.safe_load(begun.text(f"archive/phase_{ended['phases']:03d}.yaml"))["outcome"]
+        == "closed"
+    )
+    assert begun.files.entry("output/completion.json") is None
+    assert [item["text"] for item in status["items"]] == ["green tea", "white"]
+
+
+async def test_a_job_at_work_has_no_end_to_fork_from(jobs: Jobs) -> None:
+    first = await standing(jobs)
+    told = await refused(jobs, {"fork": {"job": first.id}})
+    assert f"job '{first.id}' has not ended; name a phase" in told
+    assert "of which it has: 1, 2, 3" in told

@@ -112,6 +112,25 @@ async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
         assert not (folder / "forbidden.md").exists()
 
 
+async def test_a_stop_hook_is_told_in_the_next_phase_that_it_has_blocked_before(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    once = "if not event['stop_hook_active']: print('not yet', file=sys.stderr); sys.exit(2)"
+
+    def finish(view: View) -> Sequence[Call]:
+        refused = view.made and "not yet" in view.made[-1].result
+        return [
+            ("todo_rewind", {"issue": "The hook says no."}) if refused else close("output/tea.md")
+        ]
+
+    async with serving(temporal, root, Short({"Close": finish})) as jobs:
+        settings = {"hooks": {"Stop": [hook(tmp_path / "once.py", once)]}, "reflection": False}
+        handle = await jobs.start(job(set=settings))
+        result = await jobs.result(handle)
+        assert (result["status"], result["rewinds"]) == ("completed", 1)
+        assert (await handle.query("status"))["guards"]["refused"] == {"once": 1}
+
+
 async def test_a_job_that_its_hook_never_lets_end_waits_for_a_person(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:

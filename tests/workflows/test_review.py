@@ -79,11 +79,14 @@ async def test_what_it_looks_up_counts_and_is_limited(temporal: Client, root: Ro
     look = ("read_file", {"path": "output/tea.md"})
     replies = [Reply(calls=[look] * 6), call("accept", findings="Yes.")]
     async with serving(temporal, root, Short(reviewer=in_turn(*replies))) as jobs:
-        handle = await jobs.start(job(set={**REVIEWED, "limits.job.tool_calls": 7}))
+        handle = await jobs.start(job(set={**REVIEWED, "limits.job.tool_calls": 8}))
         status = await jobs.until(handle, waiting_for="budget")
-        assert "4 are made and the next step may make 4" in status["waiting"]["message"]
-        await handle.signal("limit", {"tool_calls": 12})
-        assert (await jobs.result(handle))["usage"]["tool_calls"] == 8
+        assert "5 are made and the next step may make 4" in status["waiting"]["message"]
+        await handle.signal("limit", {"tool_calls": 14})
+        used = (await jobs.result(handle))["usage"]
+        # The reviewer sent seven, of which two were too many for one reply.
+        counts = [used[f"{word}_calls"] for word in ("sent", "tool", "refused", "failed")]
+        assert counts == [13, 11, 2, 0]
 
 
 async def summaries(jobs: Jobs, handle: Any) -> list[str]:

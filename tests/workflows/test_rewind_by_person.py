@@ -42,7 +42,9 @@ async def paused_with_the_item_covered(jobs: Jobs) -> tuple[Any, dict[str, Any]]
 async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, BETWEEN) as jobs:
         handle, paused = await paused_with_the_item_covered(jobs)
-        await handle.signal("rewind", {"issue": "Too dry.", "phase": 2})
+        await handle.signal("tell", {"text": "Use a pot.", "by": "bob@desk"})
+        await jobs.until(handle, remarks=lambda remarks: len(remarks) == 1)
+        await handle.signal("rewind", {"issue": "Too dry.", "phase": 2, "by": "ada@host"})
         status = await jobs.until(handle, rewinds=1)
         start = jobs.snapshot(handle, start_of(status, 3))
         base = jobs.snapshot(handle, paused["checkpoints"][1]["id"])
@@ -57,6 +59,11 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
             True,
         )
         assert archived["todos"][0]["status"] == "completed"
+        assert archived["by"] == "ada@host"
+        assert archived["remarks"] == [{"by": "bob@desk", "text": "Use a pot."}]
+        page = start.text("archive/phase_002.md")
+        assert "## Issue, from ada@host\n\nToo dry." in page
+        assert "- bob@desk: Use a pot." in page
         assert "Undone" in start.text("archive/phase_002.md")
         assert "Too dry." in str(start.conversation.messages()[1]["content"])
         # What is spent stays spent, and no step is counted twice.

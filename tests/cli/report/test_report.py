@@ -28,8 +28,15 @@ class Astray:
 
     def __init__(self) -> None:
         self.calls = 0
+        self.sent = 0
+        """Tool calls that the endpoint has sent."""
 
     def __call__(self, request: Request) -> Answer:
+        answer = self.reply(request)
+        self.sent += len(answer.calls) if isinstance(answer, Reply) else 0
+        return answer
+
+    def reply(self, request: Request) -> Answer:
         if not request.get("tools"):
             return rehearse(request)
         self.calls += 1
@@ -50,10 +57,11 @@ def patiently(engine: Any, work: Any) -> Any:
 
 
 @pytest.fixture
-def job(engine: Any, workspaces: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+def job(engine: Any, workspaces: Path) -> Iterator[tuple[str, Callable[[], None], Astray]]:
     """A job that has completed, over several runs, and what ends its worker."""
     root = Root.open(workspaces, create=True)
-    context = serving(engine.client, root, Astray())
+    model = Astray()
+    context = serving(engine.client, root, model)
     jobs = engine.do(context.__aenter__())
     with ExitStack() as stack:
         stack.callback(lambda: engine.do(context.__aexit__(None, None, None)))
@@ -69,17 +77,18 @@ def job(engine: Any, workspaces: Path) -> Iterator[tuple[str, Callable[[], None]
         }
         handle = engine.do(jobs.start(start, job_id=f"reported-{workspaces.parent.name}"))
         patiently(engine, jobs.result(handle))
-        yield handle.id, stack.close
+        yield handle.id, stack.close, model
 
 
 def test_a_job_is_reported_as_it_was_and_then_from_what_is_left(
-    job: tuple[str, Callable[[], None]],
+    job: tuple[str, Callable[[], None], Astray],
     starter: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    name, end_worker = job
+    name, end_worker, model = job
     full = _as_it_was(name, starter, tmp_path / "report.html")
+    assert full["figures"]["sent_calls"] == model.sent
 
     # No worker: Temporal still has the history.
     end_worker()
@@ -117,7 +126,10 @@ def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
     # The figures are those that the job itself gives, and add up from their parts.
     for name in (
         "model_calls",
+        "sent_calls",
         "tool_calls",
+        "refused_calls",
+        "failed_calls",
         "prompt_tokens",
         "completion_tokens",
         "cached_tokens",
@@ -128,7 +140,11 @@ def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
     assert (figures["steps"], figures["nudges"]) == (status["step"], status["nudges"])
     assert len(told["steps"]) == status["step"]
     assert sum(phase["model_calls"] for phase in told["phases"]) == used["model_calls"]
-    assert sum(phase["tool_calls"] for phase in told["phases"]) == used["tool_calls"]
+    for name in ("sent_calls", "tool_calls", "refused_calls", "failed_calls"):
+        assert sum(phase[name] for phase in told["phases"]) == used[name], name
+    # All that were sent were run or refused, but for those after the end of a phase.
+    assert used["tool_calls"] + used["refused_calls"] <= used["sent_calls"]
+    assert (used["refused_calls"], used["failed_calls"]) == (2, 1)
     assert sum(phase["cost"] for phase in told["phases"]) == pytest.approx(used["cost"])
 
     # What went astray is there.

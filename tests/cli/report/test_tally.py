@@ -131,11 +131,22 @@ def test_what_talks_and_what_is_refused_is_counted_by_phase() -> None:
         (1, "secrets", 3, 3),
     ]
     assert tally.phases[2].refusals == 2
-    assert tally.phases[2].usage.tool_calls == 3
+    used = tally.phases[2].usage
+    assert (used.sent_calls, used.tool_calls, used.refused_calls, used.failed_calls) == (2, 2, 1, 2)
     tally.take(call("deny_call", error="There is no tool 'tea'."))
-    # What no tool was asked to do is none of the job's tool calls, there as here.
-    assert tally.phases[2].usage.tool_calls == 3
+    # What no tool was asked to do is none of those that were run, there as here.
+    assert (used.tool_calls, used.refused_calls) == (2, 2)
     assert tally.usage.cost == pytest.approx(0.3)
+
+
+def test_the_calls_that_end_a_phase_and_the_job_are_among_those_that_were_run() -> None:
+    tally = Tally()
+    tally.take(model_call(2, dropped=1))
+    tally.take(Done(at(1), "transition", "phase 2 · completed", {"usage": {"tool_calls": 1}}))
+    for status in ("completed", "cancelled"):
+        closed = {"result": {"status": status, "usage": {"tool_calls": 9}}}
+        tally.take(Done(at(2), "close_job", f"phase 2 · job {status}", closed))
+    assert (tally.usage.sent_calls, tally.usage.tool_calls) == (3, 2)
 
 
 def test_credentials_in_a_reason_are_hidden() -> None:
