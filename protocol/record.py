@@ -158,6 +158,8 @@ class JobRecord(Data):
     """Noes of the judge in this phase, since a person last said to go on."""
     refused: dict[str, int] = Field(default_factory=dict)
     """How often each guard refused."""
+    undecided: dict[str, int] = Field(default_factory=dict)
+    """Refusals in a row of a tool by a guard, hook or verifier that failed itself."""
     bypasses: dict[str, str] = Field(default_factory=dict)
     """Guards whose next refusal is passed over, each with a person's reason."""
     stop_hook_active: bool = False

@@ -177,6 +177,8 @@ class Guarded(Reply):
     """Who refused it, or asks."""
     hook: bool = False
     """Whether that is a hook."""
+    undecided: bool = False
+    """Whether who refused failed itself, such as a verifier that did not end in time."""
     asks: str = ""
     """What a person is asked; the call was neither run nor recorded."""
     bypassed: str = ""
@@ -263,6 +265,10 @@ class ErrorNote(At):
     """What went wrong in the machinery, for `errors/`."""
 
     text: str
+    call: int | None = None
+    """Place of the call that it went wrong with; None where it was none."""
+    cause: str = ""
+    """What was raised, and what had raised that, a line each."""
 
 
 class Imported(Moved):

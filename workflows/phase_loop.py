@@ -212,6 +212,9 @@ class PhaseLoop(Judging):
             return True
         for line in guards.heed(job, ending, "the end of the phase", ending.refusal):
             self.notice(line)
+        waiting = guards.count_undecided(job, ending, "todo_complete", ending.refusal)
+        if waiting:
+            await self._wait_for_person(waiting)
         if ending.refusal:
             job.refusals += 1
             job.correct(ending.refusal)

@@ -213,9 +213,15 @@ class Steps(EndingSteps):
             attempts=4,
         )
 
-    async def write_error(self, job: JobRecord, waiting: Waiting) -> None:
+    async def write_error(
+        self, job: JobRecord, waiting: Waiting, failed: StepFailed | None = None
+    ) -> None:
         """Leave details in `errors/`, where people look; not worth failing over."""
         request = ErrorNote(**position(job), text=f"{waiting.message}\n\n{waiting.remedy}\n")
+        if job.next_call < len(job.calls):
+            request.call = job.next_call
+        if failed:
+            request.cause = "\n".join(failed.causes)
         with suppress(StepFailed):
             await self.regular(
                 "write_error",

@@ -143,7 +143,18 @@ class ToolCalls:
             job.advice = ""
         job.state.take_items(reply.scope)
         self._watch_call(course.Happened(call, reply, polling=route.polling, completed=completed))
+        if not (refusal or answer or call.tool in replies.COUNTED):
+            waiting = guards.count_undecided(job, reply, call.tool, reply.error or "")
+            if waiting:
+                # Recorded as refused: the model makes it again, and what it was told counts anew.
+                job.course = job.course.in_new_phase
+                await self._wait_for_person(waiting)
         return True
+
+    async def _wait_for_person(self, waiting: Waiting) -> None:
+        """Park the job for what the model cannot mend, with the details in `errors/`."""
+        await self.steps.write_error(self.job, waiting)
+        self.job.waiting = waiting
 
     def _note_failure(self, call: Call, why: str) -> None:
         """Remember the first call of the reply that the model has to hear of before it goes on."""
@@ -267,9 +278,14 @@ class ToolCalls:
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
         for line in guards.heed(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
+        waiting = guards.count_undecided(job, ending, call.tool, ending.refusal)
         if ending.refusal:
             if points:
                 job.stop_hook_active = ending.stopped
+            if waiting:
+                # The call comes up again once whoever failed is mended.
+                await self._wait_for_person(waiting)
+                return True
             await self._run(call, route, ending.refusal)
         return bool(ending.refusal)
 

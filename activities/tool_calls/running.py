@@ -23,6 +23,7 @@ from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
 from activities.plain import cut_middle
 from activities.plan import boxes, parse_plan
+from activities.stores.away import StoreAway
 from activities.tool_calls import effects
 from activities.tool_calls.shown import bounded
 from activities.toolkit.context import ToolContext, no_heartbeat
@@ -198,7 +199,7 @@ def _run(
     )
     try:
         text = _reach(entry, context, arguments, snapshot)
-    except Unreached as error:
+    except (Unreached, StoreAway) as error:
         raise failure("Dependency", str(error), retry=may_pass()) from error
     except OSError as error:
         if is_of_store(error):
