@@ -293,7 +293,7 @@ class JobLifecycle(Lifecycle):
             job.failed_call = replies.failed_call(job.calls[found.failed], found.why)
         job.handed_over, job.end_tried = found.handed_over, 0
         job.drop_review()
-        job.correction, job.advice, job.timer = None, "", None
+        job.correction, job.advice, job.timer, job.pending = None, "", None, None
         job.edits = ""
         job.course = Course()
         job.context = job.compacted = 0

@@ -125,7 +125,9 @@ class PhaseLoop(Judging):
         job, kind = self.job, self.job.state.phase.kind
         route = job.route(call.tool)
         offered = [entry.name for entry in job.tools if kind in entry.phases]
-        if why := stuck.not_now(job.course, call.tool, self._todo):
+        if route and job.pending:
+            await self._take_up(call, route)
+        elif why := stuck.not_now(job.course, call.tool, self._todo):
             await self._deny(call, "stuck", why)
         elif why := job.refused_replies.get(job.step):
             await self._deny(call, "reply", why)
@@ -254,6 +256,7 @@ class PhaseLoop(Judging):
     async def turn(self, purpose: Purpose, **details: Any) -> None:
         """From the running phase to a new one, with the next number that was never used."""
         job, ended = self.job, self.job.state.phase
+        await self.steps.give_up_task(job)
         rewinds = job.rewinds + (purpose == "rewind")
         request = TransitionRequest(
             **position(job),

@@ -13,7 +13,7 @@ from protocol.record import JobRecord, Waiting
 from protocol.requests import Call, Usage
 from protocol.state import Todo
 from protocol.tools import ToolRoute
-from workflows import budget, course, guards, questions, replies, stuck, traces
+from workflows import budget, course, guards, pending, questions, replies, stuck, traces
 from workflows.inbox import Inbox
 from workflows.steps import Steps
 
@@ -124,6 +124,10 @@ class ToolCalls:
             return False
         for line in guards.heed(job, reply, call.tool, reply.error or "", call.path):
             self.notice(line)
+        if reply.pending:
+            pending.take_reply(job, reply.pending, workflow.time())
+            return False
+        pending.settle(job)
         job.move_to(reply.commit, None if route.local or refusal else reply.at)
         job.context = reply.context
         job.spend(Usage(tool_calls=1))
@@ -155,6 +159,21 @@ class ToolCalls:
         """Park the job for what the model cannot mend, with the details in `errors/`."""
         await self.steps.write_error(self.job, waiting)
         self.job.waiting = waiting
+
+    async def _take_up(self, call: Call, route: ToolRoute) -> None:
+        """Go on with a call that its server has not finished, when a person or time lets it."""
+        job = self.job
+        if waiting := pending.waits_for_answer(job, self.job_id, workflow.time()):
+            job.waiting = waiting
+            return
+        if job.timer:
+            if self._parked(budget.Reservation()):
+                return
+            left = budget.seconds_left(job)
+            letters = self.inbox.letters
+            if not await self.steps.sleep(job, job.timer, left, lambda: bool(letters)):
+                return
+        await self._run(call, route)
 
     def _note_failure(self, call: Call, why: str) -> None:
         """Remember the first call of the reply that the model has to hear of before it goes on."""

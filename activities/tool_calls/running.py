@@ -28,7 +28,7 @@ from activities.tool_calls import effects
 from activities.tool_calls.shown import bounded
 from activities.toolkit.context import ToolContext, no_heartbeat
 from activities.toolkit.equipment import toolbox
-from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.errors import ToolError, Unfinished, Unreached
 from activities.toolkit.offering import not_found_yet
 from activities.toolkit.ownership import in_the_way, is_system, of_git, refusal
 from activities.toolkit.registry import REGISTRY, Tool
@@ -127,6 +127,10 @@ def run_tool(
         if guards.instead:
             asked["instead"] = bounded(guards.instead)
         return ToolReply(commit=request.commit, at=at, ok=False, **asked)
+    except Unfinished as unfinished:
+        passed = guards.report().model_dump(exclude_unset=True)
+        way = unfinished.pending
+        return ToolReply(commit=request.commit, at=at, ok=False, pending=way, **passed)
     except (ToolError, FilesError, PathRefused) as problem:
         # What has no text would pass for a result: a server's error may have none.
         why = str(problem).strip() or f"{entry.name} failed and did not say why."
@@ -187,7 +191,9 @@ def _run(
         history=snapshot.history,
         root=guards.root,
         job=job_id(),
-        key=_call_key(request),
+        key=request.pending.key if request.pending else _call_key(request),
+        pending=request.pending,
+        gives_up=request.gives_up,
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         project=snapshot.link.id if snapshot.link else "",
         link=snapshot.link,
@@ -240,7 +246,14 @@ def _reach(entry: Tool, context: ToolContext, arguments: dict[str, Any], snapsho
     """Run the tool; what reaches outside never again once it was finished."""
     if not entry.at_most_once and entry.effect != "outside":
         return entry.run(context, arguments)
-    kept = KeptResults(snapshot.checkpoints.path)
+    kept, key, pending = KeptResults(snapshot.checkpoints.path), context.key, context.pending
+    if pending:
+        key = f"{context.key}.{pending.turn}"
+        before = f"{context.key}.{pending.turn - 1}" if pending.turn > 1 else context.key
+        held = effects.held_by(kept, before)
+        if held is None and not pending.task:
+            raise ToolError(effects.MAY_HAVE_HAPPENED)
+        context.held = held or {}
 
     def run() -> tuple[str, Files]:
         text = hide(entry.run(context, arguments))
@@ -248,10 +261,11 @@ def _reach(entry: Tool, context: ToolContext, arguments: dict[str, Any], snapsho
 
     text, context.files = effects.once(
         kept,
-        context.key,
+        key,
         context.files,
         run,
-        repeatable=not entry.at_most_once,
+        # To ask how a task stands changes nothing.
+        repeatable=not entry.at_most_once or bool(pending and pending.task),
         attempt=context.attempt,
     )
     return text
