@@ -65,6 +65,13 @@ class Server(Data):
         30, ge=1, le=600, description="Seconds until a server that has not started is not there."
     )
     call_seconds: int = Field(120, ge=1, le=86_400, description="Seconds that one call may take.")
+    task_seconds: int = Field(
+        86_400,
+        ge=1,
+        le=2_592_000,
+        description="Seconds that a task may take with which the server answers a call: then it is "
+        "cancelled, and the model is told.",
+    )
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Self:

@@ -9,7 +9,7 @@ from pydantic import Field
 from protocol.course import Course
 from protocol.endings import JobResult, Outcome
 from protocol.notifying import Notifying
-from protocol.requests import Call, Usage
+from protocol.requests import Call, Pending, Usage
 from protocol.starting import JobLimits, Prepared
 from protocol.state import Data, JobState
 from protocol.tools import ToolRoute
@@ -76,6 +76,8 @@ class Question(Data):
     """When the job goes on with the default, epoch seconds."""
     answer: str | None = None
     """What the call is answered, once a person has spoken or the time is over."""
+    server: str = ""
+    """The MCP server that asks in the midst of a call; empty when the agent does."""
 
 
 class Clarification(Data):
@@ -167,6 +169,8 @@ class JobRecord(Data):
     """Noes of the judge in this phase, since a person last said to go on."""
     refused: dict[str, int] = Field(default_factory=dict)
     """How often each guard refused."""
+    undecided: dict[str, int] = Field(default_factory=dict)
+    """Refusals in a row of a tool by a guard, hook or verifier that failed itself."""
     bypasses: dict[str, str] = Field(default_factory=dict)
     """Guards whose next refusal is passed over, each with a person's reason."""
     stop_hook_active: bool = False
@@ -217,7 +221,9 @@ class JobRecord(Data):
     nudges: int = 0
     """How often the model was told that it goes in circles."""
     timer: Timer | None = None
-    """Of the next call, when that is a `wait` that has begun."""
+    """Of the next call, when that is a `wait` that has begun, or works on a server's task."""
+    pending: Pending | None = None
+    """How far the next call is that its server has not finished."""
     wordy: int = 0
     """Replies without a tool call in a row."""
     may_demand: bool = True
@@ -306,7 +312,7 @@ class JobRecord(Data):
     def begin_phase(self) -> None:
         """A new phase has used nothing yet, and of the one before nothing is under way."""
         self.phase_usage, self.phase_seconds = Usage(), 0.0
-        self.calls, self.next_call, self.timer = [], 0, None
+        self.calls, self.next_call, self.timer, self.pending = [], 0, None, None
         self.correction, self.advice = None, ""
         self.failed_call, self.unread, self.handed_over = "", "", False
         self.course = self.course.in_new_phase

@@ -6,7 +6,7 @@ Field names are short because each is written into Temporal's history once a ste
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -170,6 +170,34 @@ class Compacted(Moved):
     usage: Usage = Field(default_factory=Usage)
 
 
+class Pending(Data):
+    """A call that its server has not finished: it works on a task, or it asks a person."""
+
+    key: str
+    """By which all attempts at the call know each other, whatever run and checkpoint they have."""
+    turn: int = 1
+    """How often the server has been spoken to about it."""
+    begun: float = 0.0
+    """Epoch seconds at which its server took the call."""
+    task: str = ""
+    """The server's id of the task."""
+    seconds: float = 0.0
+    """Until it is asked again how the task stands."""
+    says: str = ""
+    """What the server says of the task."""
+    server: str = ""
+    """The server, where it asks something."""
+    asks: str = ""
+    """By which it knows its question."""
+    question: str = ""
+    default: str = ""
+    """What holds without an answer, in words."""
+    answer: str | None = None
+    """What a person said; empty when nobody did."""
+    answers: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Those to earlier questions of the same turn, as the server takes them."""
+
+
 class ToolRequest(At):
     call: int
     """Place of the call in the reply, from 0."""
@@ -185,6 +213,10 @@ class ToolRequest(At):
     """Whether a person approved the call: what asks lets it pass."""
     bypass: list[str] = Field(default_factory=list)
     """Guards that a person let one refusal of be passed over."""
+    pending: Pending | None = None
+    """The call is under way: how far it was."""
+    gives_up: bool = False
+    """Nobody wants the task any more: its server is told."""
 
 
 class Guarded(Reply):
@@ -194,6 +226,8 @@ class Guarded(Reply):
     """Who refused it, or asks."""
     hook: bool = False
     """Whether that is a hook."""
+    undecided: bool = False
+    """Whether who refused failed itself, such as a verifier that did not end in time."""
     asks: str = ""
     """What a person is asked; the call was neither run nor recorded."""
     bypassed: str = ""
@@ -208,6 +242,8 @@ class ToolReply(Moved, Guarded):
     ok: bool
     instead: dict[str, str] = Field(default_factory=dict)
     """Of a call about which a person is asked: the arguments that guards rewrote, as text."""
+    pending: Pending | None = None
+    """The call is not finished, and nothing of it is recorded yet."""
     mark: str = ""
     """Fingerprint of the result."""
     error_mark: str = ""
@@ -280,6 +316,10 @@ class ErrorNote(At):
     """What went wrong in the machinery, for `errors/`."""
 
     text: str
+    call: int | None = None
+    """Place of the call that it went wrong with; None where it was none."""
+    cause: str = ""
+    """What was raised, and what had raised that, a line each."""
 
 
 class Imported(Moved):

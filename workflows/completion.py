@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from protocol.course import Course
 from protocol.endings import Point
 from protocol.record import Review
 from protocol.requests import Call, Usage
@@ -29,12 +28,8 @@ class Completion(ToolCalls):
         refusal = gates.completion_gate(job.state, facts, job.rewinds)
         if refusal:
             await self._refuse_completion(call, route, "completion", refusal.reason)
-            for_review = job.waiting is not None and job.waiting.reason == "review"
-            if for_review and gates.lacks_only_a_store(job.state, facts, job.rewinds):
-                # A person has nothing to review, and something to mend. What the store says then
-                # may be refused anew, and is the first of it.
-                job.waiting = parking.kept_open(facts.unstored[0])
-                job.course = Course()
+        elif facts.store_away:
+            raise parking.store_away(facts.unstored[0])
         elif await self._kept_from(call, route, self._points):
             return
         elif job.limits.review:

@@ -153,12 +153,6 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     return refusal
 
 
-def lacks_only_a_store(state: JobState, facts: GateFacts, rewinds: int) -> bool:
-    """Whether nothing keeps the job from its end but a store that does not answer."""
-    there = facts.model_copy(update={"unstored": []})
-    return facts.store_away and completion_gate(state, there, rewinds) is None
-
-
 def _not_as_expected(facts: GateFacts) -> list[str]:
     """What the call names, the stores and the project have to say, each in a sentence or two."""
     told = []
@@ -167,11 +161,11 @@ def _not_as_expected(facts: GateFacts) -> list[str]:
         told.append(
             f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
         )
-    if facts.unstored:
+    if facts.unstored and not facts.store_away:
+        # For one that does not answer the job waits: the model cannot bring it back.
         told.append(
-            f"The stores lack something of this job: {'; '.join(facts.unstored)}. Mend what can be "
-            "mended; for what does not answer hand over a list with a todo to wait(seconds), which "
-            "tactical phases have. Then call job_complete again."
+            f"The stores lack something of this job: {'; '.join(facts.unstored)}. Mend this, then "
+            "call job_complete again."
         )
     if facts.uncovered:
         told.append(

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from protocol.record import JobRecord
+from protocol.record import JobRecord, Waiting
 from protocol.requests import Guarded
 from protocol.traces import Source
-from workflows import traces
+from workflows import parking, traces
 
+MOST_UNDECIDED = 3
+"""Refusals in a row of a tool by who gives no verdict, before the job waits for a person."""
 REPLY = "Not run: your reply was not accepted. {refusal}"
 
 
@@ -41,6 +43,22 @@ def heed(job: JobRecord, told: Guarded, what: str, why: str, path: str | None = 
         lines.append(refused(job, told.guard, what, why, path=path, hook=told.hook))
     tried(job, told.trials, what, path)
     return lines
+
+
+def count_undecided(job: JobRecord, told: Guarded, tool: str, why: str) -> Waiting | None:
+    """Count refusals in a row by who failed itself; how the job waits once they are too many.
+
+    The first go to the model, whose work may be why a check does not end.
+    """
+    others = {name: count for name, count in job.undecided.items() if name != tool}
+    if not (told.guard and told.undecided):
+        job.undecided = others
+        return None
+    count = job.undecided.get(tool, 0) + 1
+    job.undecided = {**others, tool: count}
+    if count < MOST_UNDECIDED:
+        return None
+    return parking.without_verdict(told.guard, tool, why, count)
 
 
 def tried(job: JobRecord, trials: Sequence[str], what: str, path: str | None = None) -> None:

@@ -111,6 +111,8 @@ class Job(JobLifecycle):
     async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
         await to_its_end(keep_traces(self._job, self._steps, self._inbox.notice))
 
+        await to_its_end(self._steps.give_up_task(self._job))
+
         async def close() -> None:
             closed = await to_its_end(
                 self._steps.close(self._job, "cancelled", reason=reason, request_cancel=by_signal)

@@ -265,12 +265,12 @@ class JobLifecycle(Lifecycle):
     async def _trouble(self, failed: StepFailed) -> None:
         """A step failed for good: go back if its checkpoint is lost, else wait for a person."""
         job = self._job
-        if failed.kind == "Endpoint":
+        if failed.kind in ("Endpoint", "StoreAway"):
             await self._try_again(failed)
         elif failed.kind != "CheckpointMissing" or not await self._go_back():
             waiting = remedies.with_settings(parking.waiting_for(failed), job)
             # Before the job shows as waiting, so that whoever looks finds it.
-            await self._steps.write_error(job, waiting)
+            await self._steps.write_error(job, waiting, failed)
             job.waiting = waiting
 
     async def _go_back(self) -> bool:
@@ -308,7 +308,7 @@ class JobLifecycle(Lifecycle):
             job.failed_call = replies.failed_call(job.calls[found.failed], found.why)
         job.handed_over, job.end_tried = found.handed_over, 0
         job.drop_review()
-        job.correction, job.advice, job.timer = None, "", None
+        job.correction, job.advice, job.timer, job.pending = None, "", None, None
         job.edits = ""
         job.course = Course()
         job.context = job.compacted = 0
@@ -318,10 +318,10 @@ class JobLifecycle(Lifecycle):
         return True
 
     async def _try_again(self, failed: StepFailed) -> None:
-        """The endpoint has failed for long: say so, and let it be for a while."""
+        """An endpoint or a store is away: say so, and let it be for a while."""
         waiting = remedies.with_settings(parking.trying(failed), self._job)
         if self._job.waiting is None:
-            await self._steps.write_error(self._job, waiting)
+            await self._steps.write_error(self._job, waiting, failed)
         self._job.waiting = waiting
         self._show(self._job)
         await self._call_when_due()

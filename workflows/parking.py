@@ -8,6 +8,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError,
 
 from protocol.errors import Interruption
 from protocol.record import Waiting, WaitReason
+from protocol.text import one_line
 
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
     "Credentials": (
@@ -24,6 +25,7 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
     ),
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
     "Dependency": ("dependency", "Bring back what it names, then resume the job."),
+    "StoreAway": ("dependency", "Bring back what it names"),
     "Storage": ("storage", "Free space or mend the workspaces root, then resume the job."),
     "CheckpointMissing": (
         "storage",
@@ -67,6 +69,8 @@ JUDGED = Waiting(
 
 TRY_AGAIN = timedelta(seconds=30)
 """How long a job leaves its endpoint alone that names no time itself."""
+MOST_SAID = 500
+MOST_CAUSES = 5
 LONGEST = timedelta(minutes=10)
 """Between two attempts of a start: a day of them has to fit into its history."""
 
@@ -91,7 +95,9 @@ class StepFailed(Interruption):
         self.step = step
         self.delay = TRY_AGAIN
         """When to try again, for a failure that may pass."""
-        self.message = str(getattr(cause, "message", None) or cause)[:500]
+        self.message = str(getattr(cause, "message", None) or cause)[:MOST_SAID]
+        self.causes = _causes(cause)
+        """What was raised, and what had raised that, each in a line."""
         if isinstance(cause, ApplicationError):
             self.kind = cause.type or "Unknown"
             if cause.details and isinstance(cause.details[0], (int, float)):
@@ -102,16 +108,35 @@ class StepFailed(Interruption):
         super().__init__(f"{step}: {self.message}")
 
 
+def _causes(error: BaseException | None) -> list[str]:
+    found: list[str] = []
+    while error is not None and len(found) < MOST_CAUSES:
+        kind = getattr(error, "type", None) or type(error).__name__
+        found.append(f"{kind}: {getattr(error, 'message', None) or error}"[:MOST_SAID])
+        error = error.__cause__
+    return found
+
+
 def waiting_for(failed: StepFailed) -> Waiting:
     """How the job waits after this failure."""
     reason, remedy = REMEDIES.get(failed.kind, OTHERWISE)
     return Waiting(reason=reason, message=str(failed), remedy=remedy)
 
 
-def kept_open(lacking: str) -> Waiting:
-    """How the job waits that could end but for a store that does not answer."""
-    reason, remedy = REMEDIES["Dependency"]
-    return Waiting(reason=reason, message=f"job_complete is refused: {lacking}.", remedy=remedy)
+def store_away(lacking: str) -> StepFailed:
+    """What keeps a job open that could end but for a store that does not answer."""
+    return StepFailed("job_complete", ApplicationError(f"{lacking}.", type="StoreAway"))
+
+
+def without_verdict(guard: str, tool: str, why: str, count: int) -> Waiting:
+    """How the job waits for a verifier or hook that failed itself, time after time."""
+    return Waiting(
+        reason="dependency",
+        message=f"{guard} has kept {tool} back {count} times without a verdict. "
+        f"{one_line(why, MOST_SAID)}",
+        remedy=f"Mend {guard}, or what it needs, then resume the job: the call comes up again. "
+        f"`starter.py bypass JOB {guard}` before that lets it pass once.",
+    )
 
 
 def not_closed(failed: StepFailed) -> Waiting:
@@ -135,6 +160,8 @@ def not_there(failed: StepFailed) -> Waiting:
 
 
 def trying(failed: StepFailed) -> Waiting:
-    """How the job waits for an endpoint that has failed for long, while it goes on trying."""
-    remedy = "Check the model endpoint; the job goes on trying by itself, resume tries at once."
-    return Waiting(reason="endpoint", message=str(failed), remedy=remedy, trying=True)
+    """How the job waits for an endpoint or a store that is away, while it goes on trying."""
+    reason, remedy = REMEDIES[failed.kind]
+    mend = remedy.partition(",")[0]
+    remedy = f"{mend}; the job goes on trying by itself, resume tries at once."
+    return Waiting(reason=reason, message=str(failed), remedy=remedy, trying=True)

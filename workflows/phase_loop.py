@@ -126,7 +126,9 @@ class PhaseLoop(Judging):
         job, kind = self.job, self.job.state.phase.kind
         route = job.route(call.tool)
         offered = [entry.name for entry in job.tools if kind in entry.phases]
-        if why := stuck.not_now(job.course, call.tool, self._todo):
+        if route and job.pending:
+            await self._take_up(call, route)
+        elif why := stuck.not_now(job.course, call.tool, self._todo):
             await self._deny(call, "stuck", why)
         elif why := job.refused_replies.get(job.step):
             await self._deny(call, "reply", why)
@@ -215,6 +217,9 @@ class PhaseLoop(Judging):
             return True
         for line in guards.heed(job, ending, "the end of the phase", ending.refusal):
             self.notice(line)
+        waiting = guards.count_undecided(job, ending, "todo_complete", ending.refusal)
+        if waiting:
+            await self._wait_for_person(waiting)
         if ending.refusal:
             job.refusals += 1
             job.correct(ending.refusal)
@@ -254,6 +259,7 @@ class PhaseLoop(Judging):
     async def turn(self, purpose: Purpose, **details: Any) -> None:
         """From the running phase to a new one, with the next number that was never used."""
         job, ended = self.job, self.job.state.phase
+        await self.steps.give_up_task(job)
         rewinds = job.rewinds + (purpose == "rewind")
         request = TransitionRequest(
             **position(job),

@@ -70,6 +70,9 @@ def time_out(job: JobRecord, now: float) -> str:
         return _expire(job, approval, now)
     if not (question := job.clarification.pending):
         return "no question is open any more"
+    if question.server:
+        question.answer = ""
+        return f"question {question.id} of {question.server}: nobody answered in time"
     question.answer = f"Nobody answered in time. Go on with your default: {question.default}"
     return f"question {question.id}: nobody answered in time, the agent's default holds"
 
@@ -79,12 +82,16 @@ def waiting_for_answer(question: Question, job_id: str) -> Waiting:
     until = datetime.fromtimestamp(question.until, UTC)
     return Waiting(
         reason="clarification",
-        message=f"The agent asks: {one_line(question.question, SHOWN)} Without an answer it goes "
-        f"on with its default at {until:%Y-%m-%d %H:%M} UTC.",
+        message=f"{_who(question)} asks: {one_line(question.question, SHOWN)} Without an answer it "
+        f"goes on with its default at {until:%Y-%m-%d %H:%M} UTC.",
         remedy=f'`starter.py answer {quoted(job_id)} "your answer"`, or the signal answer '
         f'with `{{"id": "{question.id}", "text": "your answer"}}`.',
         about={"id": question.id, "question": question.question, "default": question.default},
     )
+
+
+def _who(question: Question) -> str:
+    return f"The MCP server {question.server}" if question.server else "The agent"
 
 
 # Approval
@@ -167,9 +174,9 @@ def take(job: JobRecord, letter: Letter, now: float) -> str | None:
     if why := _does_not_fit(letter, wanted):
         return why
     if letter.signal == "answer" and question:
-        question.answer = f"A person answers: {letter.payload['text']}"
-        happened = f"{ASKED}{question.question}"
         text = letter.payload["text"]
+        question.answer = (text or "decline") if question.server else f"A person answers: {text}"
+        happened = f"{ASKED}{question.question}"
         traces.note(job, "correction", "person", "clarification", happened, what_was_correct=text)
     elif approval:
         approval.approved = letter.signal == "approve"

@@ -99,7 +99,10 @@ class Steps(EndingSteps):
             request.approved = True
         if answer is not None:
             request.answer = answer
-        if job.timer:
+        if job.pending:
+            # Its guards have let it pass, or it would not be under way.
+            request.pending, request.judged = job.pending, True
+        elif job.timer:
             request.waited = job.timer.seconds
             if route.guarded:
                 request.judged = True
@@ -111,6 +114,23 @@ class Steps(EndingSteps):
         return await self.regular(
             call.tool, request, ToolReply, summary, seconds=route.seconds, attempts=attempts
         )
+
+    async def give_up_task(self, job: JobRecord) -> None:
+        """Tell a server that its task is not wanted any more; not worth failing over."""
+        route = job.route(job.calls[job.next_call].tool) if job.pending else None
+        if route is None or job.pending is None or not job.pending.task:
+            return
+        request = self._tool_request(job, None)
+        request.pending, request.gives_up, request.judged = job.pending, True, True
+        with suppress(StepFailed):
+            await self.regular(
+                route.name,
+                request,
+                ToolReply,
+                story(job, f"{route.name} is given up"),
+                seconds=route.seconds,
+                attempts=1,
+            )
 
     def timer(self, call: Call) -> Timer:
         """When a call of `wait` ends that begins now."""
@@ -213,9 +233,15 @@ class Steps(EndingSteps):
             attempts=4,
         )
 
-    async def write_error(self, job: JobRecord, waiting: Waiting) -> None:
+    async def write_error(
+        self, job: JobRecord, waiting: Waiting, failed: StepFailed | None = None
+    ) -> None:
         """Leave details in `errors/`, where people look; not worth failing over."""
         request = ErrorNote(**position(job), text=f"{waiting.message}\n\n{waiting.remedy}\n")
+        if job.next_call < len(job.calls):
+            request.call = job.next_call
+        if failed:
+            request.cause = "\n".join(failed.causes)
         with suppress(StepFailed):
             await self.regular(
                 "write_error",

@@ -13,7 +13,7 @@ from protocol.record import JobRecord, Waiting
 from protocol.requests import Call, Usage
 from protocol.state import Todo
 from protocol.tools import ToolRoute
-from workflows import budget, course, guards, questions, replies, stuck, traces
+from workflows import budget, course, guards, pending, questions, replies, stuck, traces
 from workflows.inbox import Inbox
 from workflows.steps import Steps
 
@@ -124,6 +124,10 @@ class ToolCalls:
             return False
         for line in guards.heed(job, reply, call.tool, reply.error or "", call.path):
             self.notice(line)
+        if reply.pending:
+            pending.take_reply(job, reply.pending, workflow.time())
+            return False
+        pending.settle(job)
         job.move_to(reply.commit, None if route.local or refusal else reply.at)
         job.context = reply.context
         if refusal or reply.guard or (call.tool == "todo_complete" and not reply.ok):
@@ -144,7 +148,33 @@ class ToolCalls:
             job.advice = ""
         job.state.take_items(reply.scope)
         self._watch_call(course.Happened(call, reply, polling=route.polling, completed=completed))
+        if not (refusal or answer or call.tool in replies.COUNTED):
+            waiting = guards.count_undecided(job, reply, call.tool, reply.error or "")
+            if waiting:
+                # Recorded as refused: the model makes it again, and what it was told counts anew.
+                job.course = job.course.in_new_phase
+                await self._wait_for_person(waiting)
         return True
+
+    async def _wait_for_person(self, waiting: Waiting) -> None:
+        """Park the job for what the model cannot mend, with the details in `errors/`."""
+        await self.steps.write_error(self.job, waiting)
+        self.job.waiting = waiting
+
+    async def _take_up(self, call: Call, route: ToolRoute) -> None:
+        """Go on with a call that its server has not finished, when a person or time lets it."""
+        job = self.job
+        if waiting := pending.waits_for_answer(job, self.job_id, workflow.time()):
+            job.waiting = waiting
+            return
+        if job.timer:
+            if self._parked(budget.Reservation()):
+                return
+            left = budget.seconds_left(job)
+            letters = self.inbox.letters
+            if not await self.steps.sleep(job, job.timer, left, lambda: bool(letters)):
+                return
+        await self._run(call, route)
 
     def _note_failure(self, call: Call, why: str) -> None:
         """Remember the first call of the reply that the model has to hear of before it goes on."""
@@ -275,7 +305,12 @@ class ToolCalls:
         if "job_complete" in points:
             stopped = job.stop_hook_active or ending.stopped
             job.stop_hook_active = bool(ending.refusal) and stopped
+        waiting = guards.count_undecided(job, ending, call.tool, ending.refusal)
         if ending.refusal:
+            if waiting:
+                # The call comes up again once whoever failed is mended.
+                await self._wait_for_person(waiting)
+                return True
             await self._run(call, route, ending.refusal)
         return bool(ending.refusal)
 

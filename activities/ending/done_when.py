@@ -61,7 +61,8 @@ def unmet(files: Files, condition: DoneWhen | None, checks: Checks | None = None
     if condition.command:
         found = NO_COMMANDS
         if checks:
-            found = checks.finding(files, condition.command, checks.config.shell.seconds)
+            finding = checks.finding(files, condition.command, checks.config.shell.seconds)
+            found = finding.text if finding else None
     else:
         found = _missing(files, condition)
     return f"Not done yet: it is done when {condition.line}. {found}" if found else None

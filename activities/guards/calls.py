@@ -136,6 +136,8 @@ class Guards:
             told.guard = outcome.guard
             if outcome.hook:
                 told.hook = True
+            if outcome.undecided:
+                told.undecided = True
             metrics.refusal(self.snapshot.config.name, outcome.guard)
         if outcome and outcome.asks:
             told.asks = redact(outcome.asks)[:1000]

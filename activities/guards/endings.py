@@ -87,7 +87,7 @@ def _verifiers(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[V
     def voter(verifier: Verifier) -> Voter:
         def ask(arguments: dict[str, Any]) -> Vote:
             finding = checks.finding(snapshot.files, verifier.command, verifier.seconds)
-            return Vote("deny", finding) if finding else ALLOW
+            return Vote("deny", finding.text, undecided=not finding.decided) if finding else ALLOW
 
         return Voter(verifier.name, ask)
 

@@ -22,6 +22,8 @@ class Vote:
     reason: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     """For `rewrite`: all of them, as they shall be; for `ask`: the same once it is approved."""
+    undecided: bool = False
+    """For `deny`: whether the voter failed itself, and says nothing of the call."""
 
 
 ALLOW = Vote("allow")
@@ -50,6 +52,8 @@ class Outcome:
     """Who denies, or asks."""
     hook: bool = False
     """Whether that is a hook."""
+    undecided: bool = False
+    """Whether who denies failed itself, and says nothing of the call."""
     bypassed: str = ""
     """Whose refusal was passed over."""
     rewritten: tuple[str, ...] = ()
@@ -99,8 +103,14 @@ def settle(
             rewritten.append(voter.name)
             arguments = vote.arguments
             continue
-        said = {"denied" if vote.word == "deny" else "asks": vote.reason}
+        denies = vote.word == "deny"
         return Outcome(
-            arguments, **said, guard=voter.name, hook=voter.costly, rewritten=tuple(rewritten)
+            arguments,
+            denied=vote.reason if denies else "",
+            asks="" if denies else vote.reason,
+            guard=voter.name,
+            hook=voter.costly,
+            undecided=vote.undecided,
+            rewritten=tuple(rewritten),
         )
     return Outcome(arguments, bypassed=passed, rewritten=tuple(rewritten))

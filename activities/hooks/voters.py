@@ -100,7 +100,8 @@ class Hooks:
                 answer = self._ask(hook, event, tool, arguments, told)
             except HookFailed as failed:
                 if hook.fail == "closed":
-                    return Vote("deny", redact(f"The hook {hook.title} failed: {failed}"))
+                    why = redact(f"The hook {hook.title} failed: {failed}")
+                    return Vote("deny", why, undecided=True)
                 self._pass_over(hook, failed)
                 return ALLOW
             return self._vote(answer, tool, arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -11,6 +12,7 @@ from activities.checkpoints import CheckpointMissing, Root, diff, open_checkpoin
 from activities.checkpoints.entries import with_entry
 from activities.failures import failure, typed
 from activities.forgetting.records import forgotten
+from activities.guards.credentials import hide
 from activities.guards.secrets import redact
 from activities.heartbeats import heartbeats_from_thread, now_and_then
 from activities.job.conversation import ERROR
@@ -24,6 +26,7 @@ from activities.model.called import newest
 from activities.plain import plain
 from activities.plan import boxes, parse_plan
 from activities.tool_calls.running import error_line
+from activities.tool_calls.shown import bounded
 from activities.toolkit.ownership import READ, in_the_way, system_part
 from protocol.requests import At, Done, ErrorNote, Imported, Recovered, RecoverRequest, Shown
 from protocol.scope import follow_boxes
@@ -128,13 +131,37 @@ class Recovery:
             check_root(self._root, request.root, request.remote)
             folder = self._root.workspace(job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"step_{request.step:05d}.md").write_text(redact(request.text))
+            page = folder / f"step_{request.step:05d}.md"
+            # First what needs no checkpoint, which may be what is missing.
+            page.write_text(redact(request.text))
+            parts = [request.text]
+            if request.call is not None:
+                parts.append(f"## The call\n\n{_described_call(self._root, request)}\n")
+            if request.cause:
+                parts.append(f"## The cause\n\n{request.cause}\n")
+            page.write_text(hide(redact("\n".join(parts))))
             return Done()
 
     @property
     def activities(self) -> list[Callable[..., object]]:
         """All of them."""
         return [self.find_checkpoint, self.take_folder, self.show_folder, self.write_error]
+
+
+def _described_call(root: Root, request: ErrorNote) -> str:
+    """The call with its arguments, as far as they can be read and may be shown."""
+    assert request.call is not None
+    try:
+        called = open_snapshot(root, request).call(request.call)["function"]
+    except Exception as error:  # whatever keeps it from being read is not worth failing over
+        return f"It cannot be read: {type(error).__name__}: {error}"
+    try:
+        arguments = json.loads(called["arguments"])
+        listed = bounded(arguments)
+    except (ValueError, AttributeError):
+        listed = bounded({"arguments": called["arguments"]})
+    lines = [f"- {name}: {value}" for name, value in listed.items()]
+    return "\n".join([f"`{called['name']}` with", "", *lines] if lines else [called["name"]])
 
 
 def _recovered(snapshot: Snapshot) -> Recovered:

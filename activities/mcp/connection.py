@@ -4,29 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from mcp import Client, MCPError
 from mcp.client._transport import TransportStreams
-from mcp.types import CallToolResult, Implementation, RequestParamsMeta, Tool
+from mcp.client.session import ClientRequestContext
+from mcp.types import (
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
+    Implementation,
+    InputRequiredResult,
+    InputResponses,
+    RequestParamsMeta,
+    Result,
+    Tool,
+)
 
 from activities.guards.credentials import without_credentials
 from activities.guards.secrets import redact
+from activities.mcp.asking import Elicited
 from activities.mcp.errors import Away
 from activities.mcp.raw_answers import noting
+from activities.mcp.tasks import TaskParams, TaskRequest, Tasks, TaskState
 from activities.mcp.transport import SENDING, UNSAID, LastWords, Sending, http, process
 from config.servers import Server
 from protocol.text import one_line
 
 KEY = "longhaul/idempotencyKey"
 """Name in a call's `_meta` of the key that its retries share."""
+Called = CallToolResult | InputRequiredResult | Result
+"""A result, a question, or a task."""
 MOST_PAGES = 50
 LISTED_SECONDS = 30
 
 # A server may print what is no message; each such line would be a traceback in the worker's log.
 logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
+
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a call takes up again that its server had answered with a question."""
+
+    responses: InputResponses | None = None
+    state: str | None = None
+    """The server's own, as it gave it."""
 
 
 class Connection:
@@ -41,6 +70,7 @@ class Connection:
         self._closing = asyncio.Event()
         self._client: Client | None = None
         self._why = ""
+        self._under_way: list[Sending] = []
         self._task = asyncio.create_task(self._hold())
 
     async def opened(self) -> None:
@@ -77,17 +107,51 @@ class Connection:
         return f" (it said: {said})" if said else ""
 
     async def call(
-        self, tool: str, arguments: dict[str, Any], key: str, sending: Sending
-    ) -> CallToolResult:
+        self, tool: str, arguments: dict[str, Any], key: str, sending: Sending, turn: Turn
+    ) -> Called:
         """Raises MCPError, and whatever the client makes of an answer that is none."""
         SENDING.set(sending)
         assert self._client
-        meta = cast(RequestParamsMeta, {KEY: key})
-        asked = asyncio.create_task(
-            self._client.call_tool(
-                tool, arguments, read_timeout_seconds=self.server.call_seconds, meta=meta
+        self._under_way.append(sending)
+        called = self._answered(
+            self._client.session.call_tool(
+                tool,
+                arguments,
+                read_timeout_seconds=self.server.call_seconds,
+                meta=cast(RequestParamsMeta, {KEY: key}),
+                input_responses=turn.responses,
+                request_state=turn.state,
+                # The loop of questions and answers is the workflow's: a person may take a day.
+                allow_input_required=True,
+                allow_claimed=True,
             )
         )
+        try:
+            return await called
+        finally:
+            self._under_way.remove(sending)
+
+    async def ask_about_task(
+        self, method: str, task: str, responses: InputResponses | None
+    ) -> TaskState | Result:
+        """Get, update or cancel a task; only what is got has a state. Raises like `call`."""
+        assert self._client
+        request = TaskRequest(
+            method=method, params=TaskParams(task_id=task, input_responses=responses)
+        )
+        kind: type[TaskState] | type[Result] = TaskState if method == "tasks/get" else Result
+        sent = self._client.session.send_request(
+            request, kind, request_read_timeout_seconds=self.server.call_seconds
+        )
+        return await self._answered(sent)
+
+    async def check_result(self, tool: str, result: CallToolResult) -> None:
+        """Hold a task's result against the tool's schema. Raises RuntimeError."""
+        assert self._client
+        await self._client.session.validate_tool_result(tool, result)
+
+    async def _answered(self, question: Coroutine[Any, Any, R]) -> R:
+        asked = asyncio.create_task(question)
         try:
             # With HTTP the connection may end without a word to those who wait for an answer.
             await asyncio.wait({asked, self._task}, return_when=asyncio.FIRST_COMPLETED)
@@ -137,7 +201,15 @@ class Connection:
         info = Implementation(name="longhaul", version="1")
         SENDING.set(opening := Sending())
         try:
-            async with Client(self._transport(), cache=None, client_info=info) as client:
+            client = Client(
+                self._transport(),
+                cache=None,
+                client_info=info,
+                # A process of one call's own would be gone before a person or a task is.
+                extensions=None if self._folder else [Tasks()],
+                elicitation_callback=None if self._folder else self._answer_at_once,
+            )
+            async with client:
                 self._client = client
                 self._ready.set()
                 await self._closing.wait()
@@ -147,6 +219,17 @@ class Connection:
         finally:
             self._client = None
             self._ready.set()
+
+    async def _answer_at_once(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult:
+        """What a server of the older protocol gets that asks in the midst of a call, which cannot
+        wait for a person: its own defaults, or that nobody answered.
+        """
+        question = Elicited("", params)
+        for sending in self._under_way:
+            sending.asked.append(f"{question.question} It got: {question.default}.")
+        return question.lapsed()
 
     def _transport(self) -> AbstractAsyncContextManager[TransportStreams]:
         if self.server.url:

@@ -17,6 +17,10 @@ class Away(Unavailable):
 class Failed(Refusal):
     """The call was answered with an error; the message is for the model."""
 
+    def __init__(self, message: str, code: int = 0) -> None:
+        self.code = code
+        super().__init__(message)
+
 
 class Interrupted(Interruption):
     """The call was sent and no answer came; the message says what happened instead."""

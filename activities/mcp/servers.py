@@ -18,16 +18,21 @@ from typing import Any, TypeVar
 from mcp import MCPError
 from mcp.types import (
     CONNECTION_CLOSED,
+    HEADER_MISMATCH,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     REQUEST_TIMEOUT,
     CallToolResult,
+    InputResponses,
+    Result,
+    TextContent,
     Tool,
 )
 
-from activities.mcp.connection import Connection, describe_error
+from activities.mcp.connection import Called, Connection, Turn, describe_error
 from activities.mcp.errors import Away, Failed, Interrupted
 from activities.mcp.raw_answers import odd_result
+from activities.mcp.tasks import TaskState
 from activities.mcp.transport import UNSAID, Sending
 from config.servers import Server
 
@@ -36,6 +41,7 @@ TICK = 0.2
 SILENT = "Request 'tools/call' timed out"
 LOST = ("Connection closed", "SSE stream ")
 """How it begins what it says of a lost call: servers give its codes to errors of their own."""
+BEGUN = Turn()
 R = TypeVar("R")
 
 
@@ -67,12 +73,14 @@ class Servers:
         *,
         key: str,
         repeatable: bool,
+        turn: Turn = BEGUN,
         folder: Path | None = None,
         wanted: Callable[[], None] = lambda: None,
-    ) -> CallToolResult:
+    ) -> Called:
         """Call a tool.
 
         Args:
+            turn: What the call takes up again.
             key: Which its retries share; the server is told.
             repeatable: Whether a call that was interrupted may be sent once more.
             folder: The private folder of a server that works on files: it is then a process of
@@ -84,8 +92,30 @@ class Servers:
             Failed: the server says that it cannot be done.
             Interrupted: it may have been done.
         """
-        work = self._call(name, server, tool, arguments, key, repeatable, folder)
+        work = self._call(name, server, tool, arguments, key, repeatable, turn, folder)
         return self._wait(work, wanted)
+
+    def ask_about_task(
+        self,
+        name: str,
+        server: Server,
+        method: str,
+        task: str,
+        *,
+        responses: InputResponses | None = None,
+        wanted: Callable[[], None] = lambda: None,
+    ) -> TaskState | Result:
+        """Get, update or cancel a task of a server; each may be sent again.
+
+        Raises:
+            Away: it does not say.
+            Failed: it does not know the task.
+        """
+        return self._wait(self._ask_about_task(name, server, method, task, responses), wanted)
+
+    def check_result(self, name: str, server: Server, tool: str, result: CallToolResult) -> None:
+        """Hold a task's result against the schema. Raises RuntimeError, or Away."""
+        self._wait(self._check_result(name, server, tool, result), lambda: None)
 
     def _wait(self, work: Coroutine[Any, Any, R], wanted: Callable[[], None]) -> R:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -120,18 +150,25 @@ class Servers:
         arguments: dict[str, Any],
         key: str,
         repeatable: bool,
+        turn: Turn,
         folder: Path | None,
-    ) -> CallToolResult:
+    ) -> Called:
         why = ""
         for again in (False, True):
             sending = Sending()
             connection = await self._connection(name, server, folder)
             try:
-                return await connection.call(tool, arguments, key, sending)
+                return _with_asked(
+                    await connection.call(tool, arguments, key, sending, turn), name, sending
+                )
             except MCPError as error:
                 if (odd := odd_result(sending.result, error)) is not None:
                     # It was lost while it was asked for its schema, after it had answered.
                     return odd
+                if error.code == HEADER_MISMATCH and not again:
+                    # It has the tool's schema read anew, and has done nothing.
+                    await connection.tools()
+                    continue
                 if error.code == REQUEST_TIMEOUT and error.message == SILENT:
                     await self._drop_if_silent(connection)
                     raise Interrupted(
@@ -143,7 +180,7 @@ class Servers:
                 elif error.message == UNSAID:
                     raise _refusal(name, sending) from error
                 elif not lost:
-                    raise Failed(error.message) from error
+                    raise Failed(error.message, error.code) from error
             except ConnectionError:
                 pass
             except Exception as error:
@@ -159,6 +196,31 @@ class Servers:
             if sending.sent and (again or not repeatable):
                 raise Interrupted(f"{name} ended during the call{why}")
         raise Away(f"The MCP server {name} ends as soon as it is called{why}. Check it.")
+
+    async def _ask_about_task(
+        self, name: str, server: Server, method: str, task: str, responses: InputResponses | None
+    ) -> TaskState | Result:
+        why = ""
+        for _ in range(2):
+            connection = await self._connection(name, server, None)
+            try:
+                return await connection.ask_about_task(method, task, responses)
+            except MCPError as error:
+                if error.code in (INVALID_PARAMS, METHOD_NOT_FOUND):
+                    raise Failed(error.message, error.code) from error
+                why = describe_error(error)
+            except Exception as error:
+                why = describe_error(error)
+            await self._drop(connection)
+        raise Away(
+            f"The MCP server {name} does not say how its task {task} stands: {why}. Check it."
+        )
+
+    async def _check_result(
+        self, name: str, server: Server, tool: str, result: CallToolResult
+    ) -> None:
+        connection = await self._connection(name, server, None)
+        await connection.check_result(tool, result)
 
     async def _connection(self, name: str, server: Server, folder: Path | None) -> Connection:
         if folder:
@@ -187,6 +249,14 @@ class Servers:
                 await connection.tools()
         except (Away, TimeoutError):
             await self._drop(connection)
+
+
+def _with_asked(called: Called, name: str, sending: Sending) -> Called:
+    """The result, with what its server asked in the midst of it."""
+    if isinstance(called, CallToolResult) and sending.asked:
+        told = "\n".join(f"[{name} asked meanwhile: {each}]" for each in sending.asked)
+        called.content = [*called.content, TextContent(type="text", text=told)]
+    return called
 
 
 def _is_over(error: MCPError, status: int) -> bool:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -44,6 +44,8 @@ class Sending:
     """Of HTTP: what it was answered with."""
     result: dict[str, Any] | None = None
     """What came, whatever it is."""
+    asked: list[str] = field(default_factory=list)
+    """What the server asked meanwhile and did not wait for, with what it got."""
 
     @property
     def answer(self) -> str:

@@ -9,16 +9,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from activities.checkpoints import Files
 from activities.heartbeats import wanted_in_thread
 from activities.job.kept_results import KeptResults
-from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.errors import ToolError, Unfinished, Unreached
+from protocol.requests import Pending
 
 MAY_HAVE_HAPPENED = (
     "The call was interrupted after it began: it may have happened, wholly or in part, or not. "
     "Nothing of it is in the workspace. Check what is there before you call it again."
 )
+
+
+def held_by(kept: KeptResults, key: str) -> dict[str, Any] | None:
+    """What a turn of the call left for the next one; None where its ledger is not here."""
+    found = kept.find(f"{key}.done")
+    held: dict[str, Any] | None = json.loads(found).get("held") if found else None
+    return held
 
 
 def once(
@@ -46,6 +55,7 @@ def once(
         ToolError: as the tool raised it, or because an earlier attempt was interrupted.
         CancelledError: nobody waits for this attempt any more.
         Unreached: as the tool raised it; the next attempt may try again.
+        Unfinished: as the tool raised it, from the first attempt that came that far.
     """
     # A phase end forgets the ledger, and a call that was cancelled may never have been in it.
     wanted_in_thread()
@@ -64,6 +74,12 @@ def once(
             # Kept by its id alone: what it stands for has to be on the disk before.
             after.store.flush()
             outcome = {"text": text, "files": after.id}
+        except Unfinished as unfinished:
+            if unfinished.again:
+                kept.release(begun)
+                raise
+            pending = unfinished.pending.model_dump(exclude_defaults=True)
+            outcome = {"pending": pending, "held": unfinished.held}
         except ToolError as error:
             outcome = {"error": str(error)}
         except Unreached:
@@ -71,6 +87,8 @@ def once(
             kept.release(begun)
             raise
         kept.keep(done, json.dumps(outcome).encode())
+    if "pending" in outcome:
+        raise Unfinished(Pending.model_validate(outcome["pending"]), outcome["held"])
     if "error" in outcome:
         raise ToolError(outcome["error"])
     return outcome["text"], Files(files.store, outcome["files"], limit=files.limit)

@@ -23,12 +23,13 @@ from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
 from activities.plain import cut_middle
 from activities.plan import boxes, parse_plan
+from activities.stores.away import StoreAway
 from activities.tool_calls import effects
 from activities.tool_calls.shown import bounded
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.context import ToolContext, no_heartbeat
 from activities.toolkit.equipment import toolbox
-from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.errors import ToolError, Unfinished, Unreached
 from activities.toolkit.offering import not_found_yet
 from activities.toolkit.ownership import in_the_way, is_system, of_git, refusal
 from activities.toolkit.registry import Tool
@@ -128,6 +129,10 @@ def run_tool(
         if guards.instead:
             asked["instead"] = bounded(guards.instead)
         return ToolReply(commit=request.commit, at=at, ok=False, **asked)
+    except Unfinished as unfinished:
+        passed = guards.report().model_dump(exclude_unset=True)
+        way = unfinished.pending
+        return ToolReply(commit=request.commit, at=at, ok=False, pending=way, **passed)
     except (ToolError, FilesError, PathRefused) as problem:
         # What has no text would pass for a result: a server's error may have none.
         why = str(problem).strip() or f"{entry.name} failed and did not say why."
@@ -202,7 +207,9 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: Guards) -> T
         history=snapshot.history,
         root=guards.root,
         job=job_id(),
-        key=_call_key(request),
+        key=request.pending.key if request.pending else _call_key(request),
+        pending=request.pending,
+        gives_up=request.gives_up,
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         project=snapshot.link.id if snapshot.link else "",
         link=snapshot.link,
@@ -220,7 +227,7 @@ def _reach_typed(
     """Run the tool; trouble that the model cannot mend becomes a typed failure."""
     try:
         return _reach(entry, context, arguments, snapshot)
-    except Unreached as error:
+    except (Unreached, StoreAway) as error:
         raise failure("Dependency", str(error), retry=may_pass()) from error
     except OSError as error:
         if is_of_store(error):
@@ -257,7 +264,14 @@ def _reach(entry: Tool, context: ToolContext, arguments: dict[str, Any], snapsho
     """Run the tool; what reaches outside never again once it was finished."""
     if not entry.at_most_once and entry.effect != "outside":
         return entry.run(context, arguments)
-    kept = KeptResults(snapshot.checkpoints.path)
+    kept, key, pending = KeptResults(snapshot.checkpoints.path), context.key, context.pending
+    if pending:
+        key = f"{context.key}.{pending.turn}"
+        before = f"{context.key}.{pending.turn - 1}" if pending.turn > 1 else context.key
+        held = effects.held_by(kept, before)
+        if held is None and not pending.task:
+            raise ToolError(effects.MAY_HAVE_HAPPENED)
+        context.held = held or {}
 
     def run() -> tuple[str, Files]:
         text = hide(entry.run(context, arguments))
@@ -265,10 +279,11 @@ def _reach(entry: Tool, context: ToolContext, arguments: dict[str, Any], snapsho
 
     text, context.files = effects.once(
         kept,
-        context.key,
+        key,
         context.files,
         run,
-        repeatable=not entry.at_most_once,
+        # To ask how a task stands changes nothing.
+        repeatable=not entry.at_most_once or bool(pending and pending.task),
         attempt=context.attempt,
     )
     return text

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from activities.checkpoints import Files, Root, parse
 from activities.checkpoints.entries import with_entry
 from activities.job.conversation import Conversation
 from config.schema import AgentConfig
 from protocol.handoffs import ProjectLink
+from protocol.requests import Pending
 from protocol.state import JobState
 
 
@@ -59,6 +61,12 @@ class ToolContext:
     heartbeat: Callable[[], None] = no_heartbeat
     waited: int = 0
     """For `wait`: how many seconds it was."""
+    pending: Pending | None = None
+    """How far the call was, where it is under way."""
+    held: dict[str, Any] = field(default_factory=dict)
+    """What the turn before left for this one."""
+    gives_up: bool = False
+    """Whether the task of the call is not wanted any more."""
 
     def note_read(self, path: str) -> None:
         """Remember the file as it is now: an edit is refused when it changed since."""

@@ -17,7 +17,6 @@ from workflows.gates import (
     Next,
     Refusal,
     completion_gate,
-    lacks_only_a_store,
     phase_gate,
 )
 from workflows.tool_rules import phase_rule, unknown_tool
@@ -263,10 +262,12 @@ def test_what_a_store_lacks_is_never_given_up() -> None:
     lacking = GateFacts(plan_phases=2, unstored=["2 writes wait, since the store is away"])
     for rewinds in (0, 1):
         assert "2 writes wait, since the store is away" in refused(covered(), lacking, rewinds)
-    assert not lacks_only_a_store(covered(), lacking, 0)
-    lacking.store_away = True
-    assert lacks_only_a_store(covered(), lacking, 0)
-    assert not lacks_only_a_store(covered("S2"), lacking, 0)
+
+
+def test_a_store_that_is_away_is_not_the_models_to_mend() -> None:
+    lacking = GateFacts(plan_phases=2, unstored=["the store is away"], store_away=True)
+    assert completion_gate(covered(), lacking, 0) is None
+    assert "the store is away" not in refused(covered("S2"), lacking)
 
 
 def test_a_text_that_is_not_covered_is_never_given_up() -> None:

@@ -134,7 +134,7 @@ def test_the_reference_servers_declare_all_they_have(tmp_path: Path) -> None:
         everything=public("everything", "stdio"),
         fs=public("filesystem", "{workspace}", cwd="workspace"),
     )
-    assert len(names(config)) == 27
+    assert len(names(config)) == 29
     job = standing(tmp_path / "job", config)
     assert call(job, "fs__list_allowed_directories").ok
     assert answer(job) == "Allowed directories:\n."

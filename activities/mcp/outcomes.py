@@ -1,0 +1,52 @@
+"""What can come of a call that is no result, as the model and the workflow are told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from activities.mcp.errors import Away, Failed, Interrupted
+from activities.toolkit.errors import ToolError, Unreached
+from config.servers import Declared
+
+LOST = (
+    "{why}. The call may have happened, wholly or in part, or not. Nothing of it is in the "
+    "workspace. Check what is there before you call it again."
+)
+
+
+@contextmanager
+def outcomes_told(declared: Declared, folder: Path | None = None) -> Iterator[None]:
+    """Around a call.
+
+    Raises:
+        ToolError: the server says that it cannot be done, or was lost while it did it.
+        Unreached: the server is not there, and nothing was done.
+    """
+    try:
+        yield
+    except Away as away:
+        raise Unreached(str(away)) from away
+    except Failed as failed:
+        raise ToolError(shorten_paths(str(failed), folder)) from failed
+    except Interrupted as lost:
+        if declared.effect != "once":
+            raise ToolError(f"{lost}. Try something smaller, or another way.") from lost
+        raise ToolError(LOST.format(why=lost)) from lost
+
+
+def make_relative(text: str, folder: Path | None) -> str:
+    """Paths as the workspace has them: the private folder's own is another in every attempt."""
+    return text if folder is None else text.replace(f"{folder}/", "").replace(str(folder), ".")
+
+
+def shorten_paths(error: str, folder: Path | None) -> str:
+    """An error as well without the folders above, which are the host's. What a tool read may name
+    such a path as a text of its own, and keeps it."""
+    text = make_relative(error, folder)
+    for above, parent in enumerate(folder.parents[:-1] if folder else (), 1):
+        path = rf"(?<![\w.-]){re.escape(str(parent))}(?![\w.-])"
+        text = re.sub(path, "/".join([".."] * above), text)
+    return text

@@ -1,0 +1,78 @@
+"""The protocol's tasks: a server answers a call with a handle, and says later what came of it.
+
+Extension io.modelcontextprotocol/tasks of 2026-07-28; see its specification for each field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
+from mcp.types import CallToolResult, InputRequests, InputResponses, Request, RequestParams, Result
+
+from config.servers import Server
+from protocol.requests import Pending
+
+SOONEST, LATEST = 1.0, 60.0
+"""Seconds between two polls of a server that names no longer time itself."""
+PART = 10
+"""A task is asked for again after this part of the time that it has taken."""
+MOST_SECONDS = 3600.0
+
+
+class CreatedTask(Result):
+    """What a call is answered with instead of a result."""
+
+    result_type: Literal["task"] = "task"
+    task_id: str
+    status: str = "working"
+    status_message: str | None = None
+    poll_interval_ms: float | None = None
+
+
+class TaskState(Result):
+    """How a task stands, with what came of it."""
+
+    status: str
+    status_message: str | None = None
+    poll_interval_ms: float | None = None
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    input_requests: InputRequests | None = None
+
+
+class TaskParams(RequestParams):
+    task_id: str
+    input_responses: InputResponses | None = None
+
+
+class TaskRequest(Request[TaskParams, str]):
+    """`tasks/get`, `tasks/update` or `tasks/cancel`; intermediaries route by the task's id."""
+
+    name_param = "taskId"
+
+
+class Tasks(ClientExtension):
+    """Says to servers that their tasks are understood."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def claims(self) -> Sequence[ResultClaim[Any]]:
+        return (ResultClaim(result_type="task", model=CreatedTask, resolve=_not_here),)
+
+
+async def _not_here(_: CreatedTask, __: ClaimContext) -> CallToolResult:
+    raise RuntimeError("tasks are polled by the workflow")
+
+
+def until_next_poll(task: CreatedTask | TaskState, pending: Pending, now: float) -> float:
+    """Seconds until the task is asked for again: what the server says, and ever less often."""
+    wanted = (task.poll_interval_ms or 0) / 1000
+    slower = min(LATEST, (now - pending.begun) / PART)
+    return min(max(SOONEST, wanted, slower), MOST_SECONDS)
+
+
+def is_too_old(server: Server, pending: Pending, now: float) -> bool:
+    """Whether the task has taken more time than its server is given."""
+    return now - pending.begun > server.task_seconds

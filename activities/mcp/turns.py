@@ -1,0 +1,299 @@
+"""A call in turns: its server may ask a person something first, or work on a task for days.
+
+Each turn is an activity of its own. Between two of them nothing is held: not the worker, not the
+connection. The workflow has where the call stands, the job's ledger what the server gave along.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    ElicitResult,
+    InputRequests,
+    InputRequiredResult,
+)
+from pydantic import TypeAdapter
+
+from activities.guards.credentials import hide
+from activities.guards.secrets import redact
+from activities.mcp.asking import Elicited, Misread, elicited
+from activities.mcp.connection import Called, Turn
+from activities.mcp.errors import Away, Failed
+from activities.mcp.outcomes import outcomes_told
+from activities.mcp.raw_answers import odd_result
+from activities.mcp.results import text_of
+from activities.mcp.servers import BEGUN, servers
+from activities.mcp.tasks import CreatedTask, TaskState, is_too_old, until_next_poll
+from activities.plain import plain
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError, Unfinished, Unreached
+from config.servers import Declared
+from protocol.requests import Pending
+from protocol.text import one_line
+
+FORGOTTEN = (
+    "{server} does not know its task {task} any more ({why}). What the call was to do may have "
+    "happened, wholly or in part, or not. Check what is there before you call it again."
+)
+TOO_LONG = (
+    "{server} worked on its task for more than {seconds:,} s (mcp.{server}.task_seconds) and was "
+    "told to stop. What it has done so far may stay: check before you call it again."
+)
+STOPPED = (
+    "{server} has stopped the task{said}. What it did until then may stay: check before you call "
+    "it again."
+)
+NOT_ANSWERED = "{server} wants {what} of its client, which it does not get. Do it another way."
+MOST_ROUNDS = 10
+PAUSE = 0.2
+"""Seconds before a server that wants nothing but to be called again is called again."""
+REQUESTS: TypeAdapter[InputRequests] = TypeAdapter(InputRequests)
+
+
+def call_in_turns(declared: Declared, context: ToolContext, arguments: dict[str, Any]) -> str:
+    """The result of a call, or of one that goes on.
+
+    Raises:
+        ToolError: the server says that it cannot be done, or was lost while it did it.
+        Unreached: the server is not there, and nothing was done.
+        Unfinished: there is no result yet.
+    """
+    call = _Call(declared, context)
+    if context.pending is None:
+        return call.begin(arguments)
+    return call.poll() if context.pending.task else call.go_on()
+
+
+class _Call:
+    """One call, at one of its turns."""
+
+    def __init__(self, declared: Declared, context: ToolContext) -> None:
+        self._declared = declared
+        self._context = context
+        self._name = declared.server
+        self._server = context.config.mcp[declared.server]
+
+    def begin(self, arguments: dict[str, Any]) -> str:
+        """Make the call."""
+        pending = Pending(key=self._context.key, turn=0, begun=time.time(), server=self._name)
+        with outcomes_told(self._declared):
+            return self._settle(self._send(arguments, BEGUN), pending, arguments)
+
+    def go_on(self) -> str:
+        """Give the server the answers to what it asked before it did the work."""
+        pending, held = self._pending, self._context.held
+        questions = self._questions(REQUESTS.validate_python(held["requests"]))
+        answers, arguments = _collected(pending, questions), held["arguments"]
+        with outcomes_told(self._declared):
+            try:
+                result = self._send(arguments, Turn({**answers}, held["state"]))
+            except Failed as failed:
+                if failed.code != INVALID_PARAMS:
+                    raise
+                # Servers let a question grow old within minutes, or end with their key: they have
+                # done nothing, ask it again, and get the answer at once.
+                result = self._send(arguments, BEGUN)
+                if (
+                    isinstance(result, InputRequiredResult)
+                    and self._questions(result.input_requests) == questions
+                ):
+                    result = self._send(arguments, Turn({**answers}, result.request_state))
+            return self._settle(result, pending, arguments)
+
+    def poll(self) -> str:
+        """Ask how the task stands, and answer what it asks."""
+        pending = self._pending
+        try:
+            if self._context.gives_up:
+                self._ask("tasks/cancel")
+                raise Unfinished(pending, again=True)
+            return self._state(self._ask("tasks/get"))
+        except Away as away:
+            raise Unreached(str(away)) from away
+        except Failed as failed:
+            why = one_line(redact(str(failed)), 200).rstrip(".")
+            told = FORGOTTEN.format(server=self._name, task=pending.task, why=why)
+            raise ToolError(told) from failed
+
+    def _state(self, state: TaskState) -> str:
+        """The result of a task that has ended. Raises Unfinished while it goes on."""
+        pending, now, said = self._pending, time.time(), _said(state)
+        match state.status:
+            case "completed":
+                return self._result(state.result or {})
+            case "failed":
+                why = str((state.error or {}).get("message") or said or "it does not say why")
+                raise ToolError(f"{self._name} failed at it: {redact(plain(why))[:2000]}")
+            case "cancelled":
+                said = f" ({said})" if said else ""
+                raise ToolError(STOPPED.format(server=self._name, said=said))
+            case "input_required":
+                pending = self._answer(self._questions(state.input_requests))
+        if is_too_old(self._server, pending, now):
+            self._give_up()
+        going = {"says": said, "seconds": until_next_poll(state, pending, now)}
+        raise Unfinished(pending.model_copy(update=going), again=True)
+
+    @property
+    def _pending(self) -> Pending:
+        assert self._context.pending
+        return self._context.pending
+
+    def _send(self, arguments: dict[str, Any], turn: Turn) -> Called:
+        """One message, or some where the server wants to be called again and no more."""
+        for _ in range(MOST_ROUNDS):
+            result = servers().call(
+                self._name,
+                self._server,
+                self._declared.tool,
+                arguments,
+                key=self._context.key,
+                repeatable=self._declared.effect != "once",
+                turn=turn,
+                wanted=self._context.heartbeat,
+            )
+            if not isinstance(result, InputRequiredResult) or result.input_requests:
+                return result
+            time.sleep(PAUSE)
+            turn = Turn(None, result.request_state)
+        raise Failed(f"{self._name} put the call off {MOST_ROUNDS} times")
+
+    def _ask(self, method: str, answers: dict[str, ElicitResult] | None = None) -> Any:
+        return servers().ask_about_task(
+            self._name,
+            self._server,
+            method,
+            self._pending.task,
+            responses={**answers} if answers else None,
+            wanted=self._context.heartbeat,
+        )
+
+    def _settle(self, result: Called, pending: Pending, arguments: dict[str, Any]) -> str:
+        """The text of a result. Raises Unfinished for what is none yet."""
+        if isinstance(result, CallToolResult):
+            return _text(result)
+        pending = _unasked(pending).model_copy(update={"turn": pending.turn + 1})
+        if isinstance(result, InputRequiredResult):
+            requests = result.input_requests or {}
+            [first, *_] = self._questions(requests)
+            held = {
+                "requests": REQUESTS.dump_python(
+                    requests, mode="json", by_alias=True, exclude_none=True
+                ),
+                "state": result.request_state,
+                "arguments": arguments,
+            }
+            raise Unfinished(_asking(pending, first), held)
+        assert isinstance(result, CreatedTask)
+        going = {
+            "task": result.task_id,
+            "says": _said(result),
+            "seconds": until_next_poll(result, pending, pending.begun),
+        }
+        raise Unfinished(pending.model_copy(update=going))
+
+    def _questions(self, requests: InputRequests | None) -> list[Elicited]:
+        try:
+            return elicited(requests)
+        except ValueError as other:
+            what = NOT_ANSWERED.format(server=self._name, what=other)
+            raise ToolError(what) from None
+
+    def _answer(self, questions: Sequence[Elicited]) -> Pending:
+        """Give the answers that people gave; raises Unfinished where they are still to be asked.
+
+        They are kept: until the server has taken them it shows its questions again.
+        """
+        answers = _collected(self._pending, questions)
+        # Where it does not want them it has gone on meanwhile: the next poll says how.
+        with suppress(Failed):
+            self._ask("tasks/update", answers)
+        return _unasked(self._pending).model_copy(update={"answers": _dumped(answers)})
+
+    def _result(self, sent: dict[str, Any]) -> str:
+        """The task's result as text, and as odd as it is."""
+        try:
+            result = CallToolResult.model_validate(sent)
+            if not result.is_error:
+                servers().check_result(self._name, self._server, self._declared.tool, result)
+        except Away:
+            # It has said all; that it ends before it declares its schema takes nothing from that.
+            result = CallToolResult.model_validate(sent)
+        except Exception as error:
+            odd = odd_result(sent, error)
+            if odd is None:
+                raise ToolError(f"{self._name} ended its task without a result.") from error
+            result = odd
+        return _text(result)
+
+    def _give_up(self) -> None:
+        # What it is told is a wish in any case.
+        with suppress(Away, Failed):
+            self._ask("tasks/cancel")
+        raise ToolError(TOO_LONG.format(server=self._name, seconds=self._server.task_seconds))
+
+
+def _collected(pending: Pending, questions: Sequence[Elicited]) -> dict[str, ElicitResult]:
+    """The answers to all questions. Raises Unfinished for the next that has none."""
+    answers = {key: ElicitResult.model_validate(said) for key, said in pending.answers.items()}
+    current = next((each for each in questions if each.key == pending.asks), None)
+    if current and pending.answer is not None:
+        try:
+            said = current.read_answer(pending.answer) if pending.answer else current.lapsed()
+        except Misread as misread:
+            question = f"{current.question} ({pending.answer[:100]!r} does not fit. {misread})"
+            again = {"answer": None, "question": question}
+            raise Unfinished(pending.model_copy(update=again), again=True) from None
+        answers[current.key] = said
+    left = [each for each in questions if each.key not in answers]
+    if left:
+        asking = _asking(_unasked(pending), left[0])
+        raise Unfinished(asking.model_copy(update={"answers": _dumped(answers)}), again=True)
+    return {each.key: answers[each.key] for each in questions}
+
+
+def _dumped(answers: dict[str, ElicitResult]) -> dict[str, dict[str, Any]]:
+    return {
+        key: said.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for key, said in answers.items()
+    }
+
+
+def _asking(pending: Pending, question: Elicited) -> Pending:
+    return pending.model_copy(
+        update={
+            "asks": question.key,
+            "question": hide(question.question),
+            "default": hide(question.default),
+            "seconds": 0.0,
+        }
+    )
+
+
+def _unasked(pending: Pending) -> Pending:
+    """The call with no question open."""
+    update: dict[str, Any] = {
+        "asks": "",
+        "question": "",
+        "default": "",
+        "answer": None,
+        "answers": {},
+    }
+    return pending.model_copy(update=update)
+
+
+def _said(task: CreatedTask | TaskState) -> str:
+    return hide(redact(plain(one_line(task.status_message or "", 200))))
+
+
+def _text(result: CallToolResult) -> str:
+    text = text_of(result)
+    if result.is_error:
+        raise ToolError(text)
+    return text

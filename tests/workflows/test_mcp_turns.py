@@ -1,0 +1,215 @@
+"""Calls that MCP servers finish later: they ask a person first, or work on a task."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowFailureError
+
+from tests.workflows.serving import serving
+from tests.workflows.short import DONE, Call, Short, job
+
+PATIENT = Path(__file__).parents[1] / "activities" / "mcp" / "patient.py"
+
+
+def patient(ledger: Path, *form: str, **settings: Any) -> dict[str, Any]:
+    return {"patient": {"command": [sys.executable, str(PATIENT), str(ledger), *form], **settings}}
+
+
+class Calling:
+    """Makes one call in its phase of work, and goes on with whatever comes of it."""
+
+    def __init__(self, tool: str, **arguments: Any) -> None:
+        self.told: list[str] = []
+        self._call: Call = (f"patient__{tool}", arguments)
+        self.model = Short({"Work": self._work})
+
+    def _work(self, view: Any) -> list[Call]:
+        made = [each.result for each in view.made if each.tool == self._call[0]]
+        if not made:
+            return [self._call]
+        self.told = made
+        return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
+
+
+def starting(ledger: Path, *form: str, **settings: Any) -> dict[str, Any]:
+    servers = patient(ledger, *form)
+    return job(set={"mcp": servers, "limits.tools_offered": 60, **settings})
+
+
+async def test_a_server_asks_a_person(temporal, root, tmp_path: Path) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("order", kind="tea")
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(starting(ledger))
+        status = await jobs.until(handle, waiting_for="clarification")
+        assert "The MCP server patient asks: How much tea?" in status["waiting"]["message"]
+        assert '{"size": "small", "sugar": false}' in status["clarification"]["pending"]["default"]
+        assert not ledger.exists()
+        await handle.signal("answer", {"text": "size=huge"})
+        status = await jobs.until(
+            handle, waiting=lambda waiting: "does not fit" in waiting["about"]["question"]
+        )
+        await handle.signal("answer", {"text": "size=large; sugar=yes"})
+        assert (await jobs.result(handle))["status"] == "completed"
+        status = await handle.query("status")
+    assert calling.told == ["ordered large tea"]
+    assert ledger.read_text() == "order tea large True\n"
+    assert status["clarification"] == {"used": 1, "pending": None, "resolved": 1}
+
+
+async def test_nobody_answers_a_server(temporal, root, tmp_path: Path) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("order", kind="tea")
+    settings = {"limits.clarification_hours": 0.0003}
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(starting(ledger, **settings))
+        assert (await jobs.result(handle))["status"] == "completed"
+        status = await handle.query("status")
+    # What it proposes itself holds then.
+    assert ledger.read_text() == "order tea small False\n"
+    assert any("nobody answered in time" in line for line in status["notices"])
+
+
+async def test_a_question_without_a_default_is_not_agreed_to(
+    temporal, root, tmp_path: Path
+) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("sign", kind="tea")
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(starting(ledger, **{"limits.clarifications": 0}))
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert not ledger.exists()
+    assert calling.told[0].startswith("Error: ")
+
+
+async def test_questions_of_one_turn_are_put_one_after_the_other(
+    temporal, root, tmp_path: Path
+) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("sign", kind="tea")
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(starting(ledger))
+        answers = {"Who drinks": "Ann", "How much": '{"size": "large"}'}
+        for _ in range(2):
+            status = await jobs.until(handle, waiting_for="clarification")
+            asked = status["waiting"]["about"]
+            [answer] = [said for words, said in answers.items() if words in asked["question"]]
+            await handle.signal("answer", {"id": asked["id"], "text": answer})
+            await jobs.until(
+                handle,
+                clarification=lambda now, id_=asked["id"]: (now["pending"] or {}).get("id") != id_,
+            )
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert ledger.read_text() == "sign tea Ann large\n"
+
+
+async def test_a_question_outlasts_its_servers_memory(temporal, root, tmp_path: Path) -> None:
+    """Servers let a question grow old within minutes, which a person takes longer than."""
+    ledger, calling = tmp_path / "ledger", Calling("order", kind="tea")
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(starting(ledger, "1.0"))
+        await jobs.until(handle, waiting_for="clarification")
+        await asyncio.sleep(1.5)
+        await handle.signal("answer", {"text": "size=large"})
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert ledger.read_text() == "order tea large False\n"
+
+
+async def test_a_task_is_polled_until_it_ends(temporal, root, tmp_path: Path) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=3)
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(starting(ledger))
+        await jobs.until(handle, waits_until=bool)
+        assert (await jobs.result(handle))["status"] == "completed"
+        history = await handle.fetch_history()
+    assert calling.told == ["tea is ready"]
+    lines = ledger.read_text().splitlines()
+    assert [line.split()[0] for line in lines].count("brew") == 1
+    assert 2 <= lines.count("poll") <= 5
+    timers = [e for e in history.events if e.HasField("timer_fired_event_attributes")]
+    assert len(timers) >= 2
+
+
+async def test_a_task_asks_a_person(temporal, root, tmp_path: Path) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=0, asks=True)
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(starting(ledger))
+        status = await jobs.until(handle, waiting_for="clarification")
+        assert "Which cup? Answer with cup (blue | red)" in status["waiting"]["message"]
+        await handle.signal("answer", {"text": "red"})
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert calling.told == ['tea is ready {"cup": "red"}']
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"seconds": 0, "fails": "no water"}, "Error: patient failed at it: no water"),
+        ({"seconds": 0, "result": {"content": "odd"}}, "It is not what the server declared"),
+        (
+            {"seconds": 60},
+            "Error: patient worked on its task for more than 1 s (mcp.patient.task_seconds)",
+        ),
+    ],
+)
+async def test_a_task_that_does_not_end_well(
+    temporal, root, tmp_path: Path, arguments: dict[str, Any], told: str
+) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("brew", **arguments)
+    start = starting(ledger)
+    start["set"]["mcp"]["patient"]["task_seconds"] = 1
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(start)
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert told in calling.told[0]
+    assert ("cancel" in ledger.read_text()) is (arguments["seconds"] == 60)
+
+
+async def test_a_server_that_forgot_its_task(temporal, root, tmp_path: Path) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=60)
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(starting(ledger))
+        await jobs.until(handle, waits_until=bool)
+        for task in (tmp_path / "ledger.tasks").iterdir():
+            task.unlink()
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert "does not know its task" in calling.told[0]
+    assert "may have happened" in calling.told[0]
+    assert ledger.read_text().count("brew") == 1
+
+
+@pytest.mark.parametrize("by", ["rewind", "cancel"])
+async def test_a_task_that_nobody_wants_any_more_is_cancelled(
+    temporal, root, tmp_path: Path, by: str
+) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=60)
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(starting(ledger))
+        await jobs.until(handle, waits_until=bool)
+        if by == "rewind":
+            await handle.signal("rewind", {"issue": "Not that."})
+            await jobs.until(handle, rewinds=1)
+            await handle.terminate()
+        else:
+            await handle.signal("cancel", {"reason": "enough"})
+            with pytest.raises(WorkflowFailureError):
+                await jobs.result(handle)
+    assert ledger.read_text().splitlines()[-1] == "cancel"
+
+
+async def test_a_pause_does_not_lose_a_task(temporal, root, tmp_path: Path) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=4)
+    async with serving(temporal, root, calling.model) as jobs:
+        handle = await jobs.start(starting(ledger))
+        await jobs.until(handle, waits_until=bool)
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        # The checkpoint is another one afterwards, the call still the same.
+        (jobs.folder(handle) / "notes").mkdir(exist_ok=True)
+        (jobs.folder(handle) / "notes/mine.md").write_text("from a person")
+        await handle.signal("tell", {"text": "Use the blue cup."})
+        await handle.signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+    assert calling.told == ["tea is ready"]
+    assert ledger.read_text().count("brew") == 1
